@@ -1,0 +1,75 @@
+/**
+ * Every wait, queue, body, header block and retry that has a limit, in one place: the unit stands in the name, the
+ * reason beside it. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
+ * defaults are in `config/defaults.ts`.
+ */
+export const bounds = {
+  /** RFC 9112 §3 asks for at least 8,000 octets; longer targets are answered 414. */
+  targetBytesMax: 8_192,
+  /** Target and header fields together, as Node's parser counts them; beyond it 431. Room above the target's own limit. */
+  headersBytesMax: 32_768,
+  /** Header fields of one request; Node drops those above its own count silently, so we count ourselves and answer 431. */
+  headersCountMax: 100,
+  /** From the first byte of a request to the end of its header; slow-header clients are answered 408. */
+  headersTimeoutMs: 10_000,
+  /** From the first byte of a request to the end of its body. */
+  requestTimeoutMs: 60_000,
+  /** How often Node looks for connections past those two limits. */
+  connectionsCheckingIntervalMs: 1_000,
+  /** Idle time of a kept-alive client connection. */
+  keepAliveTimeoutMs: 65_000,
+  /** A client that reads nothing of its answer for this long is cut off. */
+  writeTimeoutMs: 30_000,
+  /** Client connections of this process. */
+  connectionsMax: 10_000,
+  /** Client connections from one peer address: one client cannot take all of `connectionsMax`. */
+  connectionsPerAddressMax: 2_048,
+  /** What is still read of a body after an early answer, so that the client can read that answer before we close. */
+  lingerBytesMax: 262_144,
+  /** How long that may take. */
+  lingerTimeoutMs: 1_000,
+
+  /** One decision of the store; past it the store counts as away for this request. */
+  storeDeadlineMs: 50,
+  /** How often a store that is away is probed. */
+  storeProbeIntervalMs: 200,
+  /** The longest pause between two attempts to connect to Redis. */
+  storeReconnectMaxMs: 250,
+  /** Keys whose last seen counts and unsent local use a process remembers. */
+  rememberedKeysMax: 100_000,
+
+  /** TCP connect to a target. */
+  connectTimeoutMs: 2_000,
+  /** From the sent request to the first byte of the answer. */
+  upstreamHeadersTimeoutMs: 30_000,
+  /** Between two pieces of an answer's body. */
+  upstreamBodyIdleTimeoutMs: 30_000,
+  /** The whole exchange with the upstream, retries included. */
+  upstreamTotalTimeoutMs: 120_000,
+  /** Connections to one target, and therefore requests in flight at it: a hanging target holds no more than its share. */
+  connectionsPerTargetMax: 256,
+  /** Requests waiting for a connection to one target; beyond it 503. */
+  queuedPerTargetMax: 1_024,
+  /** Header block of an answer. */
+  upstreamHeadersBytesMax: 65_536,
+  /** How often the upstream's name is looked up again. */
+  resolveIntervalMs: 2_000,
+  /** How often each target's health path is asked, and how long it may take. */
+  healthIntervalMs: 1_000,
+  healthTimeoutMs: 1_000,
+  /** Attempts at one request, the first included. */
+  attemptsMax: 3,
+  /** Full-jitter pause before attempt n: random between 0 and min(cap, base × 2^(n−1)). */
+  retryBaseMs: 10,
+  retryCapMs: 200,
+  /** Retries may add at most this share of requests over the last ten seconds (plus a handful, so that a quiet gateway can retry). */
+  retryBudgetRatio: 0.2,
+
+  /** How often the configuration files' content is looked at. */
+  configPollIntervalMs: 500,
+  /** One configuration file. */
+  configBytesMax: 16_777_216,
+  /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
+  drainGraceMs: 0,
+  drainDeadlineMs: 25_000,
+} as const;

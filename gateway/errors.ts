@@ -1,0 +1,81 @@
+/**
+ * The closed catalogue of errors that the gateway answers with: what a client reads in `code`, the HTTP status, a
+ * public text, and whose fault it is. Causes stay in the log; a client never sees them.
+ */
+
+/** Who has to act so that the request succeeds; on the access line. */
+export type Fault = 'client' | 'gateway' | 'upstream';
+
+interface ErrorEntry {
+  readonly status: number;
+  readonly message: string;
+  readonly fault: Fault;
+}
+
+const catalogue = {
+  invalid_request: { status: 400, fault: 'client', message: 'The request is malformed.' },
+  missing_key: {
+    status: 401,
+    fault: 'client',
+    message: 'An API key is required: send "Authorization: Bearer <API_KEY>".',
+  },
+  invalid_key: { status: 401, fault: 'client', message: 'The API key is not valid.' },
+  not_found: { status: 404, fault: 'client', message: 'There is no such path.' },
+  method_not_allowed: {
+    status: 405,
+    fault: 'client',
+    message: 'The path does not offer this method; the Allow header lists those it does.',
+  },
+  request_timeout: { status: 408, fault: 'client', message: 'The request did not arrive in time.' },
+  gone: {
+    status: 410,
+    fault: 'client',
+    message: 'This operation was removed; the Link header names its successor.',
+  },
+  payload_too_large: { status: 413, fault: 'client', message: 'The request body is too large.' },
+  uri_too_long: { status: 414, fault: 'client', message: 'The request target is too long.' },
+  expectation_failed: { status: 417, fault: 'client', message: 'Only "Expect: 100-continue" is understood.' },
+  rate_limited: {
+    status: 429,
+    fault: 'client',
+    message: 'The rate limit is exceeded; retry after the time in the Retry-After header.',
+  },
+  key_banned: {
+    status: 429,
+    fault: 'client',
+    message:
+      'The API key is banned for a time, because it kept sending after 429; retry after the time in the Retry-After header.',
+  },
+  headers_too_large: { status: 431, fault: 'client', message: 'The header fields are too large.' },
+  internal: { status: 500, fault: 'gateway', message: 'The gateway failed on this request.' },
+  method_not_implemented: {
+    status: 501,
+    fault: 'client',
+    message: 'The gateway does not know this method.',
+  },
+  upstream_failed: {
+    status: 502,
+    fault: 'upstream',
+    message: 'The backend gave no valid answer.',
+  },
+  store_unavailable: {
+    status: 503,
+    fault: 'gateway',
+    message: 'The rate limit cannot be checked now; retry after the time in the Retry-After header.',
+  },
+  upstream_unavailable: {
+    status: 503,
+    fault: 'upstream',
+    message: 'The backend cannot be reached now; retry after the time in the Retry-After header.',
+  },
+  upstream_timeout: { status: 504, fault: 'upstream', message: 'The backend did not answer in time.' },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof catalogue;
+
+export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
+
+/** The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. */
+export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
+  return JSON.stringify({ code, message, status: errors[code].status });
+}

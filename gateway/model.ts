@@ -1,0 +1,144 @@
+/**
+ * The nouns that the stations of the request path share. Everything here is readonly data: a station receives
+ * it as an argument and answers with it; nothing here does anything.
+ */
+
+/** The two limits of a plan, in requests per window. Whole numbers from 1 to 999,999,999,999,999 (RFC 9651 §3.3.1). */
+export interface Limits {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
+
+/** One entry of `keys`: who calls, on which plan, with which limits. Quota and ban belong to its id. */
+export interface Key {
+  readonly id: string;
+  readonly plan: string;
+  readonly name?: string;
+  readonly limits: Limits;
+  readonly disabled: boolean;
+}
+
+/** One secret of a key, stored as its digest. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
+export interface Secret {
+  readonly sha256: string;
+  readonly keyId: string;
+  readonly expiresMs: number;
+}
+
+/** `minute` and `day` belong to a key's plan; `address` is the bucket of a client address without a valid key. */
+export type WindowName = 'minute' | 'day' | 'address';
+
+/** A period that a limit covers, and where the caller stands in it. */
+export interface Window {
+  readonly name: WindowName;
+  readonly limit: number;
+  /** Never negative, also when a reload lowered the limit below what was used. */
+  readonly remaining: number;
+  /** When `remaining` is `limit` again, epoch ms on the deciding clock. */
+  readonly resetMs: number;
+  readonly windowSeconds: number;
+}
+
+/** All figures that the rate-limit headers of one answer are made of. */
+export interface Standing {
+  /** The deciding clock (Redis's, when it decided), epoch ms. */
+  readonly nowMs: number;
+  readonly windows: readonly Window[];
+  /** The window that would refuse first: smallest remaining, on a tie the one that resets later. */
+  readonly inForce: Window;
+}
+
+/** Which counts a decision rests on: those shared in the store, or this process's own while the store is away. */
+export type DecisionSource = 'shared' | 'local';
+
+/** What the plan's windows and the ban ladder say to one request of a valid key. */
+export type Decision =
+  | { readonly kind: 'admitted'; readonly standing: Standing; readonly source: DecisionSource }
+  | {
+      /** A request at `retryAtMs` (epoch, deciding clock) finds room; `banned` is a refusal by the ban ladder. */
+      readonly kind: 'refused' | 'banned';
+      readonly standing: Standing;
+      readonly source: DecisionSource;
+      readonly retryAtMs: number;
+    }
+  | {
+      /** The store is away and `redis.onFailure` is `refuse`; `standing` is what was last seen. */
+      readonly kind: 'unavailable';
+      readonly standing: Standing;
+      readonly source: 'local';
+      readonly retryAtMs: number;
+    };
+
+/** What the address bucket says to a request without a valid key. */
+export interface AddressDecision {
+  readonly kind: 'admitted' | 'refused';
+  readonly standing: Standing;
+  readonly source: DecisionSource;
+}
+
+/** The ban ladder: `after` refusals within `withinMs` ban for `forMs`, doubling up to `maxMs`. */
+export interface BanPolicy {
+  readonly after: number;
+  readonly withinMs: number;
+  readonly forMs: number;
+  readonly maxMs: number;
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'TRACE';
+
+/** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
+export interface Deprecation {
+  readonly sinceMs: number;
+  readonly sunsetMs?: number;
+  /** The path template of the operation to use instead, relative to the base URL. */
+  readonly successor?: string;
+  /** What is answered from `sunsetMs` on: 410, or the operation as before. */
+  readonly afterSunset: 'gone' | 'serve';
+}
+
+/** Method and path template of the API document. */
+export interface Operation {
+  readonly id: string;
+  readonly method: Method;
+  /** Relative to the base URL, for example `/pets/{petId}`. */
+  readonly template: string;
+  readonly stability?: 'experimental' | 'beta';
+  readonly deprecation?: Deprecation;
+  readonly upgrade?: 'websocket';
+}
+
+/** The named pool that requests are forwarded to: every address its host resolves to is a target. */
+export interface Upstream {
+  /** `http://host:port`, without a path. */
+  readonly url: string;
+  /** The path that a healthy target answers with 2xx. */
+  readonly health: string;
+}
+
+/** Everything an operator writes, validated, with every default filled in. Plain data: it can cross a thread. */
+export interface Settings {
+  /** A digest of the files it was read from, 12 hex digits; on the access line and in `/readyz`. */
+  readonly version: string;
+  readonly environment: string;
+  /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
+  readonly basePath: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly admin: { readonly host: string; readonly port: number };
+  /** Absent: the embedded memory store. */
+  readonly redis?: {
+    readonly url: string;
+    readonly prefix: string;
+    readonly onFailure: 'local' | 'refuse';
+  };
+  readonly upstream: Upstream;
+  readonly plans: ReadonlyMap<string, Limits | 'custom'>;
+  readonly keys: ReadonlyMap<string, Key>;
+  /** By the secret's lower-case hex SHA-256 digest. */
+  readonly secrets: ReadonlyMap<string, Secret>;
+  readonly operations: readonly Operation[];
+  readonly bans: BanPolicy;
+  readonly addressBucket: { readonly perMinute: number };
+  readonly bodyBytesMax: number;
+  /** Addresses and CIDR ranges whose `X-Forwarded-*` is believed. */
+  readonly trustedProxies: readonly string[];
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+/** Tests use real parts (Redis, sockets, processes), so each has a generous limit and none asserts a time. */
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/redis-global-setup.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+});
