@@ -70,6 +70,6 @@ export const bounds = {
   /** One configuration file. */
   configBytesMax: 16_777_216,
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
-  drainGraceMs: 0,
+  drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
 } as const;

@@ -1,0 +1,37 @@
+import { createServer, type Server } from 'node:http';
+import { errorBody, errors } from '../errors.ts';
+import { type GatewayState, judgeReadiness } from './readiness.ts';
+
+/**
+ * The operators' listener, apart from the public one and on loopback by default: `/healthz` says that the process is
+ * alive, `/readyz` whether it can serve and what is not as it should be.
+ */
+export function createAdminListener(currentState: () => GatewayState): Server {
+  return createServer((req, res) => {
+    const { status, body } = adminAnswer(req.method ?? '', req.url ?? '', currentState);
+    res.writeHead(status, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      'Cache-Control': 'no-store',
+    });
+    res.end(body);
+  });
+}
+
+function adminAnswer(method: string, path: string, currentState: () => GatewayState) {
+  if (method !== 'GET' && method !== 'HEAD') return errorAnswer('method_not_allowed');
+  switch (path) {
+    case '/healthz':
+      return { status: 200, body: JSON.stringify({ status: 'ok' }) };
+    case '/readyz': {
+      const readiness = judgeReadiness(currentState());
+      return { status: readiness.httpStatus, body: JSON.stringify(readiness.body) };
+    }
+    default:
+      return errorAnswer('not_found');
+  }
+}
+
+function errorAnswer(code: 'method_not_allowed' | 'not_found') {
+  return { status: errors[code].status, body: errorBody(code) };
+}

@@ -1,0 +1,109 @@
+/**
+ * `npm start`: the gateway and the store in one terminal, with demo keys that live only as long as this process. It
+ * draws the secrets and hands their digests to the gateway in its environment, so a secret is in no file and no
+ * argument list.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { digestSecret, issueSecret } from '../config/issue-secret.ts';
+
+const startTimeoutMs = 20_000;
+const startPollMs = 50;
+
+const port = process.env.PORT ?? '8080';
+const adminPort = process.env.ADMIN_PORT ?? '9090';
+const backendPort = process.env.BACKEND_PORT ?? '3000';
+const baseUrl = `http://127.0.0.1:${port}/v1`;
+
+const secrets = {
+  free: issueSecret(),
+  pro: issueSecret(),
+  business: issueSecret(),
+  enterprise: issueSecret(),
+};
+
+const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
+const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
+  DEMO_FREE_SHA256: digestSecret(secrets.free),
+  DEMO_PRO_SHA256: digestSecret(secrets.pro),
+  DEMO_BUSINESS_SHA256: digestSecret(secrets.business),
+  DEMO_ENTERPRISE_SHA256: digestSecret(secrets.enterprise),
+});
+const children = [store, gateway];
+
+// A terminal's Ctrl-C reaches the children by itself, a signal to this process alone does not: they may hear both.
+process.on('SIGINT', stopAll);
+process.on('SIGTERM', stopAll);
+
+const firstExit = Promise.race(children.map(exitCode));
+const isUp = await Promise.race([waitUntilUp(), firstExit.then(() => false)]);
+if (isUp) printGuide();
+
+const codes = await firstExit.then(async () => {
+  stopAll();
+  return Promise.all(children.map(exitCode));
+});
+process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+
+function pathOf(file: string): string {
+  return fileURLToPath(new URL(`../../${file}`, import.meta.url));
+}
+
+function spawnNode(script: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [pathOf(script), ...args], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+}
+
+async function exitCode(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode;
+}
+
+function stopAll(): void {
+  for (const child of children) child.kill('SIGTERM');
+}
+
+async function waitUntilUp(): Promise<boolean> {
+  const deadlineMs = Date.now() + startTimeoutMs;
+  while (Date.now() < deadlineMs) {
+    const healthy = await Promise.all([
+      answers(`http://127.0.0.1:${adminPort}/readyz`),
+      answers(`http://127.0.0.1:${backendPort}/healthz`),
+    ]);
+    if (healthy.every(Boolean)) return true;
+    await sleep(startPollMs);
+  }
+  return false;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function printGuide(): void {
+  console.log(`
+Tollgate listens on ${baseUrl}, its admin listener on http://127.0.0.1:${adminPort}, the store on http://127.0.0.1:${backendPort}.
+Counts are kept ${process.env.REDIS_URL ? 'in Redis' : 'in memory (set REDIS_URL to keep them in Redis)'}. Ctrl-C stops everything.
+
+Keys of this run:
+  Free        ${secrets.free}
+  Pro         ${secrets.pro}
+  Business    ${secrets.business}
+  Enterprise  ${secrets.enterprise}
+
+A request that gets a 200:
+  curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
+
+Until the Free plan's minute is spent, a 429:
+  for i in $(seq 61); do curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets; done
+`);
+}

@@ -1,0 +1,159 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { createAdminListener } from './admin/admin-listener.ts';
+import type { GatewayState, Phase } from './admin/readiness.ts';
+import { bounds } from './bounds.ts';
+import { type Exchange, openExchange } from './exchange.ts';
+import { createForwarder } from './forward/forwarder.ts';
+import { createLimiter } from './limit/limiter.ts';
+import { createListener, type Rejection } from './listen/listener.ts';
+import { matchOperation } from './match/operation-table.ts';
+import type { Settings } from './model.ts';
+import { accessLine } from './observe/access-line.ts';
+import { type Stations, serveExchange } from './request-path.ts';
+import { answerRejection } from './respond/rejection.ts';
+import { createSnapshot } from './snapshot.ts';
+
+export interface GatewayOptions {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
+  readonly nowMs?: () => number;
+  /** Lengths of the plan's windows; tests use short ones. */
+  readonly windowLengths?: { readonly minuteMs: number; readonly dayMs: number };
+}
+
+export interface Gateway {
+  /** @throws when an address cannot be listened on */
+  start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
+  /** Swaps the snapshot: requests in flight finish on the one they began with. */
+  reload(settings: Settings): void;
+  /** Keeps the last good snapshot and says so in `/readyz`. */
+  reportFailedReload(error: string): void;
+  /**
+   * The graceful end: readiness goes first, then accepting stops, answers in flight finish with `Connection: close`,
+   * and after `bounds.drainDeadlineMs` the rest is cut.
+   */
+  drain(options: { readonly graceMs: number }): Promise<void>;
+}
+
+/** Wires the stations of the request path. */
+export function createGateway({
+  settings,
+  logger,
+  nowMs = Date.now,
+  windowLengths,
+}: GatewayOptions): Gateway {
+  let snapshot = createSnapshot(settings);
+  let loadedAtMs = nowMs();
+  let lastReloadError: string | undefined;
+  let phase: Phase = 'starting';
+
+  const limiter = createLimiter({
+    log: logger,
+    nowMs,
+    ...(settings.redis && { redis: settings.redis }),
+    ...(windowLengths && { windowLengths }),
+  });
+  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, nowMs });
+  const stations: Stations = {
+    limiter,
+    forwarder,
+    nowMs,
+    record: (exchange) => logger.info(accessLine(exchange)),
+    reportBug: (error, exchange) =>
+      logger.error({ err: error, requestId: exchange.id }, 'a bug in the request path'),
+  };
+
+  const serve = (exchange: Exchange) => void serveExchange(exchange, stations);
+
+  const listener = createListener({
+    handlers: {
+      onRequest: (req, res) => serve(openExchange(req, res, snapshot)),
+      wantsUpgrade: (req) => isWebSocketOperation(req),
+      onUpgrade: (req, socket, head) => {
+        // A refused upgrade is answered like any other request, so it gets a response object on its socket.
+        const res = new ServerResponse(req);
+        res.assignSocket(req.socket);
+        serve(openExchange(req, res, snapshot, { socket, head }));
+      },
+      describeRejection: (rejection) => describeRejection(rejection),
+    },
+  });
+
+  const admin = createAdminListener(currentState);
+
+  function isWebSocketOperation(req: IncomingMessage): boolean {
+    if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
+    const path = (req.url ?? '').split('?', 1)[0] ?? '';
+    const match = matchOperation(snapshot.operations, req.method ?? '', path);
+    return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
+  }
+
+  /** What Node's parser refused never became a request: it is counted on its address, answered and logged here. */
+  async function describeRejection(rejection: Rejection) {
+    const { standing } = await limiter.chargeAddress(
+      rejection.peerAddress,
+      snapshot.settings.addressBucket.perMinute,
+    );
+    const { answer, line } = answerRejection(rejection, standing);
+    logger.info({ ...line, config: snapshot.settings.version });
+    return answer;
+  }
+
+  function currentState(): GatewayState {
+    return {
+      phase,
+      environment: snapshot.settings.environment,
+      config: {
+        version: snapshot.settings.version,
+        loadedAt: new Date(loadedAtMs).toISOString(),
+        ...(lastReloadError !== undefined && { lastError: lastReloadError }),
+      },
+      store: limiter.state(),
+      upstream: forwarder.state(),
+    };
+  }
+
+  return {
+    async start() {
+      const adminAddress = await listenOn(admin, settings.admin);
+      const listenAddress = await listener.listen(settings.listen);
+      phase = 'serving';
+      return { listen: listenAddress, admin: adminAddress };
+    },
+    reload(next) {
+      snapshot = createSnapshot(next);
+      loadedAtMs = nowMs();
+      lastReloadError = undefined;
+      forwarder.setUpstream(next.upstream);
+      limiter.forgetRefusals();
+    },
+    reportFailedReload(error) {
+      lastReloadError = error;
+    },
+    async drain({ graceMs }) {
+      phase = 'draining';
+      await sleep(graceMs);
+      await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
+      await Promise.all([limiter.close(), forwarder.close()]);
+      admin.close();
+      admin.closeAllConnections();
+    },
+  };
+}
+
+function listenOn(
+  server: ReturnType<typeof createAdminListener>,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}

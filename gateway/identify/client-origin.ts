@@ -1,0 +1,84 @@
+import { BlockList, isIP } from 'node:net';
+
+/** Where a request came from, and what the backend is told about it. */
+export interface ClientOrigin {
+  /** The client's address: the peer's, or the first one behind trusted proxies. */
+  readonly address: string;
+  /** The peer is a trusted proxy, so that its `Forwarded` may pass. */
+  readonly trustedPeer: boolean;
+  readonly forwardedFor: string;
+  readonly forwardedHost: string;
+  readonly forwardedProto: string;
+}
+
+/** The fields of a request that say where it came from. */
+export interface OriginFields {
+  readonly peerAddress: string;
+  readonly host: string;
+  readonly xForwardedFor: string | undefined;
+  readonly xForwardedHost: string | undefined;
+  readonly xForwardedProto: string | undefined;
+}
+
+/** Addresses and CIDR ranges as a set that can be asked; undefined when there are none. */
+export function compileTrustedProxies(trustedProxies: readonly string[]): BlockList | undefined {
+  if (trustedProxies.length === 0) return undefined;
+  const trusted = new BlockList();
+  for (const entry of trustedProxies) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(prefix), family);
+  }
+  return trusted;
+}
+
+/**
+ * Reads the client's address. `X-Forwarded-*` is believed only from a trusted peer; `X-Forwarded-For` is then read from
+ * the right up to the first address that is no trusted proxy, since everything left of it is the client's own word.
+ */
+export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
+  const peer = plainAddress(fields.peerAddress);
+  if (trusted === undefined || !isTrusted(trusted, peer)) {
+    return {
+      address: peer,
+      trustedPeer: false,
+      forwardedFor: peer,
+      forwardedHost: fields.host,
+      forwardedProto: 'http',
+    };
+  }
+  const chain = (fields.xForwardedFor ?? '').split(',').map((hop) => hop.trim());
+  return {
+    address: firstUntrusted(chain, trusted) ?? peer,
+    trustedPeer: true,
+    forwardedFor: fields.xForwardedFor ? `${fields.xForwardedFor}, ${peer}` : peer,
+    forwardedHost: fields.xForwardedHost ?? fields.host,
+    forwardedProto: fields.xForwardedProto ?? 'http',
+  };
+}
+
+/** From the right; a hop that is no address ends the walk, since nothing left of it can be believed. */
+function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
+  let nearest: string | undefined;
+  for (const hop of chain.toReversed()) {
+    const address = plainAddress(hop);
+    if (isIP(address) === 0) return nearest;
+    nearest = address;
+    if (!isTrusted(trusted, address)) return address;
+  }
+  return nearest;
+}
+
+function isTrusted(trusted: BlockList, address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+const mappedPrefix = '::ffff:';
+
+/** An IPv4 peer of a dual-stack listener reads `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2); it is the IPv4 address. */
+function plainAddress(address: string): string {
+  const isMapped = address.startsWith(mappedPrefix) && address.includes('.');
+  return isMapped ? address.slice(mappedPrefix.length) : address;
+}

@@ -1,0 +1,39 @@
+import { hash } from 'node:crypto';
+import type { Key, Settings } from '../model.ts';
+
+/** Who calls, by the bearer secret. */
+export type Identity =
+  | { readonly kind: 'identified'; readonly key: Key }
+  | { readonly kind: 'refused'; readonly code: 'missing_key' | 'invalid_key' };
+
+const missing: Identity = { kind: 'refused', code: 'missing_key' };
+const invalid: Identity = { kind: 'refused', code: 'invalid_key' };
+
+/**
+ * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the
+ * configuration nor a timing tells a secret. Unknown, expired and disabled are one answer: a guesser learns nothing.
+ *
+ * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
+ */
+export function identifyKey(
+  authorization: string | undefined,
+  { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
+  nowMs: number,
+): Identity {
+  const presented = authorization === undefined ? undefined : bearerSecret(authorization);
+  if (presented === undefined) return missing;
+  const secret = secrets.get(hash('sha256', presented, 'hex'));
+  if (secret === undefined || secret.expiresMs <= nowMs) return invalid;
+  const key = keys.get(secret.keyId);
+  if (key === undefined || key.disabled) return invalid;
+  return { kind: 'identified', key };
+}
+
+const bearer = 'bearer ';
+
+/** The credentials of a `Bearer` field; the scheme is case-insensitive and one or more spaces follow it (RFC 9110 §11.4). */
+function bearerSecret(authorization: string): string | undefined {
+  if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
+  const secret = authorization.slice(bearer.length).trim();
+  return secret === '' ? undefined : secret;
+}

@@ -1,0 +1,89 @@
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { bounds } from './bounds.ts';
+import { formatProblems } from './config/format-problems.ts';
+import { loadSettings } from './config/load-settings.ts';
+import { restartNeeded } from './config/restart-needed.ts';
+import { watchSettings } from './config/watch-settings.ts';
+import { createGateway } from './gateway.ts';
+import { createLog } from './observe/create-log.ts';
+
+/**
+ * Runs the gateway until a signal ends it: SIGTERM drains with a grace for balancers, SIGINT (a person at a terminal)
+ * without. A SIGINT while draining ends at once. A bad configuration is printed whole and exits 1.
+ */
+export async function runGateway({ configFile }: { readonly configFile: string }): Promise<void> {
+  const loaded = await loadSettings({ file: configFile, env: process.env });
+  if (loaded.kind === 'invalid') {
+    process.stderr.write(`${formatProblems(loaded.problems)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+
+  const { logger, flush } = createLog({ pretty: process.stdout.isTTY === true });
+  let settings = loaded.settings;
+  for (const warning of loaded.warnings) logger.warn(warning);
+
+  const gateway = createGateway({ settings, logger });
+  try {
+    const { listen, admin } = await gateway.start();
+    logger.info(
+      { listen, admin, environment: settings.environment, config: settings.version },
+      'the gateway listens',
+    );
+  } catch (error) {
+    logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    flush();
+    process.exit(1);
+  }
+
+  const watch = watchSettings({
+    file: configFile,
+    env: process.env,
+    initial: loaded,
+    onValid: ({ settings: next, warnings }) => {
+      for (const warning of warnings) logger.warn(warning);
+      for (const key of restartNeeded(settings, next)) {
+        logger.warn(`a change of ${key} takes effect at the next start`);
+      }
+      settings = next;
+      gateway.reload(next);
+      logger.info({ config: next.version }, 'the configuration was reloaded');
+    },
+    onInvalid: ({ problems }) => {
+      const text = formatProblems(problems);
+      gateway.reportFailedReload(text);
+      logger.error(
+        { problems },
+        `the configuration was not reloaded; the last good one stays in force\n${text}`,
+      );
+    },
+  });
+
+  const end = async (signal: NodeJS.Signals) => {
+    process.removeAllListeners('SIGINT').once('SIGINT', () => process.exit(1));
+    process.removeAllListeners('SIGTERM').on('SIGTERM', () => {});
+    logger.info({ signal }, 'draining');
+    watch.stop();
+    await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
+    logger.info('stopped');
+    flush();
+    process.exit(0);
+  };
+  process.once('SIGTERM', end);
+  process.once('SIGINT', end);
+}
+
+const isEntryPoint =
+  process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
+if (isEntryPoint) {
+  const { values } = parseArgs({ options: { config: { type: 'string' } } });
+  const configFile = values.config ?? process.env.TOLLGATE_CONFIG;
+  if (configFile === undefined) {
+    process.stderr.write('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n');
+    process.exitCode = 1;
+  } else {
+    await runGateway({ configFile });
+  }
+}

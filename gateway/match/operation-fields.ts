@@ -1,0 +1,23 @@
+import type { Operation } from '../model.ts';
+
+/**
+ * The header fields that every answer of an operation carries: `Deprecation` (RFC 9745: when it was deprecated, never
+ * the removal date), `Sunset` (RFC 8594), `Link` to the successor (RFC 5829 §3.3) and `X-Stability`.
+ *
+ * @returns flat name, value, …
+ */
+export function operationFields(operation: Operation, basePath: string): readonly string[] {
+  const fields: string[] = [];
+  const { deprecation, stability } = operation;
+  if (deprecation !== undefined) {
+    fields.push('Deprecation', `@${Math.floor(deprecation.sinceMs / 1000)}`);
+    if (deprecation.sunsetMs !== undefined) {
+      fields.push('Sunset', new Date(deprecation.sunsetMs).toUTCString());
+    }
+    if (deprecation.successor !== undefined) {
+      fields.push('Link', `<${basePath}${deprecation.successor}>; rel="successor-version"`);
+    }
+  }
+  if (stability !== undefined) fields.push('X-Stability', stability);
+  return fields;
+}

@@ -1,0 +1,82 @@
+import type { Operation } from '../model.ts';
+import { operationFields } from './operation-fields.ts';
+
+/** An operation as the request path needs it: with the header fields of its answers made once. */
+export interface OfferedOperation {
+  readonly operation: Operation;
+  /** Flat name, value, … */
+  readonly fields: readonly string[];
+}
+
+/** One path template with the operations it offers, by method. */
+interface OfferedPath {
+  /** Literal segments as text, parameters as undefined. */
+  readonly segments: readonly (string | undefined)[];
+  readonly byMethod: Map<string, OfferedOperation>;
+  /** The value of `Allow` (RFC 9110 §10.2.1). */
+  allow: string;
+}
+
+/** The operations of the API document, ready to be looked up by raw path. */
+export interface OperationTable {
+  readonly literal: ReadonlyMap<string, OfferedPath>;
+  readonly templated: readonly OfferedPath[];
+}
+
+/** Builds the table that `matchOperation` reads; `basePath` is the prefix of every operation. */
+export function createOperationTable(operations: readonly Operation[], basePath: string): OperationTable {
+  const byPath = new Map<string, OfferedPath>();
+  for (const operation of operations) {
+    const path = basePath + operation.template;
+    const offered = byPath.get(path) ?? { segments: segmentsOf(path), byMethod: new Map(), allow: '' };
+    offered.byMethod.set(operation.method, { operation, fields: operationFields(operation, basePath) });
+    byPath.set(path, offered);
+  }
+  for (const offered of byPath.values()) {
+    const get = offered.byMethod.get('GET');
+    if (get !== undefined) offered.byMethod.set('HEAD', get);
+    offered.allow = [...offered.byMethod.keys()].join(', ');
+  }
+
+  const isTemplated = (offered: OfferedPath) => offered.segments.includes(undefined);
+  return {
+    literal: new Map([...byPath].filter(([, offered]) => !isTemplated(offered))),
+    templated: [...byPath.values()].filter(isTemplated),
+  };
+}
+
+function segmentsOf(path: string): (string | undefined)[] {
+  return path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
+}
+
+/** What a method and a raw path mean to the API. */
+export type Match =
+  | { readonly kind: 'matched'; readonly offered: OfferedOperation }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'method_not_allowed'; readonly allow: string };
+
+const notFound: Match = { kind: 'not_found' };
+
+/**
+ * Looks an operation up by the raw path, byte for byte: nothing is decoded or normalised, so that what is matched is
+ * what the backend gets. Literal paths go before templated ones (OpenAPI 3.1 §4.8.8); HEAD is served wherever GET is.
+ */
+export function matchOperation(table: OperationTable, method: string, path: string): Match {
+  const offeredPath = table.literal.get(path) ?? findTemplated(table.templated, path);
+  if (offeredPath === undefined) return notFound;
+  const offered = offeredPath.byMethod.get(method);
+  if (offered === undefined) return { kind: 'method_not_allowed', allow: offeredPath.allow };
+  return { kind: 'matched', offered };
+}
+
+function findTemplated(templated: readonly OfferedPath[], path: string): OfferedPath | undefined {
+  if (templated.length === 0) return undefined;
+  const segments = path.split('/');
+  return templated.find(
+    (offered) =>
+      offered.segments.length === segments.length &&
+      offered.segments.every((wanted, i) =>
+        wanted === undefined ? segments[i] !== '' : wanted === segments[i],
+      ),
+  );
+}

@@ -1,0 +1,211 @@
+import type { ServerResponse } from 'node:http';
+import { type ErrorCode, errors } from './errors.ts';
+import type { Exchange } from './exchange.ts';
+import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
+import { identifyKey } from './identify/identify-key.ts';
+import type { Limiter } from './limit/limiter.ts';
+import { screenRequest } from './listen/screen-request.ts';
+import { isGone } from './match/is-gone.ts';
+import { matchOperation } from './match/operation-table.ts';
+import type { Decision } from './model.ts';
+import { ownFields } from './respond/own-fields.ts';
+import { secondsUntil } from './respond/rate-limit-fields.ts';
+import { type Refusal, refusalAnswer, writeRefusal } from './respond/refusal.ts';
+
+/** The stations with a life of their own: what the path needs beside pure functions. */
+export interface Stations {
+  readonly limiter: Limiter;
+  readonly forwarder: Forwarder;
+  /** The gateway's clock, epoch ms. Limits are decided on the store's. */
+  readonly nowMs: () => number;
+  /** Hears of every exchange, once, when it is over. */
+  readonly record: (exchange: Exchange) => void;
+  /** Hears of bugs. */
+  readonly reportBug: (error: unknown, exchange: Exchange) => void;
+}
+
+/** What the path ends in: the backend's answer, a refusal still to be written, or a client that went away. */
+type Ending =
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'client_gone' }
+  | ({ readonly kind: 'refused' } & Refusal);
+
+/** Serves one exchange from its screened head to its record; never rejects. */
+export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
+  try {
+    const ending = await travel(exchange, stations);
+    if (ending.kind === 'refused') refuse(exchange, ending);
+    else if (ending.kind === 'client_gone') markClientGone(exchange);
+  } catch (bug) {
+    stations.reportBug(bug, exchange);
+    await refuseForBug(exchange, stations);
+  } finally {
+    stations.record(exchange);
+  }
+}
+
+/**
+ * THE path of a request, from top to bottom. The operation is matched first, since every later answer carries its
+ * deprecation fields; what was not matched is answered only after key and limits, so that strangers learn nothing of
+ * the paths and every request of a valid key is charged.
+ */
+async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
+  const { req, snapshot } = exchange;
+  const { settings } = snapshot;
+
+  const screened = screenRequest(req);
+  if (screened.kind === 'refused') return refuseStranger(exchange, stations, screened);
+  exchange.path = screened.path;
+  exchange.hasBody = screened.hasBody;
+
+  const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
+  if (match.kind === 'matched') exchange.offered = match.offered;
+
+  const identity = identifyKey(screened.authorization, settings, stations.nowMs());
+  if (identity.kind === 'refused') return refuseStranger(exchange, stations, identity);
+  exchange.key = identity.key;
+
+  const decision = await stations.limiter.decide(identity.key, settings.bans);
+  exchange.decision = decision;
+  exchange.standing = decision.standing;
+  if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
+
+  if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };
+  if (match.kind === 'method_not_allowed') {
+    return { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', match.allow] };
+  }
+  if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
+
+  return forward(exchange, stations);
+}
+
+/** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
+async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
+  const { origin, snapshot } = exchange;
+  const decision = await stations.limiter.chargeAddress(
+    origin.address,
+    snapshot.settings.addressBucket.perMinute,
+  );
+  exchange.decision = decision;
+  exchange.standing = decision.standing;
+  if (decision.kind === 'admitted') return { kind: 'refused', ...refusal };
+  const { inForce, nowMs } = decision.standing;
+  return {
+    kind: 'refused',
+    code: 'rate_limited',
+    message:
+      'Too many requests without a valid API key from this address; retry after the time in the Retry-After header.',
+    fields: ['Retry-After', String(secondsUntil(inForce.resetMs, nowMs))],
+  };
+}
+
+function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>): Refusal {
+  const retryAfter = String(secondsUntil(decision.retryAtMs, decision.standing.nowMs));
+  return { code: limitCodes[decision.kind], fields: ['Retry-After', retryAfter] };
+}
+
+const limitCodes = {
+  refused: 'rate_limited',
+  banned: 'key_banned',
+  unavailable: 'store_unavailable',
+} as const satisfies Record<Exclude<Decision['kind'], 'admitted'>, ErrorCode>;
+
+async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
+  const { req, res, snapshot, origin, upgrade } = exchange;
+  const request = {
+    req,
+    requestFields: identityFields(exchange),
+    keepForwarded: origin.trustedPeer,
+    responseFields: answerFields(exchange),
+  };
+  const outcome =
+    upgrade === undefined
+      ? await forwarder.forward({ ...request, res, bodyBytesMax: snapshot.settings.bodyBytesMax })
+      : await forwarder.forwardUpgrade({ ...request, ...upgrade });
+  exchange.upstream = outcome;
+  return endingOf(outcome, exchange);
+}
+
+function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
+  switch (outcome.kind) {
+    case 'client_gone':
+      return outcome;
+    case 'answered':
+      exchange.status = outcome.status;
+      if (outcome.status >= 400) exchange.fault = outcome.status >= 500 ? 'upstream' : 'client';
+      return outcome;
+    case 'failed': {
+      exchange.cause = outcome.cause;
+      if (!outcome.headersSent) return { kind: 'refused', code: outcome.code, fields: retryFields(outcome) };
+      exchange.status = exchange.res.statusCode;
+      exchange.errorCode = outcome.code;
+      exchange.fault = errors[outcome.code].fault;
+      return { kind: 'answered' };
+    }
+  }
+}
+
+function retryFields({ retryAfterSeconds }: { readonly retryAfterSeconds?: number }): readonly string[] {
+  return retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
+}
+
+/** What the backend is told of the caller (flat name, value, …). */
+function identityFields({ id, key, origin }: Exchange): string[] {
+  return [
+    'X-Request-Id',
+    id,
+    'X-Key-Id',
+    key?.id ?? '',
+    'X-Plan',
+    key?.plan ?? '',
+    'X-Forwarded-For',
+    origin.forwardedFor,
+    'X-Forwarded-Host',
+    origin.forwardedHost,
+    'X-Forwarded-Proto',
+    origin.forwardedProto,
+    'Via',
+    '1.1 tollgate',
+  ];
+}
+
+function answerFields({ id, standing, offered }: Exchange): string[] {
+  if (standing === undefined) throw new Error('an exchange is answered before it was decided');
+  return ownFields(id, standing, offered?.fields);
+}
+
+function refuse(exchange: Exchange, refusal: Refusal): void {
+  if (isGoneAway(exchange.res)) {
+    markClientGone(exchange);
+    return;
+  }
+  const answer = refusalAnswer(refusal, answerFields(exchange));
+  exchange.status = answer.status;
+  exchange.errorCode = refusal.code;
+  exchange.fault = errors[refusal.code].fault;
+  writeRefusal(exchange.res, answer, exchange.hasBody);
+}
+
+/** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
+function markClientGone(exchange: Exchange): void {
+  exchange.status = 499;
+  exchange.errorCode = undefined;
+  exchange.fault = 'client';
+}
+
+function isGoneAway(res: ServerResponse): boolean {
+  return res.destroyed || res.socket?.destroyed === true;
+}
+
+/** The last resort: a bug must neither leave a client hanging nor answer without the headers that every answer has. */
+async function refuseForBug(exchange: Exchange, { limiter }: Stations): Promise<void> {
+  if (exchange.res.headersSent) {
+    exchange.res.destroy();
+    return;
+  }
+  const { origin, snapshot } = exchange;
+  exchange.standing ??= (
+    await limiter.chargeAddress(origin.address, snapshot.settings.addressBucket.perMinute)
+  ).standing;
+  refuse(exchange, { code: 'internal' });
+}

@@ -1,0 +1,49 @@
+import type { ServerResponse } from 'node:http';
+import { type ErrorCode, errorBody, errors } from '../errors.ts';
+
+/** An answer that the gateway makes itself instead of the backend: always an error. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** Says more than the catalogue's text; public. */
+  readonly message?: string;
+  /** Further fields, flat name, value, …: `Allow`, `Retry-After`. */
+  readonly fields?: readonly string[];
+}
+
+/** The complete head and body of a refusal, for a response and for a bare socket alike. */
+export interface RefusalAnswer {
+  readonly status: number;
+  readonly fields: readonly string[];
+  readonly body: string;
+}
+
+/** Makes a refusal's answer out of the catalogue; `own` are the fields that every answer carries. */
+export function refusalAnswer(refusal: Refusal, own: readonly string[]): RefusalAnswer {
+  const body = errorBody(refusal.code, refusal.message);
+  const fields = [
+    ...own,
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+  ];
+  // 404, 405, 410, 414 and 501 are heuristically cacheable (RFC 9111 §4.2.2); 429 and 431 must not be stored.
+  fields.push('Cache-Control', 'no-store');
+  const challenge = challenges.get(refusal.code);
+  if (challenge !== undefined) fields.push('WWW-Authenticate', challenge);
+  if (refusal.fields !== undefined) fields.push(...refusal.fields);
+  return { status: errors[refusal.code].status, fields, body };
+}
+
+/** `error` only when a key was sent and is bad (RFC 6750 §3.1). */
+const challenges = new Map<ErrorCode, string>([
+  ['missing_key', 'Bearer realm="api"'],
+  ['invalid_key', 'Bearer realm="api", error="invalid_token"'],
+]);
+
+/** Writes a refusal. The connection is closed after it when a body is still to come: reading that would be for nothing. */
+export function writeRefusal(res: ServerResponse, answer: RefusalAnswer, hasUnreadBody: boolean): void {
+  const fields = hasUnreadBody ? [...answer.fields, 'Connection', 'close'] : answer.fields;
+  res.writeHead(answer.status, fields as string[]);
+  res.end(answer.body);
+}

@@ -1,0 +1,19 @@
+import type { BlockList } from 'node:net';
+import { compileTrustedProxies } from './identify/client-origin.ts';
+import { createOperationTable, type OperationTable } from './match/operation-table.ts';
+import type { Settings } from './model.ts';
+
+/** The live configuration: the settings and what the request path looks up in them. A reload swaps it whole. */
+export interface Snapshot {
+  readonly settings: Settings;
+  readonly operations: OperationTable;
+  readonly trustedProxies: BlockList | undefined;
+}
+
+export function createSnapshot(settings: Settings): Snapshot {
+  return Object.freeze({
+    settings,
+    operations: createOperationTable(settings.operations, settings.basePath),
+    trustedProxies: compileTrustedProxies(settings.trustedProxies),
+  });
+}

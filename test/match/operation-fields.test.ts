@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { isGone } from '../../gateway/match/is-gone.ts';
+import { operationFields } from '../../gateway/match/operation-fields.ts';
+import type { Operation } from '../../gateway/model.ts';
+
+const sunsetMs = Date.UTC(2030, 11, 5);
+const getPet: Operation = {
+  id: 'getPet',
+  method: 'GET',
+  template: '/pets/{petId}',
+  deprecation: { sinceMs: Date.UTC(2026, 10, 20), sunsetMs, successor: '/pets', afterSunset: 'gone' },
+};
+
+describe('operationFields', () => {
+  it('a deprecated operation says since when, until when, and what comes after it', () => {
+    expect(operationFields(getPet, '/v1')).toEqual([
+      'Deprecation',
+      '@1795132800',
+      'Sunset',
+      'Thu, 05 Dec 2030 00:00:00 GMT',
+      'Link',
+      '</v1/pets>; rel="successor-version"',
+    ]);
+  });
+
+  it('a stability marker is told; an operation without markers has no fields', () => {
+    const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets' };
+    expect(operationFields({ ...listPets, stability: 'beta' }, '/v1')).toEqual(['X-Stability', 'beta']);
+    expect(operationFields(listPets, '/v1')).toEqual([]);
+  });
+});
+
+describe('isGone', () => {
+  it('is gone from the instant of the sunset on, not before', () => {
+    expect(isGone(getPet, sunsetMs - 1)).toBe(false);
+    expect(isGone(getPet, sunsetMs)).toBe(true);
+  });
+
+  it('is served after the sunset when the document says so', () => {
+    const kept: Operation = { ...getPet, deprecation: { sinceMs: 0, sunsetMs, afterSunset: 'serve' } };
+    expect(isGone(kept, sunsetMs)).toBe(false);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import type { Standing, Window } from '../../gateway/model.ts';
+import { rateLimitFields, secondsUntil } from '../../gateway/respond/rate-limit-fields.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 12, 0, 29, 500);
+const minute: Window = {
+  name: 'minute',
+  limit: 60,
+  remaining: 12,
+  resetMs: Date.UTC(2026, 10, 21, 12, 1),
+  windowSeconds: 60,
+};
+const day: Window = {
+  name: 'day',
+  limit: 1000,
+  remaining: 900,
+  resetMs: Date.UTC(2026, 10, 22),
+  windowSeconds: 86_400,
+};
+
+describe('rateLimitFields', () => {
+  it("the specification's three are of the window in force, the draft's list every window", () => {
+    const standing: Standing = { nowMs, windows: [minute, day], inForce: minute };
+    expect(rateLimitFields(standing)).toEqual([
+      'X-RateLimit-Limit',
+      '60',
+      'X-RateLimit-Remaining',
+      '12',
+      'X-RateLimit-Reset',
+      String(Date.UTC(2026, 10, 21, 12, 1) / 1000),
+      'RateLimit-Policy',
+      '"minute";q=60;w=60, "day";q=1000;w=86400',
+      'RateLimit',
+      '"minute";r=12;t=31, "day";r=900;t=43171',
+    ]);
+  });
+});
+
+describe('secondsUntil', () => {
+  it.each([
+    [1, 1],
+    [1000, 1],
+    [1001, 2],
+    [0, 0],
+    [-5, 0],
+  ])('%i ms from now is %i s: a client that waits is never early', (fromNowMs, seconds) => {
+    expect(secondsUntil(nowMs + fromNowMs, nowMs)).toBe(seconds);
+  });
+});
