@@ -1,0 +1,19 @@
+/** The range of the specification's `int64`, and its one spelling in a path or query. */
+
+export const int64Min = -(2n ** 63n);
+export const int64Max = 2n ** 63n - 1n;
+
+/**
+ * Reads an int64 from a path or query. Only the canonical spelling counts (no sign but a minus, no leading zero, no
+ * fraction), so that each animal has one URL. Anything else is undefined.
+ */
+export function parseInt64(text: string): bigint | undefined {
+  // A length check first: BigInt of a million digits takes seconds.
+  if (text.length > 20 || !/^(0|-?[1-9]\d*)$/.test(text)) return undefined;
+  const value = BigInt(text);
+  return isInt64(value) ? value : undefined;
+}
+
+export function isInt64(value: bigint): boolean {
+  return value >= int64Min && value <= int64Max;
+}

@@ -1,0 +1,120 @@
+/**
+ * JSON with exact integers, in and out. `JSON.parse` alone rounds beyond 2^53; its reviver also receives the source
+ * text of each number, and `JSON.rawJSON` writes digits as they are (proposal-json-parse-with-source, on in Node 22).
+ */
+
+import { bounds } from './bounds.ts';
+import { isInt64 } from './int64.ts';
+
+declare global {
+  interface JSON {
+    rawJSON(text: string): object;
+  }
+}
+
+/** What a body holds; an integer in the int64 range is a bigint, every other number a number. */
+export type ParsedJson =
+  | { readonly kind: 'parsed'; readonly value: unknown }
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Parses a body strictly: UTF-8 (RFC 8259 §8.1), at most `bounds.jsonDepthMax` brackets deep, no field given twice
+ * (§4 leaves its meaning open, so two readers may differ), no `__proto__`.
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  if (bytes.length === 0) return { kind: 'invalid', problem: 'the body is empty' };
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    return { kind: 'invalid', problem: 'the body is not valid UTF-8' };
+  }
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? error.message : 'unreadable';
+    return { kind: 'invalid', problem: `the body is not valid JSON: ${reason}` };
+  }
+  const problem = findStructureProblem(text);
+  // The reviver recurses, JSON.parse alone does not: only now is the depth known to be harmless.
+  return problem === undefined
+    ? { kind: 'parsed', value: JSON.parse(text, reviveInteger) }
+    : { kind: 'invalid', problem };
+}
+
+/** Finds what JSON.parse accepts in silence; `text` is known to be valid JSON. */
+function findStructureProblem(text: string): string | undefined {
+  // Per open bracket: the names seen in an object, nothing in an array.
+  const open: (Set<string> | undefined)[] = [];
+  let lastString = '';
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '"': {
+        const end = endOfString(text, at);
+        lastString = text.slice(at, end + 1);
+        at = end;
+        break;
+      }
+      case ':': {
+        const name: string = JSON.parse(lastString);
+        const names = open.at(-1);
+        if (name === '__proto__') return 'the field "__proto__" is not allowed';
+        if (names?.has(name)) return `the field ${JSON.stringify(name.slice(0, 100))} is given twice`;
+        names?.add(name);
+        break;
+      }
+      case '{':
+      case '[':
+        open.push(text[at] === '{' ? new Set() : undefined);
+        if (open.length > bounds.jsonDepthMax) {
+          return `the body is nested deeper than ${bounds.jsonDepthMax} levels`;
+        }
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+    }
+  }
+  return undefined;
+}
+
+function endOfString(text: string, start: number): number {
+  let end = start + 1;
+  while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return end;
+}
+
+function reviveInteger(_name: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number' || context?.source === undefined) return value;
+  return toInt64(context.source) ?? value;
+}
+
+/**
+ * The int64 that a JSON number stands for, or undefined. The value counts, not the spelling, as JSON Schema says
+ * (draft 2020-12, validation §6.1.1): 1.0 and 1e3 are integers, 1.5 and 1e-3 are not.
+ */
+function toInt64(source: string): bigint | undefined {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
+  const digits = whole + fraction;
+  let first = 0;
+  while (digits[first] === '0') first++;
+  if (first === digits.length) return 0n;
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  const zeros = Number(exponent) - fraction.length + (digits.length - end);
+  // 19 digits hold every int64; longer ones are not even converted, which would take seconds for a million.
+  if (zeros < 0 || end - first + zeros > 19) return undefined;
+  const value = BigInt(sign + digits.slice(first, end) + '0'.repeat(zeros));
+  return isInt64(value) ? value : undefined;
+}
+
+/** Writes JSON; a bigint becomes its digits. */
+export function stringifyJson(value: unknown): string {
+  return JSON.stringify(value, (_name, item) =>
+    typeof item === 'bigint' ? JSON.rawJSON(String(item)) : item,
+  );
+}

@@ -1,0 +1,59 @@
+/**
+ * The store as a process. Environment: `PORT` (default 3000), `HOST` (default 0.0.0.0), `STORE_SEED=demo` for a few
+ * animals. SIGTERM and SIGINT stop it with exit status 0; what keeps it from starting is one line and status 1.
+ */
+
+import { pino } from 'pino';
+import pretty from 'pino-pretty';
+import { createApp } from './app.ts';
+import { bounds } from './bounds.ts';
+import { demoPets } from './demo-pets.ts';
+import { createPetStore } from './pets.ts';
+
+const logger = process.stdout.isTTY
+  ? pino(pretty({ sync: true, ignore: 'pid,hostname,name' }))
+  : pino({ name: 'store' });
+
+await main();
+
+async function main(): Promise<void> {
+  // An empty variable counts as absent: compose files pass them on like that.
+  const port = Number(process.env.PORT || 3000);
+  const host = process.env.HOST || '0.0.0.0';
+  const seed = process.env.STORE_SEED || 'none';
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    return exitWith(`PORT must be a whole number from 0 to 65535, not "${process.env.PORT}"`);
+  }
+  if (seed !== 'none' && seed !== 'demo') return exitWith(`STORE_SEED must be demo or absent, not "${seed}"`);
+
+  const pets = createPetStore({ petsMax: bounds.petsMax });
+  if (seed === 'demo') for (const pet of demoPets) pets.add(pet);
+  const app = createApp({ pets, logger });
+
+  try {
+    await app.listen({ port, host, listenTextResolver: (address) => `store listening at ${address}` });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return exitWith(
+      code === 'EADDRINUSE'
+        ? `port ${port} is in use on ${host}: set PORT to another one`
+        : `cannot listen on ${host}, port ${port}: ${message}`,
+    );
+  }
+
+  // Once: a second signal ends the process at once, as is usual.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+
+  async function stop(signal: string): Promise<void> {
+    logger.info({ signal }, 'store stopping');
+    // Closing waits for requests in flight, and for silent connections, of which Node keeps no time then.
+    setTimeout(() => app.server.closeAllConnections(), bounds.closeDeadlineMs).unref();
+    await app.close();
+    logger.info('store stopped');
+  }
+}
+
+function exitWith(problem: string): void {
+  logger.fatal(problem);
+  process.exitCode = 1;
+}
