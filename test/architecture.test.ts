@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Leaf files that any station may read. */
+const nouns = ['model.ts', 'errors.ts', 'bounds.ts'];
+
+/** What each place in gateway/ may import beside its own folder: arrows run one way. */
+const allowed: Record<string, readonly string[]> = {
+  config: nouns,
+  listen: nouns,
+  identify: nouns,
+  limit: nouns,
+  match: nouns,
+  forward: nouns,
+  respond: nouns,
+  admin: nouns,
+  // The recording reads what every station found.
+  observe: [...nouns, 'exchange.ts'],
+  cli: [...nouns, 'config', 'main.ts'],
+  'model.ts': [],
+  'errors.ts': [],
+  'bounds.ts': [],
+  'snapshot.ts': [...nouns, 'identify', 'match'],
+  'exchange.ts': [...nouns, 'identify', 'match', 'snapshot.ts'],
+  'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],
+  'gateway.ts': [
+    ...nouns,
+    'snapshot.ts',
+    'exchange.ts',
+    'request-path.ts',
+    'listen',
+    'match',
+    'limit',
+    'forward',
+    'respond',
+    'observe',
+    'admin',
+  ],
+  'main.ts': [...nouns, 'gateway.ts', 'config', 'observe'],
+};
+
+const files = sourceFiles('gateway').concat(sourceFiles('backend'));
+const imports = files.flatMap((file) => importsOf(file).map((target) => ({ file, target })));
+
+describe('the architecture', () => {
+  it('arrows run one way: stations do not import each other', () => {
+    const wrong = imports.filter(({ file, target }) => {
+      const [from, to] = [placeOf(file), placeOf(target)];
+      return file.startsWith('gateway/') && from !== to && !(allowed[from] ?? []).includes(to);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('the gateway knows nothing of the store behind it, nor the store of the gateway', () => {
+    expect(imports.filter(({ file, target }) => file.split('/')[0] !== target.split('/')[0])).toEqual([]);
+  });
+
+  it('no file imports in a circle', () => {
+    const targetsOf = Map.groupBy(imports, ({ file }) => file);
+    const circles: string[] = [];
+    const visit = (file: string, trail: readonly string[]): void => {
+      if (trail.includes(file)) circles.push([...trail, file].join(' → '));
+      else for (const { target } of targetsOf.get(file) ?? []) visit(target, [...trail, file]);
+    };
+    for (const file of files) visit(file, []);
+    expect(circles).toEqual([]);
+  });
+
+  it('every file is reached from a process or a command', () => {
+    const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
+    const reached = new Set(entries);
+    for (const file of reached) {
+      for (const { target } of imports.filter((one) => one.file === file)) reached.add(target);
+    }
+    const byName = (file: string) =>
+      files.some((other) => readFileSync(join(root, other), 'utf8').includes(baseOf(file)));
+    expect(files.filter((file) => !reached.has(file) && !byName(file))).toEqual([]);
+  });
+
+  it('only the entry points touch the process', () => {
+    const entryPoints = ['gateway/main.ts', 'backend/main.ts'];
+    const touching = files.filter(
+      (file) =>
+        !entryPoints.includes(file) &&
+        !file.startsWith('gateway/cli/') &&
+        /(?<![\w.])process\./.test(readFileSync(join(root, file), 'utf8')),
+    );
+    expect(touching).toEqual([]);
+  });
+});
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name));
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const relativeImport = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
+  return [...text.matchAll(relativeImport)].map(([, target = '']) =>
+    relative(root, join(root, dirname(file), target)),
+  );
+}
+
+/** The folder of a station, or the file itself where it lies directly in gateway/. */
+function placeOf(file: string): string {
+  return file.split('/')[1] ?? '';
+}
+
+function baseOf(file: string): string {
+  return file.split('/').at(-1) ?? '';
+}

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectHonest } from '../support/answer.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../support/gateway-process.ts';
+import { type StoreProcess, startStore } from '../support/store-process.ts';
+
+const free = makeKey();
+const roomy = makeCustomKey(1_000_000, 10_000_000);
+const disabled = makeKey({ disabled: true });
+
+let store: StoreProcess;
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  store = await startStore();
+  gateway = await startGateway(
+    testConfig({
+      upstream: { url: store.url, health: '/healthz' },
+      keys: [free.entry, roomy.entry, disabled.entry],
+    }),
+  );
+});
+afterAll(async () => {
+  await gateway.stop();
+  await store.stop();
+});
+
+function call(path: string, init: RequestInit & { secret?: string } = {}): Promise<Response> {
+  const { secret = roomy.secret, headers, ...rest } = init;
+  return fetch(gateway.baseUrl + path, {
+    ...rest,
+    headers: { Authorization: `Bearer ${secret}`, ...headers },
+  });
+}
+
+function post(body: string, headers: Record<string, string> = { 'Content-Type': 'application/json' }) {
+  return call('/pets', { method: 'POST', body, headers });
+}
+
+describe('authentication', () => {
+  it('a request without a key hears 401 on every path, known or not', async () => {
+    for (const path of ['/pets', '/pets/1', '/store/orders', '/nowhere']) {
+      const response = await fetch(gateway.baseUrl + path);
+      expect(await expectHonest(response, 401)).toMatchObject({ code: 'missing_key' });
+      expect(response.headers.get('www-authenticate')).not.toContain('error');
+      expect(response.headers.get('ratelimit-policy')).toContain('"address"');
+    }
+  });
+
+  it.each(['wrong', disabled.secret])('a bad key hears 401 invalid_key', async (secret) => {
+    const response = await call('/pets', { secret });
+    expect(await expectHonest(response, 401)).toMatchObject({ code: 'invalid_key' });
+    expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
+  });
+});
+
+describe('operations', () => {
+  it('an animal that was added is listed and fetched as it was sent', async () => {
+    const created = (await expectHonest(await post('{"name":"Rex","categoryId":7}'), 201)) as { id: number };
+    expect(created).toEqual({ id: expect.any(Number), name: 'Rex', categoryId: 7 });
+    expect(await expectHonest(await call(`/pets/${created.id}`), 200)).toEqual(created);
+    expect(await expectHonest(await call('/pets'), 200)).toContainEqual(created);
+  });
+
+  it('int64 survives to the last digit', async () => {
+    const response = await post('{"name":"Max","categoryId":9223372036854775807,"status":"sold"}');
+    expect(response.status).toBe(201);
+    expect(await response.text()).toContain('"categoryId":9223372036854775807');
+  });
+
+  it('orders are an empty list', async () => {
+    expect(await expectHonest(await call('/store/orders'), 200)).toEqual([]);
+  });
+
+  it.each(['?limit=0', '?limit=101', '?limit=abc', '?limit=5&limit=6', '?status=lost'])(
+    'GET /pets%s is a 400 that names the field',
+    async (query) => {
+      const body = (await expectHonest(await call(`/pets${query}`), 400)) as { message: string };
+      expect(body.message).toMatch(/limit|status/);
+    },
+  );
+
+  it.each([
+    ['{"name":"Rex"}', 'categoryId'],
+    ['{"categoryId":1}', 'name'],
+    ['{"name":1,"categoryId":1}', 'name'],
+    ['{"name":"Rex","categoryId":1.5}', 'categoryId'],
+    ['{"name":"Rex","categoryId":9223372036854775808}', 'categoryId'],
+    ['{"name":"Rex","categoryId":1,"status":"lost"}', 'status'],
+    ['{"name":', 'JSON'],
+    ['', 'body'],
+  ])('POST /pets with %s is a 400 that says %s', async (body, word) => {
+    const error = (await expectHonest(await post(body), 400)) as { message: string };
+    expect(error.message.toLowerCase()).toContain(word.toLowerCase());
+  });
+
+  it('another content type is a 415, a body over the limit a 413', async () => {
+    await expectHonest(await post('name=Rex', { 'Content-Type': 'text/plain' }), 415);
+    expect(await expectHonest(await post('x'.repeat(1_048_577)), 413)).toMatchObject({
+      code: 'payload_too_large',
+    });
+  });
+
+  it('HEAD is served wherever GET is', async () => {
+    const response = await call('/pets', { method: 'HEAD' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-ratelimit-limit')).toBeTruthy();
+  });
+
+  it('an unknown path is a 404 and another method a 405, from the gateway and charged', async () => {
+    expect(await expectHonest(await call('/nowhere'), 404)).toMatchObject({ code: 'not_found' });
+    const response = await call('/pets', { method: 'DELETE' });
+    expect(await expectHonest(response, 405)).toMatchObject({ code: 'method_not_allowed' });
+    expect(response.headers.get('allow')).toBe('GET, POST, HEAD');
+    await expectHonest(await call('/pets', { method: 'OPTIONS' }), 405);
+    const last = gateway.lines.at(-1);
+    expect(last === undefined || last.target === undefined).toBe(true);
+  });
+});
+
+describe('deprecation', () => {
+  it('every answer of GET /pets/{petId} says so, 401 and 404 included', async () => {
+    const answers = [
+      await call('/pets/1'),
+      await call('/pets/999999'),
+      await fetch(`${gateway.baseUrl}/pets/1`),
+      await call('/pets/1', { method: 'HEAD' }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 401, 200]);
+    for (const { headers } of answers) {
+      expect(headers.get('deprecation')).toBe('@1795132800');
+      expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+      expect(headers.get('link')).toContain('</v1/pets>; rel="successor-version"');
+    }
+  });
+
+  it('other operations do not', async () => {
+    const { headers } = await call('/pets');
+    expect(headers.get('deprecation')).toBeNull();
+    expect(headers.get('sunset')).toBeNull();
+  });
+});
+
+describe('limits', () => {
+  it('a Free key gets 60 a minute, each answer with its own remaining, then 429', async () => {
+    const limited = makeKey();
+    await gateway.editConfig(
+      testConfig({
+        upstream: { url: store.url, health: '/healthz' },
+        keys: [free.entry, roomy.entry, disabled.entry, limited.entry],
+        listen: { host: '127.0.0.1', port: 0 },
+      }),
+    );
+    await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+    // Not across a minute's end: the windows are fixed.
+    const untilBoundaryMs = 60_000 - (Date.now() % 60_000);
+    if (untilBoundaryMs < 5_000) await new Promise((resolve) => setTimeout(resolve, untilBoundaryMs + 50));
+
+    const answers = await Promise.all(
+      Array.from({ length: 70 }, () => call('/pets', { secret: limited.secret })),
+    );
+    const admitted = answers.filter(({ status }) => status === 200);
+    const remaining = admitted.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')));
+    expect(remaining.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(10);
+    for (const response of refused) {
+      expect(await expectHonest(response, 429)).toMatchObject({ code: 'rate_limited' });
+      expect(response.headers.get('x-ratelimit-limit')).toBe('60');
+      expect(response.headers.get('x-ratelimit-remaining')).toBe('0');
+      expect(Number(response.headers.get('x-ratelimit-reset')) % 60).toBe(0);
+    }
+    const deprecated = await call('/pets/1', { secret: limited.secret });
+    await expectHonest(deprecated, 429);
+    expect(deprecated.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+  });
+});
+
+describe('the access line', () => {
+  it('tells who, what, how it was decided and whose fault, and never a secret', async () => {
+    const response = await call('/pets?limit=1&api_key=careless');
+    const id = response.headers.get('x-request-id');
+    const line = await gateway.line((entry) => entry.requestId === id);
+    expect(line).toMatchObject({
+      keyId: roomy.entry.id,
+      plan: 'enterprise',
+      operation: 'listPets',
+      method: 'GET',
+      path: '/v1/pets',
+      status: 200,
+      decision: 'admitted',
+      window: 'minute',
+      upstreamMs: expect.any(Number),
+      attempts: 1,
+    });
+    const log = JSON.stringify(gateway.lines);
+    for (const { secret } of [free, roomy, disabled]) expect(log).not.toContain(secret);
+    expect(log).not.toContain('careless');
+    expect(log).not.toContain('Bearer test-');
+  });
+});

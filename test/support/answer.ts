@@ -1,0 +1,44 @@
+import { expect } from 'vitest';
+
+/** Three headers of the specification, the draft's two, and ours: what every answer of the gateway carries. */
+const onEveryAnswer = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'ratelimit',
+  'ratelimit-policy',
+  'x-request-id',
+  'access-control-expose-headers',
+];
+
+/** Asserts what holds for every answer of the gateway, and for every error the body of the specification. */
+export async function expectHonest(response: Response, status: number): Promise<unknown> {
+  const text = await response.text();
+  expect(response.status, text).toBe(status);
+  for (const name of onEveryAnswer) expect(response.headers.get(name), `${name} on a ${status}`).toBeTruthy();
+  for (const name of onEveryAnswer.slice(0, 3)) expect(response.headers.get(name)).toMatch(/^\d+$/);
+  expectWindowInForce(response.headers);
+  if (status < 400) return text === '' ? undefined : JSON.parse(text);
+
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  const body = JSON.parse(text);
+  expect(body).toEqual({ code: expect.any(String), message: expect.any(String), status });
+  if (status === 401) expect(response.headers.get('www-authenticate')).toMatch(/^Bearer realm=/);
+  if (status === 405) expect(response.headers.get('allow')).toBeTruthy();
+  if (status === 429 || status === 503) expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  return body;
+}
+
+/** The specification's three headers are those of one window that the draft's fields list too. */
+function expectWindowInForce(headers: Headers): void {
+  const policy = headers.get('ratelimit-policy') ?? '';
+  const state = headers.get('ratelimit') ?? '';
+  const limits = [...policy.matchAll(/"(\w+)";q=(\d+);w=\d+/g)].map(([, name, q]) => [name, q]);
+  const remaining = new Map([...state.matchAll(/"(\w+)";r=(\d+);t=\d+/g)].map(([, name, r]) => [name, r]));
+  const inForce = limits.find(
+    ([name, q]) =>
+      q === headers.get('x-ratelimit-limit') &&
+      remaining.get(name ?? '') === headers.get('x-ratelimit-remaining'),
+  );
+  expect(inForce, `${policy} | ${state}`).toBeDefined();
+}
