@@ -7,6 +7,7 @@ import { createErrorBody } from './errors.ts';
 import { parseInt64 } from './int64.ts';
 import type { ParsedJson } from './json.ts';
 import { parseJson, stringifyJson } from './json.ts';
+import { linger } from './linger.ts';
 import { createMethodTable } from './method-table.ts';
 import { parseNewPet } from './parse-new-pet.ts';
 import { parsePetQuery } from './parse-pet-query.ts';
@@ -93,9 +94,10 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     return refuse(reply, 'method_not_allowed', `this path offers ${allow}`);
   });
 
-  app.setErrorHandler<Error & { statusCode?: number }>((error, request, reply) => {
+  app.setErrorHandler<Error & { statusCode?: number }>(async (error, request, reply) => {
     const { statusCode = 500 } = error;
     if (statusCode === 413) {
+      await linger(request.raw, bounds.lingerBytesMax);
       return refuse(reply, 'payload_too_large', `the body must have at most ${bounds.bodyBytesMax} bytes`);
     }
     if (statusCode === 415) {

@@ -2,6 +2,8 @@
 export const bounds = {
   /** The same as the gateway's default, so that neither lets pass what the other refuses. */
   bodyBytesMax: 1_048_576,
+  /** What is still read of a body that is too large, so that the client can read the 413. */
+  lingerBytesMax: 8_388_608,
   /** Above what the gateway accepts from a client, since it adds fields of its own. */
   headersBytesMax: 65_536,
   /** Brackets open at once in a body. An animal needs one; the recursion of a JSON reviver stays far from its end. */
