@@ -35,8 +35,30 @@ export const bounds = {
   storeProbeIntervalMs: 200,
   /** The longest pause between two attempts to connect to Redis. */
   storeReconnectMaxMs: 250,
+  /** TCP connect to Redis. */
+  storeConnectTimeoutMs: 1_000,
+  /** A connection that owes replies and says nothing for this long is given up: its peer froze or vanished. */
+  storeSilenceMaxMs: 1_000,
+  /** A store that is there is asked this often whether it still is, so that `/readyz` is true without traffic. */
+  storeHeartbeatIntervalMs: 1_000,
+  /** Failed calls in a row after which the store counts as away; a lost connection counts at once. */
+  storeFailuresMax: 3,
+  /** The first decisions of a process wait this long for the first contact with Redis. */
+  storeStartTimeoutMs: 1_000,
   /** Keys whose last seen counts and unsent local use a process remembers. */
   rememberedKeysMax: 100_000,
+  /** Requests of one key decided by one call. */
+  requestsPerCallMax: 1_024,
+  /** How long counts seen in the store may refuse without asking it again: a lifted ban shows after that. */
+  refusalRememberedMs: 1_000,
+  /** Refusals of one key that are reported in one call; at once where they reach the ban's threshold. */
+  strikesPerReportMax: 50,
+  /** How often what a process decided on its own is reported when no call carried it. */
+  reportIntervalMs: 1_000,
+  /** Keys of one such report. */
+  keysPerReportMax: 500,
+  /** The last report at shutdown, whole. */
+  storeCloseTimeoutMs: 1_000,
 
   /** TCP connect to a target. */
   connectTimeoutMs: 2_000,
@@ -64,6 +86,14 @@ export const bounds = {
   retryCapMs: 200,
   /** Retries may add at most this share of requests over the last ten seconds (plus a handful, so that a quiet gateway can retry). */
   retryBudgetRatio: 0.2,
+  retryBudgetFloor: 10,
+  retryBudgetWindowMs: 10_000,
+  /** A body up to this size is read whole before a connection to a target is taken; larger ones are streamed. */
+  collectedBodyBytesMax: 65_536,
+  /** How often exchanges past their total timeout are looked for. */
+  sweepIntervalMs: 1_000,
+  /** How long exchanges may still take when the forwarder is closed. */
+  upstreamCloseTimeoutMs: 1_000,
 
   /** How often the configuration files' content is looked at. */
   configPollIntervalMs: 500,

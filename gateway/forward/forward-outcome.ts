@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ErrorCode } from '../errors.ts';
+
+/** What a request is forwarded with, beside itself. */
+export interface ForwardRequest {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Flat name, value, … that the gateway sets on the request; client-sent copies never survive. */
+  readonly requestFields: readonly string[];
+  /** The peer is a trusted proxy: its `Forwarded` field may pass. */
+  readonly keepForwarded: boolean;
+  /** Flat name, value, … that the answer carries; they replace the backend's copies, only `Link` stands beside them. */
+  readonly responseFields: readonly string[];
+  readonly bodyBytesMax: number;
+}
+
+/** A WebSocket handshake: `res` is assigned to `socket` and carries any answer but 101. */
+export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
+  readonly socket: Duplex;
+  /** What the client sent after its handshake, if anything. */
+  readonly head: Buffer;
+}
+
+interface UpstreamUse {
+  /** Address and port of the last target tried. */
+  readonly target?: string;
+  readonly upstreamMs: number;
+  readonly attempts: number;
+}
+
+interface Answered extends UpstreamUse {
+  readonly kind: 'answered';
+  readonly status: number;
+  readonly target: string;
+}
+
+export interface Failed extends UpstreamUse {
+  readonly kind: 'failed';
+  readonly code: ErrorCode;
+  /** False: the refusal is still to be written. True: the client's connection was cut, so that it sees the truncation. */
+  readonly headersSent: boolean;
+  /** For the log; holds nothing of the request. */
+  readonly cause: string;
+  readonly retryAfterSeconds?: number;
+}
+
+interface ClientGone extends UpstreamUse {
+  readonly kind: 'client_gone';
+}
+
+export type ForwardOutcome = Answered | Failed | ClientGone;

@@ -1,0 +1,201 @@
+import { type ClientRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type Duplex, pipeline } from 'node:stream';
+import type { ProxyServer, ServerOptions } from 'http-proxy-3';
+import type { ErrorCode } from '../errors.ts';
+import type { ForwardOutcome, UpgradeRequest } from './forward-outcome.ts';
+import { requestHead } from './request-head.ts';
+import { responseFields, responseHead } from './response-head.ts';
+import type { Bounds, Target, Targets } from './targets.ts';
+
+export interface Upgrades {
+  forward(request: UpgradeRequest): Promise<ForwardOutcome>;
+  /** Cuts all tunnels and handshakes. */
+  close(): void;
+}
+
+interface UpgradesOptions {
+  readonly proxy: ProxyServer;
+  readonly bounds: Bounds;
+  readonly targets: () => Targets;
+}
+
+/** How http-proxy-3 shows us its handshake before it is sent. */
+interface HandshakeOptions extends ServerOptions {
+  readonly onHandshake?: (handshake: ClientRequest) => void;
+}
+
+type HandshakeEnd =
+  | { readonly kind: 'answered'; readonly status: number }
+  | { readonly kind: 'client_gone' }
+  | {
+      readonly kind: 'failed';
+      readonly code: ErrorCode;
+      readonly cause: string;
+      readonly retryAfterSeconds?: number;
+    };
+
+/**
+ * WebSocket through http-proxy-3, which makes the handshake and joins the two sockets after the 101. Its listeners for
+ * any other answer and for errors are replaced, since they write the backend's head to the client unseen. A handshake
+ * is tried once: the client's connection cannot be handed to a second one.
+ */
+export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upgrades {
+  const clientSockets = new Set<Duplex>();
+
+  proxy.on('proxyReqWs', (handshake, _req, _socket, options: HandshakeOptions) => {
+    options.onHandshake?.(handshake);
+  });
+
+  async function forward(request: UpgradeRequest): Promise<ForwardOutcome> {
+    const startedMs = performance.now();
+    await targets().pending;
+    const target = targets().choose(undefined);
+    if (target === undefined) {
+      const cause = 'no healthy target has room';
+      const upstreamMs = performance.now() - startedMs;
+      return { ...unavailable(cause), headersSent: false, upstreamMs, attempts: 0 };
+    }
+    hold(request.socket, target);
+    const end = await shakeHands(request, target);
+    const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
+    if (end.kind !== 'failed') return { ...end, ...use };
+    return { ...end, ...use, headersSent: false };
+  }
+
+  /** A tunnel counts as a request in flight for as long as its client is there. */
+  function hold(socket: Duplex, target: Target): void {
+    target.inFlight++;
+    clientSockets.add(socket);
+    socket.once('close', () => {
+      target.inFlight--;
+      clientSockets.delete(socket);
+    });
+  }
+
+  function shakeHands(request: UpgradeRequest, target: Target): Promise<HandshakeEnd> {
+    const { req, socket, head } = request;
+    return new Promise((resolve) => {
+      let handshake: ClientRequest | undefined;
+      const options: HandshakeOptions = {
+        target: target.url,
+        connectTimeout: bounds.connectTimeoutMs,
+        onHandshake: (made) => {
+          writeHead(made, request);
+          handshake = made;
+        },
+      };
+      proxy.ws(req, socket, head, options);
+      // It makes none of what is not GET with `Upgrade: websocket`, and has cut the connection.
+      if (handshake === undefined) resolve({ kind: 'client_gone' });
+      else answerWith(handshake, { request, target, resolve });
+    });
+  }
+
+  function answerWith(handshake: ClientRequest, { request, target, resolve }: Answering): void {
+    const { socket } = request;
+    let connected = false;
+    const [join] = handshake.listeners('upgrade');
+    for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
+
+    handshake.setTimeout(bounds.upstreamHeadersTimeoutMs, () => handshake.destroy(new HandshakeTimeout()));
+    handshake.once('socket', (targetSocket) => targetSocket.once('connect', () => (connected = true)));
+    handshake.once('response', (answer) => resolve(passOn(answer, request)));
+    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Duplex, first: Buffer) => {
+      const end = acceptSwitch(answer, request);
+      resolve(end);
+      if (end.kind === 'failed') {
+        targetSocket.destroy();
+        return;
+      }
+      handshake.setTimeout(0);
+      socket.once('close', () => targetSocket.destroy());
+      join?.(answer, targetSocket, first);
+    });
+    handshake.on('error', (error) => {
+      const end = handshakeFailure(error, connected);
+      if (end.code === 'upstream_unavailable') targets().eject(target, end.cause);
+      resolve(end);
+    });
+    socket.once('close', () => {
+      resolve({ kind: 'client_gone' });
+      handshake.destroy();
+    });
+  }
+
+  return {
+    forward,
+    close() {
+      for (const socket of clientSockets) socket.destroy();
+    },
+  };
+}
+
+interface Answering {
+  readonly request: UpgradeRequest;
+  readonly target: Target;
+  readonly resolve: (end: HandshakeEnd) => void;
+}
+
+class HandshakeTimeout extends Error {}
+
+/** http-proxy-3 copied the client's fields and rewrote its path; what goes out is what any request gets. */
+function writeHead(handshake: ClientRequest, { req, requestFields, keepForwarded }: UpgradeRequest): void {
+  const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded });
+  for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
+  for (let i = 0; i < fields.length; i += 2) handshake.appendHeader(fields[i] ?? '', fields[i + 1] ?? '');
+  handshake.setHeader('Connection', 'Upgrade');
+  handshake.setHeader('Upgrade', 'websocket');
+  handshake.path = req.url ?? '/';
+}
+
+/** Looks at the backend's 101 and puts our fields into it, before http-proxy-3 writes it. */
+function acceptSwitch(
+  answer: IncomingMessage,
+  { req, res, responseFields: ownFields }: UpgradeRequest,
+): SwitchEnd {
+  if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
+    return { kind: 'failed', code: 'upstream_failed', cause: 'the backend switched to another protocol' };
+  }
+  const head = responseFields({ status: 101, headers: answer.headers, ownFields });
+  if (head.kind === 'broken') return { kind: 'failed', code: 'upstream_failed', cause: head.cause };
+  const headers: NodeJS.Dict<string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
+  for (let i = 0; i < head.fields.length; i += 2) {
+    const name = head.fields[i] ?? '';
+    const value = head.fields[i + 1] ?? '';
+    const earlier = headers[name];
+    headers[name] = earlier === undefined ? value : [earlier, value].flat();
+  }
+  answer.headers = headers;
+  res.detachSocket(req.socket);
+  return { kind: 'answered', status: 101 };
+}
+
+type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
+
+/** The backend did not switch: its answer goes to the client as that of any request, and the connection ends. */
+function passOn(
+  answer: IncomingMessage,
+  { res, socket, responseFields: ownFields }: UpgradeRequest,
+): HandshakeEnd {
+  const status = answer.statusCode ?? 0;
+  const head = responseHead({ status, headers: answer.headers, ownFields });
+  if (head.kind === 'broken') {
+    answer.destroy();
+    return { kind: 'failed', code: 'upstream_failed', cause: head.cause };
+  }
+  res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...head.fields, 'Connection', 'close']);
+  pipeline(answer, res, (error) => (error ? socket.destroy() : socket.end()));
+  return { kind: 'answered', status };
+}
+
+function handshakeFailure(error: Error, connected: boolean): Extract<HandshakeEnd, { kind: 'failed' }> {
+  if (!connected) return unavailable(error.message);
+  if (error instanceof HandshakeTimeout) {
+    return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
+  }
+  return { kind: 'failed', code: 'upstream_failed', cause: error.message };
+}
+
+function unavailable(cause: string) {
+  return { kind: 'failed', code: 'upstream_unavailable', cause, retryAfterSeconds: 1 } as const;
+}

@@ -1,0 +1,130 @@
+import { ProxyServer, type ServerOptions } from 'http-proxy-3';
+import type { Logger } from 'pino';
+import { bounds as defaultBounds } from '../bounds.ts';
+import type { Upstream } from '../model.ts';
+import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
+import { createUpgrades } from './forward-upgrade.ts';
+import { Relay, type RelayContext } from './relay.ts';
+import { type ResolveTargets, resolveTargets } from './resolve-targets.ts';
+import { createRetryBudget } from './retry-budget.ts';
+import { type Bounds, createTargets, type TargetState, type Targets } from './targets.ts';
+
+export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
+
+export interface Forwarder {
+  /** Has the backend answer the request. Always resolves; what is not answered is the caller's to answer. */
+  forward(request: ForwardRequest): Promise<ForwardOutcome>;
+  /** Passes a WebSocket handshake on; resolves when the backend switched (`answered`, 101) or answered otherwise. */
+  forwardUpgrade(request: UpgradeRequest): Promise<ForwardOutcome>;
+  /** From now on requests go to this upstream; those in flight finish on the old one, which is then closed. */
+  setUpstream(upstream: Upstream): void;
+  state(): { readonly targets: readonly TargetState[] };
+  /** Cuts tunnels, lets requests finish for `upstreamCloseTimeoutMs`, then cuts them too. */
+  close(): Promise<void>;
+}
+
+interface ForwarderOptions {
+  readonly upstream: Upstream;
+  readonly log: Logger;
+  /** Epoch ms. */
+  readonly nowMs: () => number;
+  readonly random?: () => number;
+  readonly resolve?: ResolveTargets;
+  /** For tests. */
+  readonly bounds?: Partial<Bounds>;
+}
+
+/** How http-proxy-3 hands a request of ours to our pass. */
+interface RelayOptions extends ServerOptions {
+  readonly relay?: Relay;
+}
+
+/**
+ * http-proxy-3 as the proxy, with undici as its transport: a pass of ours stands before its first one and ends the
+ * chain. Its own passes go through node:http's client, which costs twice as much, and `deleteLength` turns a chunked
+ * DELETE into a smuggled second request.
+ */
+export function createForwarder({
+  upstream: firstUpstream,
+  log,
+  nowMs,
+  random = Math.random,
+  resolve = resolveTargets,
+  bounds: overrides,
+}: ForwarderOptions): Forwarder {
+  const bounds: Bounds = { ...defaultBounds, ...overrides };
+  let upstream = firstUpstream;
+  let targets = openTargets();
+  const retired = new Set<Targets>();
+
+  const context: RelayContext = {
+    bounds,
+    nowMs,
+    random,
+    budget: createRetryBudget({
+      ratio: bounds.retryBudgetRatio,
+      floor: bounds.retryBudgetFloor,
+      windowMs: bounds.retryBudgetWindowMs,
+    }),
+    targets: () => targets,
+    inFlight: new Set(),
+  };
+
+  // The target is chosen per attempt; http-proxy-3 only wants to see one. `toProxy` keeps the raw path.
+  const proxy = new ProxyServer({ target: new URL('http://upstream.invalid'), toProxy: true });
+  proxy.before('web', 'deleteLength', (_req, _res, options: RelayOptions) => {
+    options.relay?.start();
+    return true;
+  });
+  // http-proxy-3 throws an error that nobody listens for. Each exchange hears of its own errors elsewhere.
+  proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
+
+  const upgrades = createUpgrades({ proxy, bounds, targets: () => targets });
+  const sweep = setInterval(expireOverdue, bounds.sweepIntervalMs);
+  sweep.unref();
+
+  function openTargets(): Targets {
+    return createTargets({ upstream, bounds, resolve, random, log });
+  }
+
+  /** One look at the oldest relays instead of a timer for each. */
+  function expireOverdue(): void {
+    const dueMs = performance.now() - bounds.upstreamTotalTimeoutMs;
+    for (const relay of context.inFlight) {
+      if (relay.startedMs > dueMs) return;
+      relay.expire();
+    }
+  }
+
+  async function retire(old: Targets): Promise<void> {
+    retired.add(old);
+    await old.retire();
+    retired.delete(old);
+  }
+
+  return {
+    forward: (request) =>
+      new Promise((resolve) => {
+        const options: RelayOptions = { relay: new Relay(context, request, resolve) };
+        proxy.web(request.req, request.res, options);
+      }),
+    forwardUpgrade: upgrades.forward,
+    setUpstream(next) {
+      if (next.url === upstream.url && next.health === upstream.health) return;
+      upstream = next;
+      const old = targets;
+      targets = openTargets();
+      void retire(old);
+    },
+    state: () => ({ targets: targets.state() }),
+    async close() {
+      clearInterval(sweep);
+      upgrades.close();
+      const cut = setTimeout(() => {
+        for (const each of [targets, ...retired]) void each.destroy();
+      }, bounds.upstreamCloseTimeoutMs);
+      await Promise.all([targets, ...retired].map((each) => each.retire()));
+      clearTimeout(cut);
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/** The head of a request as the backend gets it, and how its body is framed. */
+export interface RequestHead {
+  /** Flat name, value, … without framing other than Content-Length. */
+  readonly fields: string[];
+  /** 0 when the client sent none. */
+  readonly contentLength: number;
+  readonly chunked: boolean;
+  readonly expectsContinue: boolean;
+}
+
+interface RequestHeadOptions {
+  /** Flat name, value, … as the client sent them. */
+  readonly rawHeaders: readonly string[];
+  /** Flat name, value, … that the gateway adds. */
+  readonly requestFields: readonly string[];
+  readonly keepForwarded: boolean;
+}
+
+/**
+ * What is forwarded of a request's fields: all but those that end here (hop-by-hop and credentials) and client-sent
+ * copies of the gateway's own. A client's `Via` stays before ours, which makes one list (RFC 9110 §5.3).
+ */
+export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
+  const fields: string[] = [];
+  const named = namedInConnection(rawHeaders);
+  let contentLength = 0;
+  let chunked = false;
+  let expectsContinue = false;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    const lowerName = name.toLowerCase();
+    switch (lowerName) {
+      case 'host':
+        break;
+      case 'content-length':
+        contentLength = Number(value);
+        break;
+      case 'transfer-encoding':
+        chunked = true;
+        continue;
+      case 'expect':
+        expectsContinue = true;
+        continue;
+      case 'forwarded':
+        if (!keepForwarded) continue;
+        break;
+      default:
+        if (endsHere(lowerName) || isDisguised(lowerName) || named?.has(lowerName)) continue;
+    }
+    fields.push(name, value);
+  }
+  for (const part of requestFields) fields.push(part);
+  return { fields, contentLength, chunked, expectsContinue };
+}
+
+/** The names in `Connection` are hop-by-hop too (RFC 9110 §7.6.1); undefined when it names none beyond its options. */
+function namedInConnection(rawHeaders: readonly string[]): Set<string> | undefined {
+  let names: Set<string> | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    const value = (rawHeaders[i + 1] ?? '').toLowerCase();
+    if (value === 'keep-alive' || value === 'close') continue;
+    names ??= new Set();
+    for (const token of value.split(',')) names.add(token.trim());
+  }
+  return names;
+}
+
+const endingHere: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'authorization',
+  'x-request-id',
+  'x-key-id',
+  'x-plan',
+]);
+
+function endsHere(lowerName: string): boolean {
+  return endingHere.has(lowerName) || lowerName.startsWith('x-forwarded-');
+}
+
+const plainName = /^[a-z0-9-]+$/;
+const framing: ReadonlySet<string> = new Set(['host', 'content-length']);
+
+/** Backends that fold names as CGI does read `X_Key.Id` as `X-Key-Id`: in any spelling such a field is not forwarded. */
+function isDisguised(lowerName: string): boolean {
+  if (plainName.test(lowerName)) return false;
+  const folded = lowerName.replaceAll(/[^a-z0-9]/g, '-');
+  return endsHere(folded) || framing.has(folded);
+}

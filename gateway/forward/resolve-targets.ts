@@ -1,0 +1,16 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+
+/** The addresses of a name, IPv4 and IPv6. Rejects when the name cannot be looked up now. */
+export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;
+
+/** Asks the system's resolver, so that hosts files and Docker's and Kubernetes' names count. */
+export const resolveTargets: ResolveTargets = async (hostname) => {
+  const found = await lookup(hostname, { all: true });
+  return found.map(({ address }) => address);
+};
+
+/** Address and port as they stand in a URL; IPv6 in brackets. */
+export function hostAndPort(address: string, port: string): string {
+  return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,41 @@
+interface RetryBudgetOptions {
+  /** Retries allowed for each request of the window. */
+  readonly ratio: number;
+  /** Retries allowed in any window, so that a quiet gateway can retry. */
+  readonly floor: number;
+  readonly windowMs: number;
+}
+
+export interface RetryBudget {
+  countRequest(nowMs: number): void;
+  /** Takes one retry out of the budget, or says that there is none. */
+  takeRetry(nowMs: number): boolean;
+}
+
+/** Keeps retries a share of the traffic: a backend that fails under load must not get more load for it. */
+export function createRetryBudget({ ratio, floor, windowMs }: RetryBudgetOptions): RetryBudget {
+  let window = 0;
+  let requests = 0;
+  let retries = 0;
+
+  function enterWindow(nowMs: number): void {
+    const current = Math.floor(nowMs / windowMs);
+    if (current === window) return;
+    window = current;
+    requests = 0;
+    retries = 0;
+  }
+
+  return {
+    countRequest(nowMs) {
+      enterWindow(nowMs);
+      requests++;
+    },
+    takeRetry(nowMs) {
+      enterWindow(nowMs);
+      if (retries >= floor + requests * ratio) return false;
+      retries++;
+      return true;
+    },
+  };
+}

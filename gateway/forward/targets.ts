@@ -1,0 +1,180 @@
+import { isIP } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Client, Pool } from 'undici';
+import type { bounds } from '../bounds.ts';
+import type { Upstream } from '../model.ts';
+import { checkHealth } from './check-health.ts';
+import { chooseTarget } from './choose-target.ts';
+import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
+
+export type Bounds = { readonly [Name in keyof typeof bounds]: number };
+
+/** One address of the upstream, and what is known of it. */
+export interface Target {
+  /** Address and port; IPv6 in brackets. */
+  readonly address: string;
+  readonly url: URL;
+  readonly pool: Pool;
+  /** True before the first check, so that start-up serves at once. */
+  healthy: boolean;
+  reason: string | undefined;
+  /** Requests sent or waiting for a connection. */
+  inFlight: number;
+}
+
+export interface TargetState {
+  readonly address: string;
+  readonly healthy: boolean;
+  readonly inFlight: number;
+  /** Why it is not healthy. */
+  readonly reason?: string;
+}
+
+export interface Targets {
+  /** Settles when the first lookup is over; undefined from then on. */
+  readonly pending: Promise<void> | undefined;
+  /** The target for the next attempt, not `avoid` if there is another; undefined when none is healthy and has room. */
+  choose(avoid: Target | undefined): Target | undefined;
+  /** Takes a target that could not be connected to out of the choice until a health check passes. */
+  eject(target: Target, reason: string): void;
+  state(): readonly TargetState[];
+  /** Stops looking; requests in flight finish, then connections are closed. */
+  retire(): Promise<void>;
+  /** Cuts what is left. */
+  destroy(): Promise<void>;
+}
+
+interface TargetsOptions {
+  readonly upstream: Upstream;
+  readonly bounds: Bounds;
+  readonly resolve: ResolveTargets;
+  readonly random: () => number;
+  readonly log: Logger;
+}
+
+interface Watched extends Target {
+  readonly stop: AbortController;
+  readonly healthClient: Client;
+}
+
+/** Keeps the targets of one upstream: looks its name up again and again and asks each address for its health. */
+export function createTargets({ upstream, bounds, resolve, random, log }: TargetsOptions): Targets {
+  const { hostname, port } = targetOf(upstream.url);
+  const inFlightMax = bounds.connectionsPerTargetMax + bounds.queuedPerTargetMax;
+  const stop = new AbortController();
+  const pools = new Set<Pool>();
+  let targets: readonly Watched[] = [];
+  let pending: Promise<void> | undefined;
+
+  if (isIP(hostname) !== 0) adopt([hostname]);
+  else void keepLookingUp();
+
+  async function keepLookingUp(): Promise<void> {
+    pending = lookUp();
+    await pending;
+    pending = undefined;
+    while (await paused(bounds.resolveIntervalMs, stop.signal)) await lookUp();
+  }
+
+  /** A lookup that fails keeps the addresses that were good last. */
+  async function lookUp(): Promise<void> {
+    try {
+      const addresses = await resolve(hostname);
+      if (addresses.length > 0 && !stop.signal.aborted) adopt(addresses);
+    } catch (error) {
+      log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
+    }
+  }
+
+  function adopt(addresses: readonly string[]): void {
+    const wanted = new Set(addresses.map((address) => hostAndPort(address, port)));
+    const kept = targets.filter(({ address }) => wanted.has(address));
+    const known = new Set(kept.map(({ address }) => address));
+    const gone = targets.filter((target) => !kept.includes(target));
+    const added = [...wanted].filter((address) => !known.has(address)).map(open);
+    if (added.length === 0 && gone.length === 0) return;
+    targets = [...kept, ...added];
+    for (const target of gone) void retireTarget(target);
+    log.info({ targets: targets.map(({ address }) => address) }, 'targets of the upstream');
+  }
+
+  function open(address: string): Watched {
+    const url = new URL(`http://${address}`);
+    const pool = new Pool(url, {
+      connections: bounds.connectionsPerTargetMax,
+      connectTimeout: bounds.connectTimeoutMs,
+      headersTimeout: bounds.upstreamHeadersTimeoutMs,
+      bodyTimeout: bounds.upstreamBodyIdleTimeoutMs,
+      maxHeaderSize: bounds.upstreamHeadersBytesMax,
+    });
+    pools.add(pool);
+    const target: Watched = {
+      address,
+      url,
+      pool,
+      healthy: true,
+      reason: undefined,
+      inFlight: 0,
+      stop: new AbortController(),
+      healthClient: new Client(url, { connectTimeout: bounds.healthTimeoutMs }),
+    };
+    void watch(target);
+    return target;
+  }
+
+  async function watch(target: Watched): Promise<void> {
+    const { healthClient: client, stop } = target;
+    do {
+      const health = await checkHealth({ client, path: upstream.health, timeoutMs: bounds.healthTimeoutMs });
+      if (stop.signal.aborted) return;
+      if (health.kind === 'unhealthy') eject(target, health.reason);
+      else if (!target.healthy) {
+        target.healthy = true;
+        target.reason = undefined;
+        log.info({ target: target.address }, 'target is healthy again');
+      }
+    } while (await paused(bounds.healthIntervalMs, stop.signal));
+  }
+
+  function eject(target: Target, reason: string): void {
+    if (target.healthy) log.warn({ target: target.address, reason }, 'target is ejected');
+    target.healthy = false;
+    target.reason = reason;
+  }
+
+  async function retireTarget(target: Watched): Promise<void> {
+    target.stop.abort();
+    await Promise.all([target.healthClient.destroy(), target.pool.close()]);
+    pools.delete(target.pool);
+  }
+
+  return {
+    get pending() {
+      return pending;
+    },
+    choose: (avoid) => chooseTarget<Target>({ targets, inFlightMax, avoid, random }),
+    eject,
+    state: () =>
+      targets.map(({ address, healthy, inFlight, reason }) =>
+        reason === undefined ? { address, healthy, inFlight } : { address, healthy, inFlight, reason },
+      ),
+    async retire() {
+      stop.abort();
+      await Promise.all(targets.map(retireTarget));
+    },
+    async destroy() {
+      await Promise.all([...pools].map((pool) => pool.destroy()));
+    },
+  };
+}
+
+function targetOf(url: string): { hostname: string; port: string } {
+  const { hostname, port } = new URL(url);
+  return { hostname: hostname.replace(/^\[|\]$/g, ''), port: port || '80' };
+}
+
+/** Waits without keeping the process alive; false when it was stopped meanwhile. */
+function paused(ms: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(ms, true, { ref: false, signal }).catch(() => false);
+}
