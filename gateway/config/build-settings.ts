@@ -1,0 +1,66 @@
+import type { Key, Limits, Operation, Secret, Settings } from '../model.ts';
+import type { RawKey, RawSettings } from './settings-schema.ts';
+
+/** Makes the settings out of parts that were checked: every default filled in, keys with their plan's limits. */
+export function buildSettings(parts: {
+  readonly raw: RawSettings;
+  readonly keys: readonly RawKey[];
+  readonly operations: readonly Operation[];
+  readonly version: string;
+}): Settings {
+  const { raw, operations, version } = parts;
+  const plans = new Map(Object.entries(raw.plans));
+  const keys = new Map<string, Key>();
+  const secrets = new Map<string, Secret>();
+  for (const key of parts.keys) {
+    keys.set(key.id, buildKey(key, plans));
+    for (const { sha256, expires } of key.secrets) {
+      secrets.set(sha256, { sha256, keyId: key.id, expiresMs: expires ?? Number.POSITIVE_INFINITY });
+    }
+  }
+  return {
+    version,
+    environment: raw.environment,
+    basePath: new URL(raw.baseUrl).pathname.replace(/\/$/, ''),
+    listen: raw.listen,
+    admin: raw.admin,
+    ...(raw.redis?.url && {
+      redis: {
+        url: raw.redis.url,
+        prefix: raw.redis.prefix ?? `tollgate-${raw.environment}`,
+        onFailure: raw.redis.onFailure,
+      },
+    }),
+    upstream: { url: new URL(raw.upstream.url).origin, health: raw.upstream.health },
+    plans,
+    keys,
+    secrets,
+    operations,
+    bans: {
+      after: raw.bans.after,
+      withinMs: raw.bans.within,
+      forMs: raw.bans.for,
+      maxMs: raw.bans.max,
+    },
+    addressBucket: raw.addressBucket,
+    bodyBytesMax: raw.bodyBytesMax,
+    trustedProxies: raw.trustedProxies,
+  };
+}
+
+function buildKey({ id, plan, name, limits, disabled }: RawKey, plans: Settings['plans']): Key {
+  return {
+    id,
+    plan,
+    ...(name !== undefined && { name }),
+    limits: limitsOf(plans.get(plan), limits),
+    disabled,
+  };
+}
+
+function limitsOf(plan: Limits | 'custom' | undefined, own: Limits | undefined): Limits {
+  const limits = plan === 'custom' ? own : plan;
+  // `checkKeys` lets no other key through.
+  if (limits === undefined) throw new Error('a key without limits passed validation');
+  return limits;
+}

@@ -1,0 +1,80 @@
+import { closestName } from './closest-name.ts';
+import { isMapping, type Mapping } from './is-mapping.ts';
+import type { YamlSource } from './parse-yaml.ts';
+import type { Problem } from './problem.ts';
+import { nameOf } from './shape-problems.ts';
+
+/** A list of keys as it was read, and where it stands: at the root of the keys file, or under `keys`. */
+export interface KeyList {
+  readonly source: YamlSource;
+  readonly path: readonly PropertyKey[];
+  readonly entries: readonly unknown[];
+}
+
+/**
+ * The rules that a key's shape cannot show: ids and digests are unique, the plan exists, and limits stand exactly on
+ * keys of a custom plan. Entries may still be of any shape, so that these problems are told together with those.
+ */
+export function checkKeys({ source, path, entries }: KeyList, plans: unknown): Problem[] {
+  const problems: Problem[] = [];
+  const planNames = isMapping(plans) ? Object.keys(plans) : [];
+  const ids = new Map<string, Path>();
+  const digests = new Map<string, Path>();
+
+  entries.forEach((entry, index) => {
+    if (!isMapping(entry)) return;
+    const keyPath = [...path, index];
+    if (typeof entry.id === 'string') claim(ids, entry.id, [...keyPath, 'id'], 'this id');
+    listOf(entry.secrets).forEach((secret, position) => {
+      if (!isMapping(secret) || typeof secret.sha256 !== 'string') return;
+      claim(digests, secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256'], 'this digest');
+    });
+    if (isMapping(plans)) checkPlan(entry, keyPath, plans);
+  });
+  return problems;
+
+  function claim(taken: Map<string, Path>, value: string, at: Path, what: string): void {
+    const first = taken.get(value);
+    if (first === undefined) {
+      taken.set(value, at);
+      return;
+    }
+    const related = { ...source.placeOf(first), message: 'it is here' };
+    problems.push({
+      ...source.placeOf(at),
+      message: `${nameOf(at)}: ${what} is already taken by ${nameOf(first)}; each must be unique`,
+      related,
+    });
+  }
+
+  function checkPlan(entry: Mapping, keyPath: Path, definedPlans: Mapping): void {
+    if (typeof entry.plan !== 'string') return;
+    const at = [...keyPath, 'plan'];
+    if (!Object.hasOwn(definedPlans, entry.plan)) {
+      const closest = closestName(entry.plan, planNames);
+      const advice =
+        closest === undefined ? `plans are: ${planNames.join(', ')}` : `did you mean \`${closest}\`?`;
+      problems.push({ ...source.placeOf(at), message: `${nameOf(at)} names no plan; ${advice}` });
+      return;
+    }
+    const isCustom = definedPlans[entry.plan] === 'custom';
+    if (isCustom && entry.limits === undefined) {
+      problems.push({
+        ...source.placeOf(at),
+        message: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { perMinute: …, perDay: … }\``,
+      });
+    }
+    if (!isCustom && entry.limits !== undefined) {
+      problems.push({
+        ...source.placeOf([...keyPath, 'limits'], 'name'),
+        message: `${nameOf([...keyPath, 'limits'])} is for custom plans only; remove it or choose a custom plan`,
+      });
+    }
+  }
+}
+
+type Path = readonly PropertyKey[];
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

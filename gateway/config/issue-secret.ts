@@ -1,0 +1,40 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const randomCharacters = 40;
+const checksumCharacters = 6;
+/** Bytes from here on would favour the first letters of the alphabet: 256 is no multiple of 62. */
+const unbiasedBelow = 248;
+
+/**
+ * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62, so that a scanner can tell a
+ * leaked secret from noise without asking us.
+ *
+ * @param drawBytes a source of random bytes; every call must give new ones
+ */
+export function issueSecret(drawBytes: (count: number) => Uint8Array = randomBytes): string {
+  let random = '';
+  while (random.length < randomCharacters) {
+    for (const byte of drawBytes(randomCharacters)) {
+      if (byte < unbiasedBelow && random.length < randomCharacters)
+        random += alphabet[byte % alphabet.length];
+    }
+  }
+  return `tg_${random}${checksumOf(random)}`;
+}
+
+/** What the configuration keeps of a secret: the hex SHA-256 digest of all its characters. */
+export function digestSecret(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+function checksumOf(random: string): string {
+  let rest = crc32(random);
+  let checksum = '';
+  for (let i = 0; i < checksumCharacters; i++) {
+    checksum = (alphabet[rest % alphabet.length] ?? '') + checksum;
+    rest = Math.floor(rest / alphabet.length);
+  }
+  return checksum;
+}

@@ -1,0 +1,228 @@
+import type { Deprecation, Method, Operation } from '../model.ts';
+import { checkTemplates } from './check-templates.ts';
+import { closestName, didYouMean } from './closest-name.ts';
+import { isMapping, type Mapping } from './is-mapping.ts';
+import { parseDate } from './parse-date.ts';
+import type { YamlSource } from './parse-yaml.ts';
+import type { Problem } from './problem.ts';
+
+export interface ReadOperations {
+  /** Templates with fewer parameters come first, so that the first match is the most specific one. */
+  readonly operations: readonly Operation[];
+  readonly problems: readonly Problem[];
+}
+
+type Path = readonly PropertyKey[];
+type Report = (path: Path, message: string, part?: 'name') => void;
+
+/** An operation whose successor is still an operationId. */
+interface FoundOperation {
+  readonly operation: Operation;
+  readonly path: Path;
+  readonly successorId: string | undefined;
+}
+
+/** Reads the operation table out of an OpenAPI document: paths, methods, operationIds and the `x-` fields of ours. */
+export function readOperations(source: YamlSource): ReadOperations {
+  const problems: Problem[] = [];
+  const report: Report = (path, message, part) => problems.push({ ...source.placeOf(path, part), message });
+
+  const paths = isMapping(source.value) ? source.value.paths : undefined;
+  if (!isMapping(paths)) {
+    report(['paths'], 'an OpenAPI document needs `paths`, a mapping of path templates');
+    return { operations: [], problems };
+  }
+  const templates = Object.keys(paths).filter((template) => !template.startsWith('x-'));
+  for (const { template, message, other } of checkTemplates(templates)) {
+    const related = other && {
+      ...source.placeOf(['paths', other], 'name'),
+      message: 'the other path is here',
+    };
+    problems.push({ ...source.placeOf(['paths', template], 'name'), message, ...(related && { related }) });
+  }
+  const found = templates.flatMap((template) => readPathItem(template, paths[template], report));
+  if (templates.length > 0 && found.length === 0 && problems.length === 0) {
+    report(['paths'], '`paths` has no operation; the gateway would answer 404 to everything', 'name');
+  }
+
+  const byId = new Map<string, FoundOperation>();
+  for (const candidate of found) {
+    const { id } = candidate.operation;
+    const first = byId.get(id);
+    if (first === undefined) byId.set(id, candidate);
+    else {
+      const at = [...candidate.path, 'operationId'];
+      const related = { ...source.placeOf([...first.path, 'operationId']), message: 'it is here' };
+      problems.push({
+        ...source.placeOf(at),
+        message: `the operationId \`${id}\` is already taken; each must be unique`,
+        related,
+      });
+    }
+  }
+  const operations = found.map((candidate) => resolveSuccessor(candidate, byId, report));
+  return { operations: operations.toSorted((a, b) => parameterCount(a) - parameterCount(b)), problems };
+}
+
+const methods: ReadonlyMap<string, Method> = new Map(
+  (['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const).map((method) => [
+    method.toLowerCase(),
+    method,
+  ]),
+);
+
+/** The fields of a path item that are no operation (OpenAPI 3.1 §4.8.9). */
+const pathItemFields = new Set(['summary', 'description', 'parameters', 'servers']);
+
+function readPathItem(template: string, item: unknown, report: Report): FoundOperation[] {
+  const itemPath = ['paths', template];
+  if (!isMapping(item)) {
+    report(itemPath, `\`${template}\` must be a mapping of methods to operations`);
+    return [];
+  }
+  return Object.entries(item).flatMap(([name, value]) => {
+    if (pathItemFields.has(name) || name.startsWith('x-')) return [];
+    const path = [...itemPath, name];
+    const method = methods.get(name);
+    if (method === undefined) {
+      report(path, unsupportedMethod(name), 'name');
+      return [];
+    }
+    if (!isMapping(value)) {
+      report(path, `\`${name}\` must be a mapping that describes the operation`);
+      return [];
+    }
+    return readOperation({ method, template, value, path, report });
+  });
+}
+
+function unsupportedMethod(name: string): string {
+  if (name === 'head') return 'HEAD is served wherever GET is; remove it';
+  const meant = didYouMean(name, methods.keys()) || `; supported are: ${[...methods.keys()].join(', ')}`;
+  return `\`${name}\` is no method that the gateway supports${meant}`;
+}
+
+interface OperationSource {
+  readonly method: Method;
+  readonly template: string;
+  readonly value: Mapping;
+  readonly path: Path;
+  readonly report: Report;
+}
+
+function readOperation(source: OperationSource): FoundOperation[] {
+  const { method, template, value, path, report } = source;
+  checkExtensionNames(source);
+  const deprecation = readDeprecation(source);
+  const stability = readWord(source, 'x-stability', ['experimental', 'beta']);
+  const upgrade = readWord(source, 'x-upgrade', ['websocket']);
+  if (upgrade !== undefined && method !== 'GET') {
+    report([...path, 'x-upgrade'], 'only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)', 'name');
+  }
+  const id = value.operationId;
+  if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,100}$/.test(id)) {
+    report([...path, 'operationId'], 'an operation needs an `operationId` of 1 to 100 of A-Z a-z 0-9 . _ -');
+    return [];
+  }
+  const successor = value['x-deprecated-successor'];
+  const operation: Operation = {
+    id,
+    method,
+    template,
+    ...(stability && { stability }),
+    ...(deprecation && { deprecation }),
+    ...(upgrade && { upgrade }),
+  };
+  return [{ operation, path, successorId: typeof successor === 'string' ? successor : undefined }];
+}
+
+const deprecationFields = [
+  'x-deprecated-since',
+  'x-deprecated-sunset',
+  'x-deprecated-successor',
+  'x-after-sunset',
+] as const;
+const extensionFields = [...deprecationFields, 'x-stability', 'x-upgrade'];
+
+/** Any other `x-` field is somebody else's, unless it looks like a slip of the pen. */
+function checkExtensionNames({ value, path, report }: OperationSource): void {
+  for (const name of Object.keys(value)) {
+    if (!name.startsWith('x-') || extensionFields.includes(name)) continue;
+    const closest = closestName(name, extensionFields);
+    if (closest !== undefined) {
+      report([...path, name], `the field \`${name}\` is unknown; did you mean \`${closest}\`?`, 'name');
+    }
+  }
+}
+
+function readDeprecation(source: OperationSource): Deprecation | undefined {
+  const { value, path, report } = source;
+  if (value.deprecated !== true) {
+    for (const name of deprecationFields) {
+      if (value[name] !== undefined) {
+        report([...path, name], `\`${name}\` needs \`deprecated: true\` beside it`, 'name');
+      }
+    }
+    return undefined;
+  }
+  const sinceMs = readDate(source, 'x-deprecated-since');
+  const sunsetMs = readDate(source, 'x-deprecated-sunset');
+  const afterSunset = readWord(source, 'x-after-sunset', ['gone', 'serve']);
+  if (value['x-deprecated-since'] === undefined) {
+    const wanted = '`x-deprecated-since`, the date for the Deprecation header (RFC 9745)';
+    report([...path, 'deprecated'], `a deprecated operation needs ${wanted}`, 'name');
+  }
+  if (sinceMs !== undefined && sunsetMs !== undefined && sunsetMs < sinceMs) {
+    const message = 'the sunset must not be earlier than the deprecation (RFC 9745 §4)';
+    report([...path, 'x-deprecated-sunset'], message);
+  }
+  if (afterSunset !== undefined && value['x-deprecated-sunset'] === undefined) {
+    report([...path, 'x-after-sunset'], '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
+  }
+  if (sinceMs === undefined) return undefined;
+  return { sinceMs, ...(sunsetMs !== undefined && { sunsetMs }), afterSunset: afterSunset ?? 'gone' };
+}
+
+function readDate({ value, path, report }: OperationSource, name: string): number | undefined {
+  const written = value[name];
+  if (written === undefined) return undefined;
+  const epochMs = typeof written === 'string' ? parseDate(written) : undefined;
+  if (epochMs === undefined) {
+    report([...path, name], `\`${name}\` must be a date such as 2030-12-05 or 2030-12-05T00:00:00Z`);
+  }
+  return epochMs;
+}
+
+function readWord<Word extends string>(
+  { value, path, report }: OperationSource,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const written = value[name];
+  if (written === undefined) return undefined;
+  const word = words.find((candidate) => candidate === written);
+  if (word === undefined) report([...path, name], `\`${name}\` must be ${words.join(' or ')}`);
+  return word;
+}
+
+function resolveSuccessor(
+  { operation, path, successorId }: FoundOperation,
+  byId: ReadonlyMap<string, FoundOperation>,
+  report: Report,
+): Operation {
+  if (successorId === undefined || operation.deprecation === undefined) return operation;
+  const successor = byId.get(successorId)?.operation;
+  if (successor === undefined || successor.id === operation.id) {
+    const meant = didYouMean(successorId, byId.keys()) || '; write the operationId of another operation';
+    report(
+      [...path, 'x-deprecated-successor'],
+      `\`x-deprecated-successor\` names no other operation${meant}`,
+    );
+    return operation;
+  }
+  return { ...operation, deprecation: { ...operation.deprecation, successor: successor.template } };
+}
+
+function parameterCount({ template }: Operation): number {
+  return template.split('{').length;
+}

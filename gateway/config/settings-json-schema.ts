@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { settingsSchema } from './settings-schema.ts';
+
+/** The JSON Schema that editors check and complete a configuration with; the text of `config/tollgate.schema.json`. */
+export function settingsJsonSchema(): string {
+  const schema = z.toJSONSchema(settingsSchema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      const { type, description, default: fallback, ...rules } = jsonSchema;
+      const isStrict =
+        type === 'integer' || type === 'boolean' || (type === 'string' && Object.keys(rules).length > 0);
+      if (!isStrict) return;
+      // Where a value has a form, a variable may stand in for it.
+      for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];
+      Object.assign(jsonSchema, {
+        ...(description !== undefined && { description }),
+        ...(fallback !== undefined && { default: fallback }),
+        anyOf: [
+          { type, ...rules },
+          { type: 'string', pattern: '\\$\\{' },
+        ],
+      });
+    },
+  });
+  return `${JSON.stringify({ title: 'Tollgate configuration', ...schema }, null, 2)}\n`;
+}

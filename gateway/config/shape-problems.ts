@@ -1,0 +1,56 @@
+import type * as z from 'zod';
+import { closestName } from './closest-name.ts';
+import type { YamlSource } from './parse-yaml.ts';
+import type { Problem } from './problem.ts';
+
+type Issue = z.core.$ZodIssue;
+type Path = readonly PropertyKey[];
+
+/** Turns what a schema refuses into problems with their places; `path` is where the checked value stands in its file. */
+export function shapeProblems(error: z.ZodError, source: YamlSource, path: Path = []): Problem[] {
+  return error.issues.flatMap((issue) => problemsOf(issue, source, path));
+}
+
+function problemsOf(issue: Issue, source: YamlSource, base: Path): Problem[] {
+  const path = [...base, ...issue.path];
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((name) => ({
+        ...source.placeOf([...path, name], 'name'),
+        message: unknownField(name, issue.message.split(' ')),
+      }));
+    case 'invalid_union': {
+      const meant = issue.errors.find((branch) => !branch.some(isWrongAsAWhole));
+      if (meant !== undefined) return meant.flatMap((inner) => problemsOf(inner, source, path));
+      return [{ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }];
+    }
+    case 'invalid_key': {
+      const [inner] = issue.issues;
+      const message = `${nameOf(path)} ${inner?.message ?? issue.message}`;
+      return [{ ...source.placeOf(path, 'name'), message }];
+    }
+    default:
+      return [{ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }];
+  }
+}
+
+/** Of a union's branches, the one that was meant is the one whose kind of value is there. */
+function isWrongAsAWhole(issue: Issue): boolean {
+  return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
+}
+
+function unknownField(name: string, known: readonly string[]): string {
+  const closest = closestName(name, known);
+  const advice = closest === undefined ? `known here: ${known.join(', ')}` : `did you mean \`${closest}\`?`;
+  return `the field \`${name}\` is unknown; ${advice}`;
+}
+
+/** A path as people write it: `plans.free.perMinute`, `keys[3].id`. */
+export function nameOf(path: Path): string {
+  if (path.length === 0) return 'the document';
+  const name = path.reduce<string>((written, step) => {
+    if (typeof step === 'number') return `${written}[${step}]`;
+    return written === '' ? String(step) : `${written}.${String(step)}`;
+  }, '');
+  return `\`${name}\``;
+}

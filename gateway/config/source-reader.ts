@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import { dirname, relative } from 'node:path';
+import { parseYaml, type YamlSource } from './parse-yaml.ts';
+import type { Place, Problem } from './problem.ts';
+import { readConfigFile } from './read-config-file.ts';
+import { substituteVariables, type Variable } from './substitute-variables.ts';
+
+/** A file as data, or as the problems that keep it from being data. */
+export interface ReadSource {
+  readonly source?: YamlSource;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads the files of one load and keeps account of everything that the result depends on. */
+export interface SourceReader {
+  /**
+   * @param substitute whether `${NAME}` is filled in
+   * @param mentionedAt where the file is named; a missing file is a problem there
+   */
+  read(options: {
+    readonly file: string;
+    readonly substitute: boolean;
+    readonly mentionedAt: Place;
+  }): ReadSource;
+  /** Every file asked for, missing ones and those of `NAME_FILE` included. */
+  files(): string[];
+  /** 12 hex digits over the files' names and contents and the variables that were filled in. */
+  version(): string;
+}
+
+export function createSourceReader(env: Readonly<Record<string, string | undefined>>): SourceReader {
+  const contents = new Map<string, string>();
+  const variables = new Map<string, Variable>();
+
+  function readText(file: string) {
+    const result = readConfigFile(file);
+    contents.set(file, result.kind === 'read' ? result.text : result.reason);
+    return result;
+  }
+
+  function lookUp(name: string): Variable {
+    const known = variables.get(name);
+    if (known !== undefined) return known;
+    const variable = lookUpVariable(name);
+    variables.set(name, variable);
+    return variable;
+  }
+
+  function lookUpVariable(name: string): Variable {
+    const value = ownValue(env, name);
+    if (value !== undefined) return { kind: 'set', value };
+    const secretFile = ownValue(env, `${name}_FILE`);
+    if (!secretFile) return { kind: 'unset' };
+    const result = readText(secretFile);
+    if (result.kind === 'unreadable') {
+      return { kind: 'unreadable', reason: `the file that ${name}_FILE names ${result.reason}` };
+    }
+    // Editors and `echo` end a file with a line break that is no part of the secret.
+    return { kind: 'set', value: result.text.replace(/\r?\n$/, '') };
+  }
+
+  return {
+    read({ file, substitute, mentionedAt }) {
+      const result = readText(file);
+      if (result.kind === 'unreadable') {
+        return { problems: [{ ...mentionedAt, message: `the file ${file} ${result.reason}` }] };
+      }
+      const parsed = parseYaml({
+        file,
+        text: result.text,
+        ...(substitute && { substitute: (text) => substituteVariables(text, lookUp) }),
+      });
+      if (parsed.kind === 'invalid') return { problems: parsed.problems };
+      return { source: parsed.source, problems: parsed.source.problems };
+    },
+    files: () => [...contents.keys()],
+    version() {
+      // Names relative to the main file, so that replicas in different folders agree.
+      const [mainFile = ''] = contents.keys();
+      const named = [...contents].map(([file, content]) => [relative(dirname(mainFile), file), content]);
+      return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
+    },
+  };
+}
+
+function ownValue(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  return Object.hasOwn(env, name) ? env[name] : undefined;
+}

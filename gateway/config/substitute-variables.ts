@@ -1,0 +1,36 @@
+/** The value of an environment variable, or why there is none. */
+export type Variable =
+  | { readonly kind: 'set'; readonly value: string }
+  | { readonly kind: 'unset' }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+export type Substituted =
+  | { readonly kind: 'filled'; readonly text: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
+
+/**
+ * Fills `${NAME}` and `${NAME:-default}`; as in a shell, the default also stands in for an empty value. Reasons name
+ * variables, never their values.
+ */
+export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
+  const reasons: string[] = [];
+  if (text.replace(placeholder, '').includes('${')) {
+    reasons.push('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
+  }
+  const filled = text.replace(placeholder, (_, name: string, fallback: string | undefined) => {
+    const variable = lookUp(name);
+    if (variable.kind === 'set' && (variable.value !== '' || fallback === undefined)) return variable.value;
+    if (variable.kind === 'unreadable') reasons.push(variable.reason);
+    else if (fallback === undefined) {
+      reasons.push(
+        `the environment variable ${name} is not set; set it or ${name}_FILE, or write \`\${${name}:-default}\``,
+      );
+    }
+    return fallback ?? '';
+  });
+  return reasons.length === 0
+    ? { kind: 'filled', text: filled }
+    : { kind: 'failed', reason: reasons.join('; ') };
+}
