@@ -1,0 +1,74 @@
+import type { Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { AddressDecision, Window } from '../model.ts';
+import { addressGroup } from './address-group.ts';
+
+/**
+ * The limit on requests without a valid key of one client address. The library does the whole job here: shared counts
+ * in Redis, an address beyond its limit refused in memory, and counts of this process's own while Redis is away.
+ */
+export function createAddressBucket(deps: {
+  /** Absent: this process counts alone. */
+  redis?: { readonly client: Redis; readonly prefix: string; readonly available: () => boolean };
+  /** The store's clock, epoch ms. */
+  nowMs: () => number;
+}): AddressBucket {
+  const { redis, nowMs } = deps;
+  const own = new RateLimiterMemory({ points: 1, duration: windowSeconds });
+  let shared: RateLimiterRedis | undefined;
+
+  return {
+    async charge(address, perMinute) {
+      if (own.points !== perMinute) setLimit(perMinute);
+      const limiter = shared !== undefined && redis?.available() ? shared : own;
+      const spent = await consume(limiter, addressGroup(address));
+      const atMs = nowMs();
+      const window: Window = {
+        name: 'address',
+        limit: perMinute,
+        remaining: spent.remainingPoints,
+        resetMs: atMs + spent.msBeforeNext,
+        windowSeconds,
+      };
+      return {
+        kind: spent.refused ? 'refused' : 'admitted',
+        standing: { nowMs: atMs, windows: [window], inForce: window },
+        source: redis === undefined || (limiter === shared && redis.available()) ? 'shared' : 'local',
+      };
+    },
+  };
+
+  /**
+   * A reload may change the limit, and an address beyond the old one may be within the new. Never two of them at work:
+   * the library defines its script as a command on the client it is given.
+   */
+  function setLimit(perMinute: number): void {
+    own.points = perMinute;
+    if (redis === undefined) return;
+    shared = new RateLimiterRedis({
+      storeClient: redis.client,
+      keyPrefix: `${redis.prefix}:address`,
+      points: perMinute,
+      duration: windowSeconds,
+      inMemoryBlockOnConsumed: perMinute,
+      insuranceLimiter: own,
+    });
+  }
+}
+
+export interface AddressBucket {
+  charge(address: string, perMinute: number): Promise<AddressDecision>;
+}
+
+const windowSeconds = 60;
+
+/** The library rejects with the figures when the limit is passed; any other rejection is a bug. */
+async function consume(limiter: RateLimiterMemory | RateLimiterRedis, group: string) {
+  try {
+    const { remainingPoints, msBeforeNext } = await limiter.consume(group);
+    return { refused: false, remainingPoints, msBeforeNext };
+  } catch (rejection) {
+    if (!(rejection instanceof RateLimiterRes)) throw rejection;
+    return { refused: true, remainingPoints: 0, msBeforeNext: rejection.msBeforeNext };
+  }
+}

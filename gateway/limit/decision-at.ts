@@ -1,0 +1,33 @@
+import type { Decision, DecisionSource, Limits } from '../model.ts';
+import type { QuotaOutcome, WindowLengths } from './decide-quota.ts';
+import { bannedStanding, roomAtMs, standing } from './standing.ts';
+
+/** What the request at `index` of those decided together is told: its own remaining, or when to come back. */
+export function decisionAt(
+  index: number,
+  { outcome, source, limits, lengths }: DecidedTogether,
+): Extract<Decision, { kind: 'admitted' | 'refused' | 'banned' }> {
+  const { nowMs, admitted, refused, state } = outcome;
+  if (index < admitted) {
+    const usedLater = admitted - 1 - index;
+    const own = {
+      minute: state.minute,
+      minuteUsed: state.minuteUsed - usedLater,
+      day: state.day,
+      dayUsed: state.dayUsed - usedLater,
+    };
+    return { kind: 'admitted', standing: standing(own, limits, lengths, nowMs), source };
+  }
+  const after = standing(state, limits, lengths, nowMs);
+  const freeAtMs = roomAtMs(after);
+  if (index < admitted + refused) return { kind: 'refused', standing: after, source, retryAtMs: freeAtMs };
+  const retryAtMs = Math.max(state.bannedUntilMs, freeAtMs);
+  return { kind: 'banned', standing: bannedStanding(after, retryAtMs), source, retryAtMs };
+}
+
+export interface DecidedTogether {
+  readonly outcome: QuotaOutcome;
+  readonly source: DecisionSource;
+  readonly limits: Limits;
+  readonly lengths: WindowLengths;
+}

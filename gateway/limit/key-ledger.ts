@@ -1,0 +1,222 @@
+import { bounds } from '../bounds.ts';
+import type { BanPolicy, Limits } from '../model.ts';
+import {
+  addUnsent,
+  decideQuota,
+  emptyQuotaState,
+  type QuotaCall,
+  type QuotaOutcome,
+  type QuotaState,
+  rollWindows,
+  type Unsent,
+  type WindowLengths,
+} from './decide-quota.ts';
+
+/** What this process knows of each key: the counts it last saw, and what it decided alone and has not sent yet. */
+export interface KeyLedger {
+  /** The call that decides `requests` of a key; it carries along what was not sent. */
+  openCall(terms: KeyTerms, requests: number): QuotaCall;
+  /** The store decided the call. */
+  settle(call: QuotaCall, outcome: QuotaOutcome): void;
+  /** The store gave no answer: what the call carried is kept, unless it may have arrived. */
+  giveUp(call: QuotaCall, mayHaveRun: boolean): void;
+  /**
+   * Refuses one request without asking the store, where what was seen there in the last `bounds.refusalRememberedMs`
+   * leaves no other answer and the ban ladder need not hear of it at once.
+   */
+  refuse(terms: KeyTerms, nowMs: number): QuotaOutcome | undefined;
+  /** Decides on the counts last seen. Unless `mayBeCharged` already in the store, it is sent there later. */
+  decideAlone(terms: KeyTerms, requests: number, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
+  /** The counts last seen, in the windows of `nowMs`. */
+  lastSeen(keyId: string, nowMs: number): Readonly<QuotaState>;
+  /** From now on `refuse` believes only counts that are seen after this call. */
+  forgetRefusals(): void;
+  /** Calls of no request that carry what was not sent; at most `keysMax` of them. */
+  openReports(keysMax: number): QuotaCall[];
+  unsentKeys(): number;
+}
+
+/** Whose request, and the terms it is decided on. */
+export interface KeyTerms {
+  readonly keyId: string;
+  readonly limits: Limits;
+  readonly bans: BanPolicy;
+}
+
+interface Entry {
+  readonly keyId: string;
+  limits: Limits;
+  bans: BanPolicy;
+  state: Readonly<QuotaState>;
+  /** Store clock of the reply that `state` stands on; 0 when this process decided on top of it without the store. */
+  seenMs: number;
+  unsent: Unsent | undefined;
+  /** Strikes in calls that are under way, which the next reply may not contain yet. */
+  strikesSent: number;
+}
+
+export function createKeyLedger(lengths: WindowLengths): KeyLedger {
+  const entries = new Map<string, Entry>();
+  const unsentIds = new Set<string>();
+
+  return {
+    openCall(terms, requests) {
+      return toCall(entryOf(terms), requests);
+    },
+
+    settle(call, { state, nowMs }) {
+      const entry = entryOf(call);
+      entry.strikesSent -= call.unsent?.strikes ?? 0;
+      entry.state = withPending(state, entry, nowMs);
+      entry.seenMs = nowMs;
+    },
+
+    giveUp(call, mayHaveRun) {
+      const entry = entryOf(call);
+      entry.strikesSent -= call.unsent?.strikes ?? 0;
+      entry.seenMs = 0;
+      if (call.unsent === undefined || mayHaveRun) return;
+      keep(entry, entry.unsent === undefined ? call.unsent : addUp(call.unsent, entry.unsent));
+    },
+
+    refuse(terms, nowMs) {
+      const entry = entries.get(terms.keyId);
+      if (entry === undefined || nowMs - entry.seenMs >= bounds.refusalRememberedMs) return undefined;
+      if ((entry.unsent?.strikes ?? 0) + 1 >= bounds.strikesPerReportMax) return undefined;
+      const { keyId, limits, bans } = terms;
+      const { state } = entry;
+      const isBanned = state.bannedUntilMs > nowMs;
+      if (!isBanned && state.minuteUsed < limits.perMinute && state.dayUsed < limits.perDay) return undefined;
+      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, lengths, nowMs);
+      const wouldBan = outcome.banned === 1 && !isBanned;
+      if (outcome.admitted === 1 || wouldBan) return undefined;
+      entry.state = outcome.state;
+      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome));
+      return outcome;
+    },
+
+    decideAlone(terms, requests, nowMs, mayBeCharged) {
+      const entry = entryOf(terms);
+      const { keyId, limits, bans } = terms;
+      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests }, lengths, nowMs);
+      entry.state = outcome.state;
+      entry.seenMs = 0;
+      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome));
+      return outcome;
+    },
+
+    lastSeen(keyId, nowMs) {
+      const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
+      rollWindows(state, lengths, nowMs);
+      return state;
+    },
+
+    forgetRefusals() {
+      for (const entry of entries.values()) entry.seenMs = 0;
+    },
+
+    openReports(keysMax) {
+      const calls: QuotaCall[] = [];
+      for (const keyId of unsentIds) {
+        if (calls.length === keysMax) break;
+        const entry = entries.get(keyId);
+        if (entry !== undefined) calls.push(toCall(entry, 0));
+      }
+      return calls;
+    },
+
+    unsentKeys: () => unsentIds.size,
+  };
+
+  function entryOf(terms: KeyTerms): Entry {
+    const { keyId, limits, bans } = terms;
+    const known = entries.get(keyId);
+    if (known !== undefined) {
+      known.limits = limits;
+      known.bans = bans;
+      return known;
+    }
+    if (entries.size >= bounds.rememberedKeysMax) forgetOldest();
+    const entry: Entry = {
+      keyId,
+      limits,
+      bans,
+      state: emptyQuotaState,
+      seenMs: 0,
+      unsent: undefined,
+      strikesSent: 0,
+    };
+    entries.set(keyId, entry);
+    return entry;
+  }
+
+  function forgetOldest(): void {
+    const oldest = entries.keys().next();
+    if (oldest.done) return;
+    entries.delete(oldest.value);
+    unsentIds.delete(oldest.value);
+  }
+
+  function toCall(entry: Entry, requests: number): QuotaCall {
+    const { keyId, limits, bans, unsent } = entry;
+    if (unsent !== undefined) {
+      entry.strikesSent += unsent.strikes;
+      entry.unsent = undefined;
+      unsentIds.delete(keyId);
+    }
+    return { keyId, limits, bans, requests, unsent };
+  }
+
+  function keep(entry: Entry, unsent: Unsent): void {
+    entry.unsent = unsent;
+    unsentIds.add(entry.keyId);
+  }
+}
+
+/** A reply, and on top of it what the store will only hear of later. */
+function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
+  const { unsent, strikesSent, bans } = entry;
+  if (unsent === undefined && strikesSent === 0) return state;
+  const pending = { ...state };
+  const { bannedUntilMs, banLevel } = state;
+  const nothing: Unsent = {
+    minute: 0,
+    minuteUsed: 0,
+    day: 0,
+    dayUsed: 0,
+    strikes: 0,
+    bannedUntilMs,
+    banLevel,
+  };
+  const known = unsent ?? nothing;
+  addUnsent(pending, { ...known, strikes: known.strikes + strikesSent }, bans, nowMs);
+  return pending;
+}
+
+/** Adds what was just decided alone. Strikes that have passed, or have led to a ban, are not sent. */
+function decidedAlone(unsent: Unsent | undefined, { admitted, refused, state }: QuotaOutcome): Unsent {
+  const { minute, day, strikes, bannedUntilMs, banLevel } = state;
+  const decided = {
+    minute,
+    minuteUsed: admitted,
+    day,
+    dayUsed: admitted,
+    strikes: refused,
+    bannedUntilMs,
+    banLevel,
+  };
+  const all = unsent === undefined ? decided : addUp(unsent, decided);
+  return { ...all, strikes: Math.min(all.strikes, strikes) };
+}
+
+function addUp(earlier: Unsent, later: Unsent): Unsent {
+  return {
+    minute: later.minute,
+    minuteUsed: later.minuteUsed + (earlier.minute === later.minute ? earlier.minuteUsed : 0),
+    day: later.day,
+    dayUsed: later.dayUsed + (earlier.day === later.day ? earlier.dayUsed : 0),
+    strikes: earlier.strikes + later.strikes,
+    bannedUntilMs: Math.max(earlier.bannedUntilMs, later.bannedUntilMs),
+    banLevel: Math.max(earlier.banLevel, later.banLevel),
+  };
+}

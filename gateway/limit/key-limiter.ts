@@ -1,0 +1,174 @@
+import { bounds } from '../bounds.ts';
+import type { BanPolicy, Decision, Key } from '../model.ts';
+import type { QuotaCall, WindowLengths } from './decide-quota.ts';
+import { type DecidedTogether, decisionAt } from './decision-at.ts';
+import type { KeyLedger } from './key-ledger.ts';
+import type { QuotaStore } from './quota-store.ts';
+import { standing } from './standing.ts';
+import type { StoreClock } from './store-clock.ts';
+
+/** Whether the store can be asked, and a place to say how it went. `StoreWatch` is one; memory is always there. */
+export interface StoreHealth {
+  available(): boolean;
+  readonly started: Promise<void>;
+  succeeded(): void;
+  failed(reason: string): void;
+}
+
+export interface KeyLimiter {
+  decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  /** Sends what was decided alone and not sent yet; stops when the store fails. */
+  report(): Promise<void>;
+}
+
+/**
+ * Decides the requests of valid keys. Those of one key in one turn of the event loop are one call, and all calls of a
+ * turn leave in one write. A key that the store has just refused is refused without asking it again.
+ *
+ * Without an answer from the store, `onFailure: local` goes on from the counts last seen. What a call that timed out
+ * asked for may be charged already, so it is never sent again and never reported: at worst the store misses the
+ * requests that were under way when it went, never counts one twice.
+ */
+export function createKeyLimiter(deps: {
+  store: QuotaStore;
+  health: StoreHealth;
+  ledger: KeyLedger;
+  clock: StoreClock;
+  nowMs: () => number;
+  lengths: WindowLengths;
+  onFailure: 'local' | 'refuse';
+  onDecidedAlone: (requests: number) => void;
+}): KeyLimiter {
+  const { store, health, ledger, clock, nowMs, lengths, onFailure } = deps;
+  let turn: Batch[] = [];
+  const openBatches = new Map<string, Batch>();
+
+  return {
+    decide(key, bans) {
+      const open = openBatches.get(key.id);
+      if (open !== undefined && canJoin(open, key, bans)) return join(open);
+      // Behind a batch on older terms the order of arrival decides, so memory is asked only when none is open.
+      const refused = open === undefined ? refuseFromMemory(key, bans) : undefined;
+      return refused === undefined ? join(openBatch(key, bans)) : Promise.resolve(refused);
+    },
+    report,
+  };
+
+  function join(batch: Batch): Promise<Decision> {
+    const index = batch.requests;
+    batch.requests += 1;
+    return batch.answer.promise.then((answer) =>
+      answer.kind === 'unavailable' ? answer : decisionAt(index, answer.together),
+    );
+  }
+
+  function openBatch(key: Key, bans: BanPolicy): Batch {
+    const batch: Batch = {
+      keyId: key.id,
+      limits: key.limits,
+      bans,
+      requests: 0,
+      answer: Promise.withResolvers<Answer>(),
+    };
+    if (turn.length === 0) setImmediate(endTurn);
+    turn.push(batch);
+    openBatches.set(key.id, batch);
+    return batch;
+  }
+
+  function refuseFromMemory({ id: keyId, limits }: Key, bans: BanPolicy): Decision | undefined {
+    const outcome = ledger.refuse({ keyId, limits, bans }, clock.nowMs());
+    return outcome && decisionAt(0, { outcome, source: 'shared', limits, lengths });
+  }
+
+  function endTurn(): void {
+    const batches = turn;
+    turn = [];
+    openBatches.clear();
+    decideTurn(batches).catch((error: unknown) => {
+      for (const batch of batches) batch.answer.reject(error);
+    });
+  }
+
+  async function decideTurn(batches: readonly Batch[]): Promise<void> {
+    if (!health.available()) await health.started;
+    if (!health.available()) {
+      for (const batch of batches) answerAlone(batch, false);
+      return;
+    }
+    const sentMs = nowMs();
+    const calls = batches.map((batch) => ledger.openCall(batch, batch.requests));
+    const replies = await send(calls, sentMs);
+    for (const [index, batch] of batches.entries()) {
+      const reply = replies[index];
+      if (reply?.kind === 'decided') {
+        const together: DecidedTogether = {
+          outcome: reply.outcome,
+          source: 'shared',
+          limits: batch.limits,
+          lengths,
+        };
+        batch.answer.resolve({ kind: 'decided', together });
+      } else answerAlone(batch, reply?.mayHaveRun ?? true);
+    }
+  }
+
+  async function send(calls: readonly QuotaCall[], sentMs: number) {
+    const replies = await store.decide(calls);
+    let failure: string | undefined;
+    for (const [index, call] of calls.entries()) {
+      const reply = replies[index];
+      if (reply?.kind === 'decided') {
+        clock.observe(sentMs, reply.outcome.nowMs);
+        ledger.settle(call, reply.outcome);
+      } else {
+        failure = reply?.reason ?? 'no reply';
+        ledger.giveUp(call, reply?.mayHaveRun ?? true);
+      }
+    }
+    if (failure === undefined) health.succeeded();
+    else health.failed(failure);
+    return replies;
+  }
+
+  function answerAlone(batch: Batch, mayBeCharged: boolean): void {
+    const storeNowMs = clock.nowMs();
+    const { keyId, limits, requests } = batch;
+    if (onFailure === 'refuse') {
+      const seen = standing(ledger.lastSeen(keyId, storeNowMs), limits, lengths, storeNowMs);
+      const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
+      batch.answer.resolve({ kind: 'unavailable', standing: seen, source: 'local', retryAtMs });
+      return;
+    }
+    const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);
+    deps.onDecidedAlone(requests);
+    batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, lengths } });
+  }
+
+  async function report(): Promise<void> {
+    while (health.available()) {
+      const calls = ledger.openReports(bounds.keysPerReportMax);
+      if (calls.length === 0) return;
+      const replies = await send(calls, nowMs());
+      if (replies.some((reply) => reply.kind === 'failed')) return;
+    }
+  }
+}
+
+/** Requests of one key, on the same terms, in one turn of the event loop. */
+interface Batch {
+  readonly keyId: string;
+  readonly limits: Key['limits'];
+  readonly bans: BanPolicy;
+  requests: number;
+  readonly answer: PromiseWithResolvers<Answer>;
+}
+
+type Answer =
+  | { readonly kind: 'decided'; readonly together: DecidedTogether }
+  | Extract<Decision, { kind: 'unavailable' }>;
+
+/** A reload may give two requests of one key and turn different terms: each is decided on its own. */
+function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
+  return batch.limits === key.limits && batch.bans === bans && batch.requests < bounds.requestsPerCallMax;
+}

@@ -1,0 +1,48 @@
+import type { Limits, Standing, Window } from '../model.ts';
+import type { WindowLengths } from './decide-quota.ts';
+
+/** The counts that a standing is made of. */
+export interface WindowUse {
+  readonly minute: number;
+  readonly minuteUsed: number;
+  readonly day: number;
+  readonly dayUsed: number;
+}
+
+/** Where a key stands in its two windows at `nowMs`. */
+export function standing(use: WindowUse, limits: Limits, lengths: WindowLengths, nowMs: number): Standing {
+  const minute: Window = {
+    name: 'minute',
+    limit: limits.perMinute,
+    remaining: Math.max(0, limits.perMinute - use.minuteUsed),
+    resetMs: (use.minute + 1) * lengths.minuteMs,
+    windowSeconds: lengths.minuteMs / 1000,
+  };
+  const day: Window = {
+    name: 'day',
+    limit: limits.perDay,
+    remaining: Math.max(0, limits.perDay - use.dayUsed),
+    resetMs: (use.day + 1) * lengths.dayMs,
+    windowSeconds: lengths.dayMs / 1000,
+  };
+  return { nowMs, windows: [minute, day], inForce: inForce(minute, day) };
+}
+
+/** The window that would refuse first: smallest remaining, on a tie the one that resets later. */
+function inForce(minute: Window, day: Window): Window {
+  if (minute.remaining !== day.remaining) return minute.remaining < day.remaining ? minute : day;
+  return minute.resetMs > day.resetMs ? minute : day;
+}
+
+/** When a request finds room again: the latest reset among the spent windows, 0 when none is spent. */
+export function roomAtMs({ windows }: Standing): number {
+  let atMs = 0;
+  for (const { remaining, resetMs } of windows) if (remaining === 0 && resetMs > atMs) atMs = resetMs;
+  return atMs;
+}
+
+/** During a ban no window admits anything before `retryAtMs`, whatever it has left; the headers say just that. */
+export function bannedStanding({ nowMs, windows, inForce }: Standing, retryAtMs: number): Standing {
+  const shut = (window: Window): Window => ({ ...window, remaining: 0, resetMs: retryAtMs });
+  return { nowMs, windows: windows.map(shut), inForce: shut(inForce) };
+}

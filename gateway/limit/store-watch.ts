@@ -1,0 +1,121 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { bounds } from '../bounds.ts';
+
+/** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
+export interface StoreWatch {
+  available(): boolean;
+  /** Settles at the first contact with Redis, or when there is none within `bounds.storeStartTimeoutMs`. */
+  readonly started: Promise<void>;
+  succeeded(): void;
+  failed(reason: string): void;
+  state(): { readonly available: boolean; readonly sinceMs: number; readonly reason?: string };
+  close(): void;
+}
+
+/**
+ * Opens at once when the connection is lost and after `bounds.storeFailuresMax` failed calls in a row; closes when a
+ * probe was written, which is tried as soon as ioredis is ready again. Entering and leaving are logged once each.
+ */
+export function watchStore(deps: {
+  client: Redis;
+  probeKey: string;
+  log: Logger;
+  nowMs: () => number;
+  /** Called when Redis is back. */
+  onReturn: () => void;
+  /** Figures for the log line that says that Redis is back. */
+  describeOutage: () => Record<string, number>;
+}): StoreWatch {
+  const { client, probeKey, log, nowMs } = deps;
+  let phase: 'starting' | 'available' | 'away' = 'starting';
+  let sinceMs = nowMs();
+  let reason: string | undefined = 'not connected yet';
+  let failuresInARow = 0;
+  let connectionError = 'connection lost';
+  let probing = false;
+
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  const startTimer = setTimeout(() => leave('no answer from Redis'), bounds.storeStartTimeoutMs).unref();
+  let probeTimer = setTimeout(probe, bounds.storeProbeIntervalMs).unref();
+
+  client.on('error', (error: Error) => {
+    connectionError = error.message;
+  });
+  client.on('ready', probe);
+  client.on('close', loseConnection);
+
+  return {
+    available: () => phase === 'available',
+    started,
+    succeeded() {
+      failuresInARow = 0;
+    },
+    failed,
+    state: () => ({ available: phase === 'available', sinceMs, ...(reason !== undefined && { reason }) }),
+    close() {
+      clearTimeout(startTimer);
+      clearTimeout(probeTimer);
+      client.off('ready', probe);
+      client.off('close', loseConnection);
+    },
+  };
+
+  function loseConnection(): void {
+    leave(connectionError);
+    connectionError = 'connection lost';
+  }
+
+  function failed(why: string): void {
+    failuresInARow += 1;
+    if (failuresInARow >= bounds.storeFailuresMax) leave(why);
+  }
+
+  function leave(why: string): void {
+    if (phase === 'away') return;
+    enter('away', why);
+    log.warn({ reason: why }, 'Redis is away');
+  }
+
+  function comeBack(): void {
+    failuresInARow = 0;
+    if (phase === 'available') return;
+    const awayMs = nowMs() - sinceMs;
+    const wasAway = phase === 'away';
+    enter('available', undefined);
+    if (wasAway) log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
+    deps.onReturn();
+  }
+
+  function enter(next: 'available' | 'away', why: string | undefined): void {
+    phase = next;
+    sinceMs = nowMs();
+    reason = why;
+    clearTimeout(startTimer);
+    start();
+    probeLater();
+  }
+
+  /** A real write, so that a Redis that is full or read-only is not taken for one that is there. */
+  function probe(): void {
+    probeLater();
+    if (!probing && client.status === 'ready') {
+      probing = true;
+      client
+        .set(probeKey, nowMs(), 'PX', bounds.storeHeartbeatIntervalMs)
+        .then(comeBack, (error: Error) => {
+          if (phase === 'available') failed(error.message);
+          else leave(error.message);
+        })
+        .finally(() => {
+          probing = false;
+        });
+    }
+  }
+
+  function probeLater(): void {
+    clearTimeout(probeTimer);
+    const pauseMs = phase === 'available' ? bounds.storeHeartbeatIntervalMs : bounds.storeProbeIntervalMs;
+    probeTimer = setTimeout(probe, pauseMs).unref();
+  }
+}
