@@ -46,6 +46,16 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
 
   const methods = createMethodTable();
   app.addHook('onRoute', ({ url, method }) => methods.add(url, method));
+  let closing = false;
+  app.addHook('preClose', (done) => {
+    closing = true;
+    done();
+  });
+  // Fastify says so only in answers to requests that arrive after closing began.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (closing) reply.header('connection', 'close');
+    done(null, payload);
+  });
   app.addHook('onRequest', (request, reply, done) => {
     const { httpVersion, headers } = request.raw;
     if (headers.host === undefined && httpVersion === '1.1') {

@@ -30,6 +30,9 @@ async function main(): Promise<void> {
   if (seed === 'demo') for (const pet of demoPets) pets.add(pet);
   const app = createApp({ pets, logger });
 
+  // Once: a second signal ends the process at once, as is usual.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+
   try {
     await app.listen({ port, host, listenTextResolver: (address) => `store listening at ${address}` });
   } catch (error) {
@@ -40,9 +43,6 @@ async function main(): Promise<void> {
         : `cannot listen on ${host}, port ${port}: ${message}`,
     );
   }
-
-  // Once: a second signal ends the process at once, as is usual.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
 
   async function stop(signal: string): Promise<void> {
     logger.info({ signal }, 'store stopping');

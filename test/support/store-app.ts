@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { createApp } from '../../backend/app.ts';
+import { createPetStore, type PetStore } from '../../backend/pets.ts';
+
+export interface StoreApp {
+  /** Without a path, `http://127.0.0.1:port`. */
+  readonly url: string;
+  readonly port: number;
+  /** Every line the store logged. */
+  readonly logLines: readonly string[];
+  /** Posts a body, JSON unless `headers` say otherwise. */
+  post(body: string | Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** A listening store of this test's own. */
+export async function startStoreApp(pets: PetStore = createPetStore({ petsMax: 10_000 })): Promise<StoreApp> {
+  const logLines: string[] = [];
+  const logger = pino({}, { write: (line: string) => void logLines.push(line) });
+  const app = createApp({ pets, logger });
+  onTestFinished(() => app.close());
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  return {
+    url,
+    port: Number(new URL(url).port),
+    logLines,
+    post: (body, headers = { 'content-type': 'application/json' }) =>
+      fetch(`${url}/v1/pets`, { method: 'POST', body, headers }),
+  };
+}
+
+/** Asserts an Error body of this status and code, and returns its message. */
+export async function expectError(response: Response, status: number, code: string): Promise<string> {
+  const text = await response.text();
+  expect(response.status, text).toBe(status);
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  const body = JSON.parse(text);
+  expect(body).toEqual({ code, message: expect.any(String), status });
+  return body.message;
+}
+
+/** Sends bytes on a connection of their own and returns all that comes back until the store closes it. */
+export async function sendRaw(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  socket.write(bytes);
+  await once(socket, 'close');
+  return answer;
+}
