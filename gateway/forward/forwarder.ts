@@ -4,6 +4,7 @@ import { bounds as defaultBounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 import { createUpgrades } from './forward-upgrade.ts';
+import { createInFlight } from './in-flight.ts';
 import { Relay, type RelayContext } from './relay.ts';
 import { type ResolveTargets, resolveTargets } from './resolve-targets.ts';
 import { createRetryBudget } from './retry-budget.ts';
@@ -67,7 +68,7 @@ export function createForwarder({
       windowMs: bounds.retryBudgetWindowMs,
     }),
     targets: () => targets,
-    inFlight: new Set(),
+    inFlight: createInFlight(),
   };
 
   // The target is chosen per attempt; http-proxy-3 only wants to see one. `toProxy` keeps the raw path.
@@ -87,12 +88,11 @@ export function createForwarder({
     return createTargets({ upstream, bounds, resolve, random, log });
   }
 
-  /** One look at the oldest relays instead of a timer for each. */
+  /** One look at all relays now and then instead of a timer for each. */
   function expireOverdue(): void {
     const dueMs = performance.now() - bounds.upstreamTotalTimeoutMs;
-    for (const relay of context.inFlight) {
-      if (relay.startedMs > dueMs) return;
-      relay.expire();
+    for (const relay of context.inFlight.list()) {
+      if (relay.startedMs <= dueMs) relay.expire();
     }
   }
 

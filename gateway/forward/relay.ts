@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { ErrorCode } from '../errors.ts';
 import { classifyFailure, type Reach } from './classify-failure.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
+import type { InFlight } from './in-flight.ts';
 import { collectBody, type StreamedBody, streamBody } from './request-body.ts';
 import { requestHead } from './request-head.ts';
 import { responseHead } from './response-head.ts';
@@ -18,9 +19,15 @@ export interface RelayContext {
   readonly random: () => number;
   /** The targets in force; a retry after a reload goes to the new ones. */
   readonly targets: () => Targets;
-  /** The relays in flight, oldest first, for the sweep of the total timeout. */
-  readonly inFlight: Set<Relay>;
+  /** For the sweep of the total timeout. */
+  readonly inFlight: InFlight<Relay>;
 }
+
+/**
+ * A body that came whole in one piece of at most this size goes out as a Latin-1 string, byte for byte the same: Node
+ * writes it in one piece with the head, which takes … less CPU per request than a head and a buffer.
+ */
+const wholeBodyBytesMax = 16_384;
 
 /**
  * Carries one request to a target and the answer back, attempt by attempt. It is undici's dispatch handler itself: one
@@ -28,6 +35,7 @@ export interface RelayContext {
  */
 export class Relay implements Dispatcher.DispatchHandler {
   readonly startedMs = performance.now();
+  place = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
   private readonly resolve: (outcome: ForwardOutcome) => void;
@@ -38,6 +46,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   private attempts = 0;
   private reach: Reach = 'not_reached';
   private status = 0;
+  /** Of the answer; NaN when the backend did not say. */
+  private contentLength = Number.NaN;
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, resolve: (outcome: ForwardOutcome) => void) {
@@ -63,7 +73,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     };
     this.options = options;
     budget.countRequest(nowMs());
-    inFlight.add(this);
+    inFlight.enter(this);
     res.on('close', () => this.onClientClose());
 
     if (contentLength > bodyBytesMax) {
@@ -139,12 +149,18 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.status = status;
+    this.contentLength = Number(headers['content-length']);
     res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', head.fields);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return;
     const { res } = this.request;
+    const isWhole = chunk.length === this.contentLength && chunk.length <= wholeBodyBytesMax;
+    if (isWhole) {
+      res.end(chunk.latin1Slice(), 'latin1');
+      return;
+    }
     if (res.write(chunk)) return;
     controller.pause();
     res.once('drain', () => controller.resume());
@@ -154,7 +170,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     const target = this.leaveTarget();
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
-    res.end();
+    if (!res.writableEnded) res.end();
     if (!req.complete) this.streamedBody?.discardRest();
     this.settle({
       kind: 'answered',
@@ -224,7 +240,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   private settle(outcome: ForwardOutcome): void {
     this.settled = true;
-    this.context.inFlight.delete(this);
+    this.context.inFlight.leave(this);
     this.resolve(outcome);
   }
 }
