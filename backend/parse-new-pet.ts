@@ -1,7 +1,7 @@
 import { bounds } from './bounds.ts';
 import { int64Max, int64Min } from './int64.ts';
-import type { NewPet, PetStatus } from './pets.ts';
-import { petStatuses } from './pets.ts';
+import type { NewPet } from './pets.ts';
+import { isPetStatus, petStatuses } from './pets.ts';
 
 /**
  * Reads a NewPet from a parsed body. All problems are reported at once, each with its field; fields that the
@@ -35,8 +35,4 @@ export function parseNewPet(
     return { kind: 'invalid', problem: problems.join('; ') };
   }
   return { kind: 'valid', pet: isPetStatus(status) ? { name, categoryId, status } : { name, categoryId } };
-}
-
-export function isPetStatus(value: unknown): value is PetStatus {
-  return petStatuses.some((status) => status === value);
 }

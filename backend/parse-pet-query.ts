@@ -1,8 +1,7 @@
 import { bounds } from './bounds.ts';
 import { int64Max, int64Min, parseInt64 } from './int64.ts';
-import { isPetStatus } from './parse-new-pet.ts';
 import type { PetQuery } from './pets.ts';
-import { petStatuses } from './pets.ts';
+import { isPetStatus, petStatuses } from './pets.ts';
 
 /**
  * Reads the query of GET /pets. All problems are reported at once, each with its parameter; parameters that the API

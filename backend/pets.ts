@@ -61,3 +61,7 @@ export function createPetStore({ petsMax, firstId = 1n }: { petsMax: number; fir
     },
   };
 }
+
+export function isPetStatus(value: unknown): value is PetStatus {
+  return petStatuses.some((status) => status === value);
+}
