@@ -1,0 +1,68 @@
+import { access } from 'node:fs/promises';
+import type { TestProject } from 'vitest/node';
+import { startRedis, waitUntilReady } from './start-redis.ts';
+
+/**
+ * One real Redis for the whole run, for tests that only need some Redis: `TEST_REDIS_URL`, else a container, else a
+ * server of this machine. Test files take it with `redisUrl()` from `redis.ts`.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const redis = (await givenRedis()) ?? (await containedRedis()) ?? (await startRedis());
+  project.provide('redisUrl', redis.url);
+  return redis.stop;
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    redisUrl: string;
+  }
+}
+
+interface RunningRedis {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+async function givenRedis(): Promise<RunningRedis | undefined> {
+  const url = process.env.TEST_REDIS_URL;
+  if (url === undefined || url === '') return undefined;
+  await waitUntilReady(url);
+  return { url, stop: () => Promise.resolve() };
+}
+
+const image = 'redis:7.4-bookworm';
+
+/** Only with an engine and the image at hand: a test run downloads nothing from a registry. */
+async function containedRedis(): Promise<RunningRedis | undefined> {
+  if (!(await mayHaveDocker())) return undefined;
+  // The reaper is one more image to pull; the container is stopped below, and holds nothing worth reaping.
+  process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
+  const { GenericContainer, getContainerRuntimeClient, ImageName } = await import('testcontainers');
+  try {
+    const runtime = await getContainerRuntimeClient();
+    if (!(await runtime.image.exists(ImageName.fromString(image)))) return undefined;
+  } catch {
+    return undefined;
+  }
+  const container = await new GenericContainer(image)
+    .withCommand(['redis-server', '--save', '', '--appendonly', 'no'])
+    .withExposedPorts(6379)
+    .start();
+  const url = `redis://${container.getHost()}:${container.getMappedPort(6379)}`;
+  await waitUntilReady(url);
+  console.log(`tests: Redis runs in a container (${image})`);
+  return {
+    url,
+    async stop() {
+      await container.stop();
+    },
+  };
+}
+
+async function mayHaveDocker(): Promise<boolean> {
+  if (process.env.DOCKER_HOST !== undefined) return true;
+  return access('/var/run/docker.sock').then(
+    () => true,
+    () => false,
+  );
+}

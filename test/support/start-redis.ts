@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { redisBinary } from './redis-binary.ts';
+
+/** A private Redis server that a test may kill, freeze and start again on the same port. Nothing is persisted. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** SIGKILL: gone without a word, and with it all data. */
+  kill(): Promise<void>;
+  /** Starts a new, empty server on the same port. */
+  restart(): Promise<void>;
+  /** SIGSTOP: connections stay open and nothing answers. */
+  freeze(): void;
+  thaw(): void;
+  stop(): Promise<void>;
+}
+
+export async function startRedis(): Promise<RedisServer> {
+  const binary = await redisBinary();
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  let server = await launch();
+
+  return {
+    url,
+    port,
+    kill,
+    async restart() {
+      await kill();
+      server = await launch();
+    },
+    freeze: () => void server.kill('SIGSTOP'),
+    thaw: () => void server.kill('SIGCONT'),
+    async stop() {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+
+  async function launch(): Promise<ChildProcess> {
+    const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+    const child = spawn(binary, [...settings, '--dir', folder], { stdio: 'ignore' });
+    await waitUntilReady(url);
+    return child;
+  }
+
+  async function kill(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'exit');
+    server.kill('SIGKILL');
+    await exited;
+  }
+}
+
+/** @throws when nothing answers a PING at `url` within five seconds */
+export async function waitUntilReady(url: string): Promise<void> {
+  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20 });
+  client.on('error', () => {});
+  try {
+    const pong = await Promise.race([client.ping(), sleep(5_000)]);
+    if (pong === undefined) throw new Error(`No Redis answers at ${new URL(url).host}.`);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  probe.close();
+  await once(probe, 'close');
+  return address.port;
+}
