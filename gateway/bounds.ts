@@ -26,8 +26,12 @@ export const bounds = {
   connectionsPerAddressMax: 2_048,
   /** What is still read of a body after an early answer, so that the client can read that answer before we close. */
   lingerBytesMax: 262_144,
-  /** How long that may take. */
-  lingerTimeoutMs: 1_000,
+  /** How long that may take; under the second that an early answer may keep its connection. */
+  lingerTimeoutMs: 750,
+  /** Requests that wait on one connection for the answers before them; the last of them is answered `Connection: close`. */
+  pipelinedMax: 64,
+  /** In a drain an idle connection stays open for this long, so that a request just on its way is served. */
+  drainIdleGraceMs: 500,
 
   /** One decision of the store; past it the store counts as away for this request. */
   storeDeadlineMs: 50,

@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ErrorCode } from '../errors.ts';
+import { closeGently } from './close-gently.ts';
+import { type RejectionAnswer, rejectionMessage } from './rejection-message.ts';
+
+/** What Node's parser refused, or a limit of the listener: it never became a request. */
+export interface Rejection {
+  readonly code: ErrorCode;
+  /** Public. */
+  readonly message: string;
+  readonly peerAddress: string;
+}
+
+/** One client connection: the order of its answers, and its end. */
+export interface Connection {
+  readonly socket: Socket;
+  /** Serves a request when those before it are answered. */
+  receive(res: ServerResponse): void;
+  /** Answers something that never became a request, when those before it are answered, and closes. */
+  reject(rejection: Omit<Rejection, 'peerAddress'>): void;
+  /** Nothing after the requests received so far can be served. */
+  stopReceiving(): void;
+  /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
+  handOver(res: ServerResponse): void;
+  /** No request is under way or waiting. */
+  isIdle(): boolean;
+  /** Neither side moved a byte for `writeTimeoutMs`, or for the keep-alive time. */
+  onInactive(): void;
+  /** Whatever is answered last says `Connection: close`; an idle connection stays open for one more request. */
+  drain(): void;
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  readonly socket: Socket;
+  readonly peerAddress: string;
+  readonly serve: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Never rejects. */
+  readonly describeRejection: (rejection: Rejection) => Promise<RejectionAnswer>;
+  readonly bounds: {
+    readonly pipelinedMax: number;
+    readonly writeTimeoutMs: number;
+    readonly lingerBytesMax: number;
+    readonly lingerTimeoutMs: number;
+  };
+}
+
+/**
+ * Requests of one connection are served one after the other, as nginx does: Node would hand out all that a client
+ * pipelined at once, also those behind a request whose refusal ends the connection, and would charge and forward
+ * requests whose answers can never be sent.
+ */
+export function createConnection({
+  socket,
+  peerAddress,
+  serve,
+  describeRejection,
+  bounds,
+}: ConnectionOptions): Connection {
+  /** Being served. */
+  let current: ServerResponse | undefined;
+  /** Pipelined behind it. */
+  const waiting: ServerResponse[] = [];
+  /** Answered while its body was still arriving. */
+  let unfinished: IncomingMessage | undefined;
+  let rejection: Omit<Rejection, 'peerAddress'> | undefined;
+  let draining = false;
+  /** Nothing more is received. */
+  let ending = false;
+  /** Nothing more is served or written. */
+  let closed = false;
+
+  // Node calls this after an answer with `Connection: close`.
+  const destroySoon = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    if (closed) return;
+    if (current === undefined || current.req.complete) {
+      closed = true;
+      destroySoon();
+    } else close();
+  };
+
+  function receive(res: ServerResponse): void {
+    if (ending || closed || rejection !== undefined) return;
+    if (draining || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
+    if (current === undefined) {
+      serveNow(res);
+      return;
+    }
+    waiting.push(res);
+    // Not in this turn: the parser resumes the socket at the end of each message of the packet that it is reading.
+    setImmediate(pauseWhileWaiting);
+  }
+
+  function serveNow(res: ServerResponse): void {
+    current = res;
+    unfinished = undefined;
+    res.on('close', onAnswered);
+    serve(res.req, res);
+  }
+
+  function onAnswered(): void {
+    const answered = current;
+    current = undefined;
+    if (closed || socket.destroyed || answered === undefined) return;
+    if (!answered.req.complete) {
+      unfinished = answered.req;
+      return;
+    }
+    const next = waiting.shift();
+    if (next !== undefined) {
+      if (waiting.length === 0) socket.resume();
+      serveNow(next);
+    } else if (rejection !== undefined) void answerRejection(rejection);
+    else if (draining) close();
+  }
+
+  function pauseWhileWaiting(): void {
+    if (waiting.length > 0) socket.pause();
+  }
+
+  function endAfter(res: ServerResponse): void {
+    res.shouldKeepAlive = false;
+    ending = true;
+  }
+
+  function reject(refused: Omit<Rejection, 'peerAddress'>): void {
+    if (closed || ending || rejection !== undefined) return;
+    rejection = refused;
+    socket.pause();
+    const newest = waiting.at(-1) ?? current;
+    if (unfinished?.complete === false) {
+      // Its request has had its answer.
+      socket.destroy();
+    } else if (newest === undefined) {
+      void answerRejection(refused);
+    } else if (!newest.req.complete) {
+      // The fault lies in the body of the newest request: the rejection takes the place of its answer.
+      if (waiting.pop() === undefined) void answerRejection(refused);
+    }
+  }
+
+  async function answerRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
+    const replaced = current;
+    const answer = await describeRejection({ code, message, peerAddress });
+    if (closed) return;
+    if (replaced?.headersSent || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.write(rejectionMessage(answer, Date.now()));
+    close();
+  }
+
+  function close(): void {
+    if (closed) return;
+    closed = true;
+    closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs });
+  }
+
+  function isIdle(): boolean {
+    return current === undefined && waiting.length === 0 && rejection === undefined && !closed;
+  }
+
+  return {
+    socket,
+    receive,
+    reject,
+    stopReceiving() {
+      ending = true;
+      socket.pause();
+    },
+    handOver(res) {
+      closed = true;
+      socket.destroySoon = destroySoon;
+      res.shouldKeepAlive = false;
+      res.assignSocket(socket);
+      res.once('finish', () =>
+        closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs }),
+      );
+    },
+    isIdle,
+    onInactive() {
+      // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
+      if (current === undefined || socket.writableLength > 0) socket.destroy();
+      else socket.setTimeout(bounds.writeTimeoutMs);
+    },
+    drain() {
+      draining = true;
+      const newest = waiting.at(-1) ?? current;
+      if (newest !== undefined && !newest.headersSent) endAfter(newest);
+    },
+    close,
+  };
+}

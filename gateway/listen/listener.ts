@@ -1,0 +1,183 @@
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bounds } from '../bounds.ts';
+import { type Connection, createConnection, type Rejection } from './connection.ts';
+import { type ParserError, parserRejection } from './parser-rejection.ts';
+import type { RejectionAnswer } from './rejection-message.ts';
+
+export type { Rejection };
+
+export interface ListenerHandlers {
+  /**
+   * Every parsed request, one at a time on each connection. For `Expect: 100-continue` no 100 has been sent: that is
+   * `res.writeContinue()`, right before the body is read. An answer given before the body is read says
+   * `Connection: close`; what then still arrives is read within limits and thrown away.
+   */
+  onRequest(req: IncomingMessage, res: ServerResponse): void;
+  /** A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8). */
+  wantsUpgrade(req: IncomingMessage): boolean;
+  /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
+  onUpgrade(req: IncomingMessage, res: ServerResponse, socket: Duplex, head: Buffer): void;
+  /** Makes the complete answer to what never became a request; never rejects. */
+  describeRejection(rejection: Rejection): Promise<RejectionAnswer>;
+}
+
+export type ListenerBounds = Pick<
+  { [Name in keyof typeof bounds]: number },
+  | 'headersBytesMax'
+  | 'headersTimeoutMs'
+  | 'requestTimeoutMs'
+  | 'connectionsCheckingIntervalMs'
+  | 'keepAliveTimeoutMs'
+  | 'writeTimeoutMs'
+  | 'connectionsMax'
+  | 'connectionsPerAddressMax'
+  | 'pipelinedMax'
+  | 'lingerBytesMax'
+  | 'lingerTimeoutMs'
+  | 'drainIdleGraceMs'
+>;
+
+export interface Listener {
+  readonly server: Server;
+  /** @throws when the address cannot be listened on */
+  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
+  /**
+   * Stops accepting, lets answers in flight finish with `Connection: close`, and cuts what is left after `deadlineMs`.
+   * An idle connection stays open for a moment, so that a request just on its way is served and not reset.
+   */
+  drain(options: { readonly deadlineMs: number }): Promise<void>;
+  /** How many connections are open. */
+  connections(): number;
+}
+
+export interface ListenerOptions {
+  readonly handlers: ListenerHandlers;
+  /** Tests use smaller ones. */
+  readonly bounds?: Partial<ListenerBounds>;
+}
+
+/** The edge towards clients: Node's HTTP server with every limit set and no answer of its own. */
+export function createListener({ handlers, bounds: overrides }: ListenerOptions): Listener {
+  const limits: ListenerBounds = { ...bounds, ...overrides };
+  const connections = new Map<Duplex, Connection>();
+  const countByAddress = new Map<string, number>();
+  let draining = false;
+
+  const server = createServer({
+    insecureHTTPParser: false,
+    // The screen looks at Host itself: Node would answer bare.
+    requireHostHeader: false,
+    joinDuplicateHeaders: false,
+    maxHeaderSize: limits.headersBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    noDelay: true,
+    shouldUpgradeCallback: mayUpgrade,
+  });
+  // Node drops fields above its own count silently; the screen counts and refuses.
+  server.maxHeadersCount = 0;
+  server.maxConnections = limits.connectionsMax;
+  server.timeout = limits.writeTimeoutMs;
+
+  server.on('connection', accept);
+  server.on('request', receive);
+  server.on('checkContinue', receive);
+  server.on('checkExpectation', receive);
+  server.on('upgrade', upgrade);
+  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused));
+  server.on('clientError', onClientError);
+  server.on('timeout', (socket) => connections.get(socket)?.onInactive());
+
+  function accept(socket: Socket): void {
+    const peerAddress = socket.remoteAddress ?? '';
+    const count = (countByAddress.get(peerAddress) ?? 0) + 1;
+    // A reset may come in any state; an upgraded socket has lost Node's own listener.
+    socket.on('error', () => socket.destroy());
+    if (count > limits.connectionsPerAddressMax) {
+      socket.destroy();
+      return;
+    }
+    countByAddress.set(peerAddress, count);
+    const { onRequest: serve, describeRejection } = handlers;
+    const connection = createConnection({ socket, peerAddress, serve, describeRejection, bounds: limits });
+    if (draining) connection.drain();
+    connections.set(socket, connection);
+    socket.once('close', () => forget(socket, peerAddress));
+  }
+
+  function forget(socket: Socket, peerAddress: string): void {
+    connections.delete(socket);
+    const count = (countByAddress.get(peerAddress) ?? 1) - 1;
+    if (count === 0) countByAddress.delete(peerAddress);
+    else countByAddress.set(peerAddress, count);
+  }
+
+  function receive(req: IncomingMessage, res: ServerResponse): void {
+    connections.get(req.socket)?.receive(res);
+  }
+
+  /** Only for a plain GET that nothing is in flight before: the protocol after it could not be told from a body. */
+  function mayUpgrade(req: IncomingMessage): boolean {
+    const { method, headers, httpVersion } = req;
+    const isPlainGet =
+      method === 'GET' &&
+      httpVersion === '1.1' &&
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined;
+    return isPlainGet && connections.get(req.socket)?.isIdle() === true && handlers.wantsUpgrade(req);
+  }
+
+  function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const res = new ServerResponse(req);
+    connections.get(socket)?.handOver(res);
+    handlers.onUpgrade(req, res, socket, head);
+  }
+
+  function onClientError(error: ParserError, socket: Duplex): void {
+    const connection = connections.get(socket);
+    const rejection = parserRejection(error);
+    if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
+      // A failed connection, or one that timed out without a byte: there is nothing to answer.
+      socket.destroy();
+    } else if (error.code === 'HPE_CLOSED_CONNECTION') {
+      // Bytes behind a request that said `Connection: close` itself; its answer is the last.
+      connection.stopReceiving();
+    } else connection.reject(rejection);
+  }
+
+  return {
+    server,
+    listen({ host, port }) {
+      return new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve(server.address() as AddressInfo);
+        });
+      });
+    },
+    async drain({ deadlineMs }) {
+      draining = true;
+      const deadline = sleep(deadlineMs, undefined, { ref: false });
+      // Not http's own close(), which cuts idle connections at once, and with them requests that are just arriving.
+      const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+      for (const connection of connections.values()) connection.drain();
+      await Promise.race([closed, deadline, sleep(limits.drainIdleGraceMs, undefined, { ref: false })]);
+      for (const connection of connections.values()) if (connection.isIdle()) connection.close();
+      await Promise.race([closed, deadline]);
+      for (const { socket } of connections.values()) socket.destroy();
+      await closed;
+    },
+    connections: () => connections.size,
+  };
+}
+
+const tunnelRefused = {
+  code: 'method_not_implemented',
+  message: 'The gateway makes no tunnels: CONNECT is not offered.',
+} as const;

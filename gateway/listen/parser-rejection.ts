@@ -1,0 +1,60 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** What Node's parser says of a request that it refused; `rawPacket` is the piece of input it was reading. */
+export interface ParserError extends Error {
+  readonly code?: string;
+  readonly reason?: string;
+  readonly bytesParsed?: number;
+  readonly rawPacket?: Buffer;
+}
+
+/** Our word for a parser error; undefined when it is the connection's failure and there is nobody to tell. */
+export function parserRejection(error: ParserError): { code: ErrorCode; message: string } | undefined {
+  switch (error.code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { code: 'request_timeout', message: 'The request did not arrive in time.' };
+    case 'HPE_HEADER_OVERFLOW':
+      return isRequestLine(lineUpToError(error))
+        ? { code: 'uri_too_long', message: 'The request target is too long.' }
+        : { code: 'headers_too_large', message: 'The request line and header fields are too large.' };
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return { code: 'payload_too_large', message: 'The chunk extensions of the body are too large.' };
+    case 'HPE_INVALID_METHOD':
+      return isWholeRequestLine(lineAroundError(error))
+        ? { code: 'method_not_implemented', message: 'The gateway does not know this method.' }
+        : malformed(error);
+    default:
+      return error.code?.startsWith('HPE_') ? malformed(error) : undefined;
+  }
+}
+
+/** The parser's reasons are fixed texts that repeat nothing of the input. */
+function malformed({ reason }: ParserError): { code: ErrorCode; message: string } {
+  return {
+    code: 'invalid_request',
+    message: `The request is malformed: ${reason ?? 'it cannot be parsed'}.`,
+  };
+}
+
+/** A method and the beginning of a target. A target that spans packets is not recognised and is called a large header. */
+function isRequestLine(line: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
+}
+
+function isWholeRequestLine(line: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [!-~]+ HTTP\/1\.[01]\r$/.test(line);
+}
+
+function lineUpToError({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  return rawPacket?.toString('latin1', lineStart(rawPacket, bytesParsed), bytesParsed) ?? '';
+}
+
+function lineAroundError({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  if (rawPacket === undefined) return '';
+  const end = rawPacket.indexOf('\n', bytesParsed);
+  return end === -1 ? '' : rawPacket.toString('latin1', lineStart(rawPacket, bytesParsed), end);
+}
+
+function lineStart(packet: Buffer, position: number): number {
+  return position === 0 ? 0 : packet.lastIndexOf('\n', position - 1) + 1;
+}

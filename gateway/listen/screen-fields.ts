@@ -1,0 +1,143 @@
+import { bounds } from '../bounds.ts';
+import { byteTable } from './byte-table.ts';
+import type { ScreenedRequest, ScreenRefusal } from './screen-request.ts';
+
+export type ScreenedFields = Omit<ScreenedRequest, 'path'>;
+
+/**
+ * Screens header fields: names and values by allowlist, the fields that may come only once, and a framing that every
+ * reader understands alike (RFC 9112 §6). `obs-text` in values passes: undici writes it back as the bytes it was.
+ *
+ * @param rawHeaders flat name, value, … as the client sent them
+ */
+export function screenFields(
+  rawHeaders: readonly string[],
+  httpVersion: string,
+): ScreenedFields | ScreenRefusal {
+  if (rawHeaders.length > 2 * bounds.headersCountMax) return tooMany;
+  let host: string | undefined;
+  let authorization: string | undefined;
+  let contentType: string | undefined;
+  let contentLength: string | undefined;
+  let transferEncoding: string | undefined;
+  let expect: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    if (name === '' || !consistsOf(name, tokenBytes)) return refuse('A header field has a malformed name.');
+    if (!consistsOf(value, valueBytes)) return refuse('A header field has a control character in its value.');
+    switch (singularName(name)) {
+      case 'host':
+        if (host !== undefined) return duplicate('Host');
+        host = value;
+        break;
+      case 'authorization':
+        if (authorization !== undefined) return duplicate('Authorization');
+        authorization = value;
+        break;
+      case 'content-type':
+        if (contentType !== undefined) return duplicate('Content-Type');
+        contentType = value;
+        break;
+      case 'content-length':
+        if (contentLength !== undefined) return duplicate('Content-Length');
+        contentLength = value;
+        break;
+      case 'transfer-encoding':
+        if (transferEncoding !== undefined) return duplicate('Transfer-Encoding');
+        transferEncoding = value;
+        break;
+      case 'expect':
+        if (expect !== undefined) return duplicate('Expect');
+        expect = value;
+        break;
+    }
+  }
+
+  // HTTP/1.0 may leave Host out (RFC 9112 §3.2), but no client of today does.
+  if (host === undefined) return refuse('The Host header field is missing.');
+  if (!hostForm.test(host)) return refuse('The Host header field is malformed.');
+  if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
+    return refuse('The Content-Length must be one decimal number.');
+  }
+  if (transferEncoding !== undefined) {
+    if (contentLength !== undefined) {
+      return refuse('Content-Length and Transfer-Encoding must not come together.');
+    }
+    if (httpVersion === '1.0') return refuse('HTTP/1.0 knows no Transfer-Encoding.');
+    if (transferEncoding.toLowerCase() !== 'chunked') {
+      return refuse('The Transfer-Encoding must be "chunked" alone.');
+    }
+  }
+  // In HTTP/1.0 there is no 100 (RFC 9110 §15.2), so a client that waits for one is told at once.
+  if (expect !== undefined && (httpVersion === '1.0' || expect.toLowerCase() !== '100-continue')) {
+    return unknownExpectation;
+  }
+
+  const contentBytes = contentLength === undefined ? undefined : Number(contentLength);
+  return {
+    kind: 'accepted',
+    authorization,
+    hasBody: transferEncoding !== undefined || (contentBytes !== undefined && contentBytes > 0),
+    contentLength: contentBytes,
+    expectsContinue: expect !== undefined,
+  };
+}
+
+/** No two of these have the same length, so that most fields are passed over without being lower-cased. */
+const singularNames = [
+  'host',
+  'expect',
+  'content-type',
+  'authorization',
+  'content-length',
+  'transfer-encoding',
+] as const;
+
+type SingularName = (typeof singularNames)[number];
+
+const singularByLength: (SingularName | undefined)[] = [];
+for (const name of singularNames) singularByLength[name.length] = name;
+
+function singularName(name: string): SingularName | undefined {
+  const singular = singularByLength[name.length];
+  return singular !== undefined && name.toLowerCase() === singular ? singular : undefined;
+}
+
+function consistsOf(text: string, bytes: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i++) {
+    if (bytes[text.charCodeAt(i)] !== 1) return false;
+  }
+  return true;
+}
+
+/** RFC 9110 §5.6.2. */
+const tokenBytes = byteTable(/[!#$%&'*+\-.^_`|~0-9A-Za-z]/);
+/** RFC 9110 §5.5: visible characters, space, tab and obs-text. */
+const valueBytes = byteTable(/[\t\x20-\x7e\x80-\xff]/);
+
+/** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port; narrower than RFC 3986 §3.2.2 on purpose. */
+const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
+
+/** At most 15 digits: every such number is exact in a double. */
+const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
+
+function duplicate(name: string): ScreenRefusal {
+  return refuse(`The ${name} header field must not come twice.`);
+}
+
+function refuse(message: string): ScreenRefusal {
+  return { kind: 'refused', code: 'invalid_request', message };
+}
+
+const tooMany: ScreenRefusal = {
+  kind: 'refused',
+  code: 'headers_too_large',
+  message: `There are more than ${bounds.headersCountMax} header fields.`,
+};
+
+const unknownExpectation: ScreenRefusal = {
+  kind: 'refused',
+  code: 'expectation_failed',
+  message: 'Only "Expect: 100-continue" in HTTP/1.1 is understood.',
+};
