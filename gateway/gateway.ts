@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -73,12 +73,7 @@ export function createGateway({
     handlers: {
       onRequest: (req, res) => serve(openExchange(req, res, snapshot)),
       wantsUpgrade: (req) => isWebSocketOperation(req),
-      onUpgrade: (req, socket, head) => {
-        // A refused upgrade is answered like any other request, so it gets a response object on its socket.
-        const res = new ServerResponse(req);
-        res.assignSocket(req.socket);
-        serve(openExchange(req, res, snapshot, { socket, head }));
-      },
+      onUpgrade: (req, res, socket, head) => serve(openExchange(req, res, snapshot, { socket, head })),
       describeRejection: (rejection) => describeRejection(rejection),
     },
   });

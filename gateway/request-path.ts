@@ -114,13 +114,14 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   const { req, res, snapshot, origin, upgrade } = exchange;
   const request = {
     req,
+    res,
     requestFields: identityFields(exchange),
     keepForwarded: origin.trustedPeer,
     responseFields: answerFields(exchange),
   };
   const outcome =
     upgrade === undefined
-      ? await forwarder.forward({ ...request, res, bodyBytesMax: snapshot.settings.bodyBytesMax })
+      ? await forwarder.forward({ ...request, bodyBytesMax: snapshot.settings.bodyBytesMax })
       : await forwarder.forwardUpgrade({ ...request, ...upgrade });
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);

@@ -103,7 +103,7 @@ Keys of this run:
 A request that gets a 200:
   curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
 
-Until the Free plan's minute is spent, a 429:
-  for i in $(seq 61); do curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets; done
+One after the other until the Free plan's minute is spent, a 429:
+  until curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets | tee /dev/stderr | grep -q 429; do :; done
 `);
 }
