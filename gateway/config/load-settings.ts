@@ -4,7 +4,7 @@ import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { isMapping } from './is-mapping.ts';
 import type { YamlSource } from './parse-yaml.ts';
-import { type Problem, wholeFile } from './problem.ts';
+import { type Problem, problemsMax, wholeFile } from './problem.ts';
 import { readOperations } from './read-operations.ts';
 import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './settings-schema.ts';
 import { shapeProblems } from './shape-problems.ts';
@@ -15,6 +15,8 @@ export interface LoadOptions {
   readonly file: string;
   /** What `${NAME}` is filled from. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Texts that stand in for files' contents: an edit is validated before it is written. */
+  readonly drafts?: ReadonlyMap<string, string>;
 }
 
 export type Loaded = ValidSettings | InvalidSettings;
@@ -24,6 +26,8 @@ export interface ValidSettings {
   readonly settings: Settings;
   /** What works but is probably not meant, one sentence each. */
   readonly warnings: readonly string[];
+  /** Where the keys stand: their own file, or the main one. */
+  readonly keysFile: string;
   /** Every file that was read. */
   readonly files: readonly string[];
   /** A digest of all that was read; the same as `settings.version`. */
@@ -35,35 +39,33 @@ export interface InvalidSettings {
   readonly problems: readonly Problem[];
   /** Every file that was read, those included that are missing. */
   readonly files: readonly string[];
+  /** A digest of all that was read. */
   readonly version: string;
 }
-
-/** More problems than this help nobody; the last one then says how many are left out. */
-const problemsMax = 100;
 
 /**
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
  * can find at once. The result is plain data that can cross a thread.
  */
-export function loadSettings({ file, env }: LoadOptions): Loaded {
-  const reader = createSourceReader(env);
+export function loadSettings({ file, env, drafts }: LoadOptions): Loaded {
+  const reader = createSourceReader({ env, drafts });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, substitute: true, mentionedAt: wholeFile(file) });
-  problems.push(...main.problems);
-  const raw = main.source && parseShape(main.source, problems);
-  const keys = main.source && readKeys(main.source, file, reader, problems);
-  const operations = main.source && readApi(main.source, file, reader, problems);
+  const raw = main && parseShape(main, problems);
+  const keyList = main && readKeys(main, file, reader, problems);
+  const operations = main && readApi(main, file, reader, problems);
 
   const files = reader.files();
   const version = reader.version();
-  if (raw === undefined || keys === undefined || operations === undefined || problems.length > 0) {
-    return { kind: 'invalid', problems: limitProblems(problems), files, version };
+  const all = mergeProblems(reader.problems(), problems);
+  if (raw === undefined || keyList === undefined || operations === undefined || all.length > 0) {
+    return { kind: 'invalid', problems: all, files, version };
   }
-  const settings = buildSettings({ raw, keys, operations, version });
+  const settings = buildSettings({ raw, keys: keyList.keys, operations, version });
   const warnings =
     settings.keys.size === 0 ? [`${file}: there is no key yet; every request is answered 401`] : [];
-  return { kind: 'valid', settings, warnings, files, version };
+  return { kind: 'valid', settings, warnings, keysFile: keyList.file, files, version };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {
@@ -81,33 +83,35 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
   return parsed.data;
 }
 
+interface ReadKeyList {
+  readonly file: string;
+  readonly keys: readonly RawKey[];
+}
+
 /** The keys, from the main file or their own. The shape of an inline list was checked with the main file. */
 function readKeys(
   main: YamlSource,
   mainFile: string,
   reader: SourceReader,
   problems: Problem[],
-): readonly RawKey[] | undefined {
+): ReadKeyList | undefined {
   const { keys, plans } = isMapping(main.value) ? main.value : {};
   if (Array.isArray(keys)) {
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, plans));
-    return keyListSchema.safeParse(keys).data;
+    const { data } = keyListSchema.safeParse(keys);
+    return data && { file: mainFile, keys: data };
   }
   if (typeof keys !== 'string') return undefined;
 
-  const { source, problems: found } = reader.read({
-    file: besideFile(mainFile, keys),
-    substitute: true,
-    mentionedAt: main.placeOf(['keys']),
-  });
-  problems.push(...found);
+  const file = besideFile(mainFile, keys);
+  const source = reader.read({ file, substitute: true, mentionedAt: main.placeOf(['keys']) });
   if (source === undefined) return undefined;
   // A file of comments only is an empty list.
   const entries = source.value ?? [];
   const parsed = keyListSchema.safeParse(entries);
   if (!parsed.success) problems.push(...shapeProblems(parsed.error, source));
   if (Array.isArray(entries)) problems.push(...checkKeys({ source, path: [], entries }, plans));
-  return parsed.data;
+  return parsed.data && { file, keys: parsed.data };
 }
 
 function readApi(
@@ -119,12 +123,8 @@ function readApi(
   const api = isMapping(main.value) ? main.value.api : undefined;
   if (typeof api !== 'string') return undefined;
   // Its texts may show a `${…}` of somebody else's, so nothing is filled in here.
-  const { source, problems: found } = reader.read({
-    file: besideFile(mainFile, api),
-    substitute: false,
-    mentionedAt: main.placeOf(['api']),
-  });
-  problems.push(...found);
+  const file = besideFile(mainFile, api);
+  const source = reader.read({ file, substitute: false, mentionedAt: main.placeOf(['api']) });
   if (source === undefined) return undefined;
   const read = readOperations(source);
   problems.push(...read.problems);
@@ -135,19 +135,22 @@ function besideFile(mainFile: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(mainFile), path);
 }
 
-/** One problem a place: what follows from an unset variable or a wrong type is no news. */
-function limitProblems(problems: readonly Problem[]): Problem[] {
-  const byPlace = new Map<string, Problem>();
-  for (const problem of problems) {
-    const place = `${problem.file}:${problem.line}:${problem.column}`;
-    if (!byPlace.has(place)) byPlace.set(place, problem);
-  }
-  const distinct = [...byPlace.values()];
-  const left = distinct.length - problemsMax;
-  const last = distinct[problemsMax];
-  if (last === undefined) return distinct;
-  return [
-    ...distinct.slice(0, problemsMax),
-    { ...last, message: `… and ${left} more problems from here on` },
-  ];
+/**
+ * All problems in the order of the files. What a rule says of a value that could not even be read (an unset variable)
+ * only follows from that and is left out.
+ */
+function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
+  const unread = new Set(ofReading.map(placeName));
+  const all = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
+  const files = [...new Set(all.map(({ file }) => file))];
+  const sorted = all.sort(
+    (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
+  );
+  const next = sorted[problemsMax];
+  if (next === undefined) return sorted;
+  return [...sorted.slice(0, problemsMax), { ...next, message: 'from here on there are more problems' }];
+}
+
+function placeName({ file, line, column }: Problem): string {
+  return `${file}:${line}:${column}`;
 }

@@ -1,20 +1,23 @@
 import { type Alias, isScalar, LineCounter, type Node, parseDocument, visit, type YAMLError } from 'yaml';
 import { maskSecrets } from './mask-secrets.ts';
-import { type Place, type Problem, placeAt } from './problem.ts';
+import { type Place, type Problem, placeAt, problemsMax } from './problem.ts';
 import type { Substituted } from './substitute-variables.ts';
 import { offsetOf, type ParsedDocument, type YamlPart, type YamlPath } from './yaml-offset.ts';
 
 /** A YAML document as plain data that still knows where each part stands. */
 export interface YamlSource {
   readonly value: unknown;
-  /** What is wrong though the data can be used: duplicate fields, unset variables. */
-  readonly problems: readonly Problem[];
   /** The place of a value, or of a field's name; of the nearest part around it when there is none. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
 }
 
 export type ParsedYaml =
-  | { readonly kind: 'parsed'; readonly source: YamlSource }
+  | {
+      readonly kind: 'parsed';
+      readonly source: YamlSource;
+      /** What is wrong though the rest can be used: duplicate fields, unset variables. */
+      readonly problems: readonly Problem[];
+    }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
 /** Makes a problem at an offset of the text. */
@@ -67,9 +70,9 @@ export function parseYaml(options: {
   if (plain.kind === 'failed') return { kind: 'invalid', problems: [problemAt(plain.offset, plain.reason)] };
   return {
     kind: 'parsed',
+    problems,
     source: {
       value: plain.value,
-      problems,
       placeOf: (path, part = 'value') => placeOf(offsetOf(document, path, part)),
     },
   };
@@ -97,7 +100,7 @@ function findDuplicates(document: ParsedDocument, problemAt: ProblemAt): Problem
     Map: (_, map) => {
       const firstOffsets = new Map<string, number>();
       for (const { key } of map.items) {
-        if (!isScalar<string>(key)) continue;
+        if (!isScalar<string>(key) || problems.length > problemsMax) continue;
         const offset = offsetOfNode(key);
         const firstOffset = firstOffsets.get(key.value);
         if (firstOffset === undefined) {
@@ -123,7 +126,9 @@ function fillVariables(
   const problems: Problem[] = [];
   visit(document, {
     Scalar: (position, scalar) => {
-      if (position === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${')) return;
+      if (problems.length > problemsMax) return visit.BREAK;
+      if (position === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${'))
+        return undefined;
       const substituted = substitute(scalar.value);
       if (substituted.kind === 'failed') problems.push(problemAt(offsetOfNode(scalar), substituted.reason));
       else scalar.value = scalar.type === 'PLAIN' ? resolvePlain(substituted.text) : substituted.text;

@@ -2,38 +2,43 @@ import { hash } from 'node:crypto';
 import { dirname, relative } from 'node:path';
 import { parseYaml, type YamlSource } from './parse-yaml.ts';
 import type { Place, Problem } from './problem.ts';
-import { readConfigFile } from './read-config-file.ts';
+import { type ReadFile, readConfigFile } from './read-config-file.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
-
-/** A file as data, or as the problems that keep it from being data. */
-export interface ReadSource {
-  readonly source?: YamlSource;
-  readonly problems: readonly Problem[];
-}
 
 /** Reads the files of one load and keeps account of everything that the result depends on. */
 export interface SourceReader {
   /**
+   * Reads one file as data; undefined when it is none, for the reasons in `problems()`.
+   *
    * @param substitute whether `${NAME}` is filled in
-   * @param mentionedAt where the file is named; a missing file is a problem there
+   * @param mentionedAt where the file is named; that it is missing is a problem there
    */
   read(options: {
     readonly file: string;
     readonly substitute: boolean;
     readonly mentionedAt: Place;
-  }): ReadSource;
+  }): YamlSource | undefined;
+  /** What was wrong with reading, parsing and filling in. */
+  problems(): readonly Problem[];
   /** Every file asked for, missing ones and those of `NAME_FILE` included. */
   files(): string[];
   /** 12 hex digits over the files' names and contents and the variables that were filled in. */
   version(): string;
 }
 
-export function createSourceReader(env: Readonly<Record<string, string | undefined>>): SourceReader {
+/** @param drafts texts to take instead of files' contents */
+export function createSourceReader(options: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly drafts: ReadonlyMap<string, string> | undefined;
+}): SourceReader {
+  const { env, drafts } = options;
+  const problems: Problem[] = [];
   const contents = new Map<string, string>();
   const variables = new Map<string, Variable>();
 
-  function readText(file: string) {
-    const result = readConfigFile(file);
+  function readText(file: string): ReadFile {
+    const draft = drafts?.get(file);
+    const result: ReadFile = draft === undefined ? readConfigFile(file) : { kind: 'read', text: draft };
     contents.set(file, result.kind === 'read' ? result.text : result.reason);
     return result;
   }
@@ -63,16 +68,18 @@ export function createSourceReader(env: Readonly<Record<string, string | undefin
     read({ file, substitute, mentionedAt }) {
       const result = readText(file);
       if (result.kind === 'unreadable') {
-        return { problems: [{ ...mentionedAt, message: `the file ${file} ${result.reason}` }] };
+        problems.push({ ...mentionedAt, message: `the file ${file} ${result.reason}` });
+        return undefined;
       }
       const parsed = parseYaml({
         file,
         text: result.text,
         ...(substitute && { substitute: (text) => substituteVariables(text, lookUp) }),
       });
-      if (parsed.kind === 'invalid') return { problems: parsed.problems };
-      return { source: parsed.source, problems: parsed.source.problems };
+      problems.push(...parsed.problems);
+      return parsed.kind === 'parsed' ? parsed.source : undefined;
     },
+    problems: () => problems,
     files: () => [...contents.keys()],
     version() {
       // Names relative to the main file, so that replicas in different folders agree.

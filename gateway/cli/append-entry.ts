@@ -1,0 +1,53 @@
+import { isSeq, parseDocument, stringify } from 'yaml';
+
+/** The text with one more entry, or why it cannot be added. */
+export type Appended =
+  | { readonly kind: 'appended'; readonly text: string }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * Adds an entry at the end of a list in a YAML text. The entry is spliced in where the document says that the list
+ * ends, so every other byte stays as it was written: comments, alignment, quotes.
+ *
+ * @param path where the list stands; empty for a document that is a list, or has nothing but comments yet
+ */
+export function appendEntry(options: {
+  readonly text: string;
+  readonly path: readonly (string | number)[];
+  readonly entry: Readonly<Record<string, unknown>>;
+}): Appended {
+  const { text, path, entry } = options;
+  const document = parseDocument(text);
+  const list = path.length === 0 ? document.contents : document.getIn(path, true);
+  if (path.length === 0 && list === null) {
+    return { kind: 'appended', text: endLine(text) + renderBlock(entry, 0) };
+  }
+  if (!isSeq(list) || !list.range)
+    return { kind: 'refused', reason: 'there is no list that the entry could join' };
+
+  const [start, end] = list.range;
+  if (list.flow) {
+    const bracket = text.lastIndexOf(']', end);
+    const separator = list.items.length > 0 ? ', ' : '';
+    const flow = separator + stringify(entry, { collectionStyle: 'flow', lineWidth: 0 }).trim();
+    return { kind: 'appended', text: text.slice(0, bracket) + flow + text.slice(bracket) };
+  }
+  const indent = start - (text.lastIndexOf('\n', start - 1) + 1);
+  // The last entry ends where its text ends; what follows on that line is its comment.
+  const lastCharacter = text.slice(0, end).trimEnd().length;
+  const lineEnd = text.indexOf('\n', lastCharacter);
+  const cut = lineEnd === -1 ? text.length : lineEnd + 1;
+  return {
+    kind: 'appended',
+    text: endLine(text.slice(0, cut)) + renderBlock(entry, indent) + text.slice(cut),
+  };
+}
+
+function renderBlock(entry: Readonly<Record<string, unknown>>, indent: number): string {
+  const margin = ' '.repeat(indent);
+  return stringify([entry], { lineWidth: 0 }).replace(/^(?=.)/gm, margin);
+}
+
+function endLine(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,99 @@
+import { didYouMean } from '../config/closest-name.ts';
+import { digestSecret, issueSecret } from '../config/issue-secret.ts';
+import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
+import { parseDate } from '../config/parse-date.ts';
+import type { Limits, Settings } from '../model.ts';
+import { editKeys, type Refused } from './edit-keys.ts';
+
+export interface NewKey {
+  readonly id: string;
+  readonly plan: string;
+  readonly name?: string;
+  readonly perMinute?: number;
+  readonly perDay?: number;
+  /** A date or date-time. */
+  readonly expires?: string;
+}
+
+/** The only time that the secret is seen: the keys file has its digest. */
+export type Issued = { readonly kind: 'issued'; readonly secret: string; readonly file: string } | Refused;
+
+/**
+ * Issues a key: draws a secret and adds the entry to the keys of a configuration.
+ *
+ * @throws when the keys file cannot be locked or written
+ */
+export async function createKey(options: LoadOptions, key: NewKey): Promise<Issued> {
+  const secret = issueSecret();
+  const edited = await editKeys(options, ({ settings }) => {
+    const reason = reasonAgainst(key, settings);
+    if (reason !== undefined) return { kind: 'refused', reason };
+    const limits = limitsOf(key);
+    const entry = {
+      id: key.id,
+      plan: key.plan,
+      ...(key.name !== undefined && { name: key.name }),
+      ...(limits && { limits }),
+      secrets: [secretEntry(secret, key.expires)],
+    };
+    return { kind: 'addition', path: [], entry };
+  });
+  return edited.kind === 'refused' ? edited : { kind: 'issued', secret, file: edited.file };
+}
+
+/**
+ * Issues one more secret for a key, so that its owner can change over before the old one is removed.
+ *
+ * @throws when the keys file cannot be locked or written
+ */
+export async function addSecret(
+  options: LoadOptions,
+  { id, expires }: { readonly id: string; readonly expires?: string },
+): Promise<Issued> {
+  const secret = issueSecret();
+  const edited = await editKeys(options, ({ settings }) => {
+    const reason = settings.keys.has(id) ? reasonAgainstDate(expires) : unknownKey(id, settings);
+    if (reason !== undefined) return { kind: 'refused', reason };
+    // Ids are unique, so the map has the order of the list.
+    const index = [...settings.keys.keys()].indexOf(id);
+    return { kind: 'addition', path: [index, 'secrets'], entry: secretEntry(secret, expires) };
+  });
+  return edited.kind === 'refused' ? edited : { kind: 'issued', secret, file: edited.file };
+}
+
+function secretEntry(secret: string, expires: string | undefined) {
+  return { sha256: digestSecret(secret), ...(expires !== undefined && { expires }) };
+}
+
+/** One sentence on what cannot be, in the words of the command line. */
+function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']): string | undefined {
+  if (keys.has(key.id))
+    return `The key ${key.id} exists already; use "tollgate keys add-secret" to rotate its secret.`;
+  const plan = plans.get(key.plan);
+  if (plan === undefined) {
+    const names = [...plans.keys()];
+    const advice = didYouMean(key.plan, names) || `; plans are: ${names.join(', ')}.`;
+    return `There is no plan ${key.plan}${advice}`;
+  }
+  const hasLimits = key.perMinute !== undefined || key.perDay !== undefined;
+  if (plan === 'custom' && limitsOf(key) === undefined) {
+    return `The plan ${key.plan} is custom: say --per-minute and --per-day.`;
+  }
+  if (plan !== 'custom' && hasLimits) {
+    return `The plan ${key.plan} has its own limits: leave out --per-minute and --per-day.`;
+  }
+  return reasonAgainstDate(key.expires);
+}
+
+function reasonAgainstDate(expires: string | undefined): string | undefined {
+  if (expires === undefined || parseDate(expires) !== undefined) return undefined;
+  return '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.';
+}
+
+function unknownKey(id: string, { keys }: Settings): string {
+  return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "tollgate keys list" shows them.'}`;
+}
+
+function limitsOf({ perMinute, perDay }: NewKey): Limits | undefined {
+  return perMinute === undefined || perDay === undefined ? undefined : { perMinute, perDay };
+}

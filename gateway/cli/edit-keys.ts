@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { formatProblems } from '../config/format-problems.ts';
+import { type LoadOptions, loadSettings, type ValidSettings } from '../config/load-settings.ts';
+import { appendEntry } from './append-entry.ts';
+import { replaceFile } from './replace-file.ts';
+import { withLock } from './with-lock.ts';
+
+/** The outcome of an edit; a reason is for the person at the terminal. */
+export type Edited = { readonly kind: 'edited'; readonly file: string } | Refused;
+
+export interface Refused {
+  readonly kind: 'refused';
+  readonly reason: string;
+}
+
+/** What an edit adds, and to which list: the keys, or something inside one of them. */
+export interface Addition {
+  readonly kind: 'addition';
+  /** From the list of keys on; empty for the list itself. */
+  readonly path: readonly (string | number)[];
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Adds an entry to the keys of a configuration. The whole configuration is validated before and, with the edit, before
+ * anything is written, so that a broken file is never left behind.
+ *
+ * @throws when the keys file cannot be locked or written
+ */
+export async function editKeys(
+  { file, env }: LoadOptions,
+  choose: (loaded: ValidSettings) => Addition | Refused,
+): Promise<Edited> {
+  const found = loadSettings({ file, env });
+  if (found.kind === 'invalid') return { kind: 'refused', reason: formatProblems(found.problems) };
+  const { keysFile } = found;
+
+  return withLock<Edited>(keysFile, () => {
+    // Somebody else may have had the turn before.
+    const before = loadSettings({ file, env });
+    if (before.kind === 'invalid') return { kind: 'refused', reason: formatProblems(before.problems) };
+    const text = readFileSync(keysFile, 'utf8');
+    const addition = choose(before);
+    if (addition.kind === 'refused') return addition;
+    const root = keysFile === file ? ['keys'] : [];
+    const edited = appendEntry({ text, path: [...root, ...addition.path], entry: addition.entry });
+    if (edited.kind === 'refused') return edited;
+    const after = loadSettings({ file, env, drafts: new Map([[keysFile, edited.text]]) });
+    if (after.kind === 'invalid') return { kind: 'refused', reason: formatProblems(after.problems) };
+    if (readFileSync(keysFile, 'utf8') !== text) {
+      return { kind: 'refused', reason: `${keysFile} was changed in the meantime; try again` };
+    }
+    replaceFile(keysFile, edited.text);
+    return { kind: 'edited', file: keysFile };
+  });
+}

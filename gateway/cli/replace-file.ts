@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/**
+ * Replaces a file's content at once: a reader sees the old text or the new one. Mode and owner stay. Where a file
+ * cannot be replaced it is written in place: a bind-mounted single file (EBUSY), a folder that only others may write
+ * to, an owner that only root could restore.
+ *
+ * @throws when the file cannot be written at all
+ */
+export function replaceFile(file: string, text: string): void {
+  // A link stays a link: what it leads to is replaced.
+  const target = realpathSync(file);
+  const { mode, uid, gid } = statSync(target);
+  const draft = join(dirname(target), `.${randomUUID()}.tmp`);
+  try {
+    const descriptor = openSync(draft, 'wx', mode & 0o777);
+    try {
+      writeFileSync(descriptor, text);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    chownSync(draft, uid, gid);
+    chmodSync(draft, mode & 0o7777);
+    renameSync(draft, target);
+  } catch {
+    rmSync(draft, { force: true });
+    writeFileSync(target, text);
+  }
+}

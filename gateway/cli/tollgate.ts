@@ -1,0 +1,111 @@
+#!/usr/bin/env node
+/** The command line: `tollgate run | check | schema | keys …`. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { formatProblems } from '../config/format-problems.ts';
+import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
+import { settingsJsonSchema } from '../config/settings-json-schema.ts';
+import { addSecret, createKey, type Issued, type NewKey } from './create-key.ts';
+import { formatKeys } from './format-keys.ts';
+
+const program = new Command('tollgate').description('An API gateway and rate-limiting proxy.');
+
+program
+  .command('run')
+  .description('run the gateway')
+  .addOption(configOption())
+  .action(async ({ config }: { config: string }) => {
+    const { runGateway } = await import('../main.ts');
+    await runGateway({ configFile: config });
+  });
+
+program
+  .command('check')
+  .description('check a configuration and print every problem')
+  .addOption(configOption())
+  .action(({ config }: { config: string }) => {
+    const loaded = load(config);
+    if (loaded === undefined) return;
+    const { environment, plans, keys, operations, version } = loaded.settings;
+    for (const warning of loaded.warnings) console.error(`warning: ${warning}`);
+    const counts = `${plans.size} plans, ${keys.size} keys, ${operations.length} operations`;
+    console.log(`${config}: OK (${environment}, ${counts}, version ${version})`);
+  });
+
+program
+  .command('schema')
+  .description('print the JSON Schema of the configuration, for editors')
+  .action(() => {
+    process.stdout.write(settingsJsonSchema());
+  });
+
+const keys = program.command('keys').description('issue and list API keys');
+
+keys
+  .command('create')
+  .description('issue a key: its secret goes to standard output, once, and its digest into the keys file')
+  .requiredOption('--id <id>', 'what quota and ban belong to')
+  .requiredOption('--plan <plan>', 'the name of a plan')
+  .option('--name <name>', 'who it is for')
+  .option('--per-minute <count>', 'requests per minute, on a custom plan', wholeNumber)
+  .option('--per-day <count>', 'requests per day, on a custom plan', wholeNumber)
+  .option('--expires <date>', 'when the secret ends')
+  .addOption(configOption())
+  .action(async ({ config, ...key }: NewKey & { config: string }) =>
+    show(await createKey({ file: config, env: process.env }, key)),
+  );
+
+keys
+  .command('add-secret')
+  .description('issue one more secret for a key, so that it can be rotated without a gap')
+  .requiredOption('--id <id>', 'the key')
+  .option('--expires <date>', 'when the secret ends')
+  .addOption(configOption())
+  .action(async ({ config, ...key }: { config: string; id: string; expires?: string }) =>
+    show(await addSecret({ file: config, env: process.env }, key)),
+  );
+
+keys
+  .command('list')
+  .description('list the keys with their limits')
+  .addOption(configOption())
+  .action(({ config }: { config: string }) => {
+    const loaded = load(config);
+    if (loaded) console.log(formatKeys(loaded.settings, Date.now()));
+  });
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  fail(error instanceof Error ? error.message : String(error));
+}
+
+function configOption(): Option {
+  return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').makeOptionMandatory();
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+function load(config: string): ValidSettings | undefined {
+  const loaded = loadSettings({ file: config, env: process.env });
+  if (loaded.kind === 'valid') return loaded;
+  fail(formatProblems(loaded.problems));
+  return undefined;
+}
+
+/** The secret alone goes to standard output, so that `SECRET=$(tollgate keys create …)` works. */
+function show(issued: Issued): void {
+  if (issued.kind === 'refused') {
+    fail(issued.reason);
+    return;
+  }
+  console.error(`Added to ${issued.file}. This is the only time the secret is shown:`);
+  console.log(issued.secret);
+}
+
+function fail(message: string): void {
+  console.error(message);
+  process.exitCode = 1;
+}
