@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Limits } from '../../gateway/model.ts';
+
+/** A key of the benchmark with its one secret. */
+export interface Credential {
+  readonly id: string;
+  readonly secret: string;
+  readonly sha256: string;
+  readonly limits: Limits;
+}
+
+/** The keys that the scenarios send, each set also as a file of secrets for wrk. */
+export interface Credentials {
+  readonly all: readonly Credential[];
+  readonly hotFile: string;
+  readonly manyFile: string;
+  readonly floodFile: string;
+  readonly flood: Credential;
+}
+
+/** No run comes near it: what is measured is admission. */
+const unlimited: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000_000 };
+/** Spent with the first request, for the rest of the UTC day: what is measured is refusal. */
+const single: Limits = { perMinute: 1, perDay: 1 };
+
+/** Makes `count` keys without a limit to speak of, the first of which is the hot one, and one for the flood. */
+export function makeCredentials(count: number, dir: string): Credentials {
+  const many = Array.from({ length: count }, (_, index) => makeCredential(`bench-${index}`, unlimited));
+  const flood = makeCredential('bench-flood', single);
+  const write = (name: string, credentials: readonly Credential[]) => {
+    const file = join(dir, name);
+    writeFileSync(file, credentials.map(({ secret }) => `${secret}\n`).join(''));
+    return file;
+  };
+  return {
+    all: [...many, flood],
+    hotFile: write('hot.secrets', many.slice(0, 1)),
+    manyFile: write('many.secrets', many.slice(0, 1_000)),
+    floodFile: write('flood.secrets', [flood]),
+    flood,
+  };
+}
+
+/** Secrets need not be secret here, only as long as real ones. */
+function makeCredential(id: string, limits: Limits): Credential {
+  const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
+  return { id, secret, sha256: sha256Hex(secret), limits };
+}
+
+function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

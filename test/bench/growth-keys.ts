@@ -1,0 +1,110 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeCredentials } from './credentials.ts';
+import { residentBytes, treeCpuSeconds } from './measure-cpu.ts';
+import { endProcess } from './processes.ts';
+import type { BenchRedis } from './redis.ts';
+import { manyKeys, type Sample, takeSample } from './scenarios.ts';
+import { spreadOf } from './statistics.ts';
+import type { Stage } from './subjects/subject.ts';
+import { keysYaml, type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
+
+/** What a number of configured keys costs the gateway. */
+export interface KeysFigures {
+  readonly keys: number;
+  readonly startMs: number;
+  readonly residentBytes: number;
+  /** From the saved edit to its effect, the wait for the next look at the files included. */
+  readonly reloadMs: number;
+  readonly reloadCpuSeconds: number;
+  /** Under load, in interleaved rounds. */
+  readonly withoutReloads: readonly Sample[];
+  readonly withReloads: readonly Sample[];
+}
+
+const reloadTimeoutMs = 10_000;
+const reloadIntervalMs = 1_000;
+
+export interface KeysOptions {
+  readonly stage: Stage;
+  readonly redis: BenchRedis;
+  readonly quick: boolean;
+}
+
+/** Starts a gateway of its own for each number of keys. */
+export async function measureKeys({ stage, redis, quick }: KeysOptions): Promise<KeysFigures[]> {
+  const figures: KeysFigures[] = [];
+  for (const keys of quick ? [10, 10_000] : [10, 1_000, 10_000]) {
+    console.log(`keys: ${keys}`);
+    figures.push(await measureKeyCount(keys, { stage, redis, quick }));
+  }
+  return figures;
+}
+
+async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOptions): Promise<KeysFigures> {
+  const dir = join(stage.dir, `keys-${keys}`);
+  mkdirSync(dir);
+  const credentials = makeCredentials(keys, dir);
+  const startedMs = performance.now();
+  const gateway = await startTollgate({ ...stage, dir, credentials }, { name: `tollgate-${keys}` });
+  const startMs = performance.now() - startedMs;
+  const resident = residentBytes(gateway.pid);
+
+  // Made beforehand: an edit must not cost the machine more than writing a file.
+  const texts = [keysYaml(credentials.all, 'one'), keysYaml(credentials.all, 'other')];
+  let edits = 0;
+  const edit = () => {
+    const draft = `${gateway.keysFile}.draft`;
+    writeFileSync(draft, texts[edits++ % texts.length] ?? '');
+    renameSync(draft, gateway.keysFile);
+  };
+
+  const reloads: { ms: number; cpuSeconds: number }[] = [];
+  for (let i = 0; i < (quick ? 2 : 5); i++) reloads.push(await measureReload(gateway, edit));
+
+  const sample = () =>
+    takeSample({ scenario: manyKeys, subject: gateway, redis, credentials, seconds: quick ? 2 : 5 });
+  const withoutReloads: Sample[] = [];
+  const withReloads: Sample[] = [];
+  for (let round = 0; round < (quick ? 1 : 5); round++) {
+    withoutReloads.push(await sample());
+    const before = await loadedAt(gateway);
+    const timer = setInterval(edit, reloadIntervalMs);
+    withReloads.push(await sample());
+    clearInterval(timer);
+    if ((await loadedAt(gateway)) === before) throw new Error('the gateway does not reload under load');
+  }
+  for (const problem of [...withoutReloads, ...withReloads].flatMap(({ problems }) => problems)) {
+    console.error(`INVALID: ${keys} keys: ${problem}`);
+  }
+  await endProcess(gateway.pid);
+
+  return {
+    keys,
+    startMs,
+    residentBytes: resident,
+    reloadMs: spreadOf(reloads.map(({ ms }) => ms)).median,
+    reloadCpuSeconds: spreadOf(reloads.map(({ cpuSeconds }) => cpuSeconds)).median,
+    withoutReloads,
+    withReloads,
+  };
+}
+
+async function measureReload(gateway: StartedTollgate, edit: () => void) {
+  const before = await loadedAt(gateway);
+  const cpuBefore = treeCpuSeconds(gateway.pid);
+  const editedMs = performance.now();
+  edit();
+  while ((await loadedAt(gateway)) === before) {
+    if (performance.now() - editedMs > reloadTimeoutMs) throw new Error('the gateway does not reload');
+    await sleep(10);
+  }
+  return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid) - cpuBefore };
+}
+
+async function loadedAt({ adminOrigin }: StartedTollgate): Promise<string> {
+  const answer = await fetch(`${adminOrigin}/readyz`);
+  const state = (await answer.json()) as { config: { loadedAt: string } };
+  return state.config.loadedAt;
+}

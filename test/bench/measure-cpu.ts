@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** `getconf CLK_TCK`: the unit of CPU time in /proc is 10 ms on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+
+/** What one line of /proc/PID/stat says of a process. */
+export interface ProcessStat {
+  readonly parentPid: number;
+  /** utime + stime of all threads, the ended ones included, and of children that ended. */
+  readonly cpuTicks: number;
+}
+
+/** CPU seconds that a process and all its descendants have used so far. */
+export function treeCpuSeconds(rootPid: number): number {
+  const stats = readAllStats();
+  let ticks = 0;
+  for (const [pid, stat] of stats) {
+    if (descendsFrom(pid, rootPid, stats)) ticks += stat.cpuTicks;
+  }
+  return ticks / ticksPerSecond;
+}
+
+/** Resident memory of one process, bytes. */
+export function residentBytes(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kilobytes ?? Number.NaN) * 1024;
+}
+
+function readAllStats(): Map<number, ProcessStat> {
+  const stats = new Map<number, ProcessStat>();
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    try {
+      stats.set(pid, parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')));
+    } catch {
+      // It ended between the listing and the reading.
+    }
+  }
+  return stats;
+}
+
+function descendsFrom(pid: number, rootPid: number, stats: ReadonlyMap<number, ProcessStat>): boolean {
+  for (let at: number | undefined = pid; at !== undefined; at = stats.get(at)?.parentPid) {
+    if (at === rootPid) return true;
+  }
+  return false;
+}
+
+/** The command's name may contain spaces and brackets, so fields are counted after its last bracket (proc(5)). */
+export function parseStat(text: string): ProcessStat {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const cpuTicks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return { parentPid: Number(fields[1]), cpuTicks };
+}

@@ -1,0 +1,45 @@
+// The floor: node:http in front, undici's Pool.dispatch behind, and nothing in between.
+import { createServer } from 'node:http';
+import { Pool } from 'undici';
+import { options } from './options.mjs';
+
+const pool = new Pool(`http://127.0.0.1:${options.backendPort}`, { connections: 256 });
+
+createServer((req, res) => {
+  const hasBody =
+    req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined;
+  pool.dispatch(
+    { method: req.method, path: req.url, headers: forwardable(req.rawHeaders), body: hasBody ? req : null },
+    {
+      onRequestStart() {},
+      onResponseStart(_controller, statusCode, headers) {
+        delete headers.connection;
+        delete headers['keep-alive'];
+        res.writeHead(statusCode, headers);
+      },
+      onResponseData(controller, chunk) {
+        if (!res.write(chunk)) {
+          controller.pause();
+          res.once('drain', () => controller.resume());
+        }
+      },
+      onResponseEnd() {
+        res.end();
+      },
+      onResponseError() {
+        if (res.headersSent) res.destroy();
+        else res.writeHead(502).end();
+      },
+    },
+  );
+}).listen(options.port, '127.0.0.1');
+
+/** Node's flat list of name, value, … without the fields of this connection. */
+function forwardable(rawHeaders) {
+  const headers = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i].toLowerCase();
+    if (name !== 'connection' && name !== 'keep-alive') headers.push(rawHeaders[i], rawHeaders[i + 1]);
+  }
+  return headers;
+}

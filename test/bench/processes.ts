@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const startTimeoutMs = 20_000;
+/** How long a process may take to end by itself before it is killed. */
+const endTimeoutMs = 3_000;
+
+/** A process of the benchmark that runs until it is ended. */
+export interface Running {
+  readonly pid: number;
+  /** Its standard output and standard error. */
+  readonly logFile: string;
+}
+
+const children = new Set<ChildProcess>();
+
+/**
+ * Starts a process whose output goes to a file. It leads a process group of its own: a Ctrl-C does not reach it past
+ * the benchmark, and all that it starts is ended with it.
+ */
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  { dir, name }: { readonly dir: string; readonly name: string },
+): Running {
+  const logFile = join(dir, `${name}.log`);
+  const log = openSync(logFile, 'w');
+  const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: dir });
+  closeSync(log);
+  child.on('error', () => children.delete(child));
+  child.on('exit', () => children.delete(child));
+  if (child.pid === undefined) throw new Error(`cannot start ${command}`);
+  children.add(child);
+  return { pid: child.pid, logFile };
+}
+
+/** Ends one process and its group: SIGTERM first, SIGKILL when it does not follow. */
+export async function endProcess(pid: number): Promise<void> {
+  const child = [...children].find((candidate) => candidate.pid === pid);
+  if (child === undefined) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  signalGroup(pid, 'SIGTERM');
+  await Promise.race([ended, sleep(endTimeoutMs)]);
+  signalGroup(pid, 'SIGKILL');
+}
+
+export async function endAllProcesses(): Promise<void> {
+  await Promise.all([...children].map((child) => endProcess(child.pid ?? 0)));
+}
+
+/** The last resort of an `exit` handler, which cannot wait. */
+export function killAllProcesses(): void {
+  for (const { pid } of children) if (pid !== undefined) signalGroup(pid, 'SIGKILL');
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The group is gone already.
+  }
+}
+
+/** Waits until a URL answers at all. @throws with what the process wrote when it ended or took too long */
+export async function untilAnswers(url: string, { pid, logFile }: Running): Promise<void> {
+  const deadlineMs = performance.now() + startTimeoutMs;
+  while (performance.now() < deadlineMs && isAlive(pid)) {
+    try {
+      const answer = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+      await answer.arrayBuffer();
+      return;
+    } catch {
+      await sleep(10);
+    }
+  }
+  throw new Error(`${url} does not answer:\n${readFileSync(logFile, 'utf8').slice(-2_000)}`);
+}
+
+export function isAlive(pid: number): boolean {
+  return [...children].some((child) => child.pid === pid);
+}
+
+/** A port that was free a moment ago, for programs that cannot choose one and tell it. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        typeof address === 'object' && address !== null
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      );
+    });
+  });
+}

@@ -1,0 +1,41 @@
+import { Redis } from 'ioredis';
+import { findProgram } from './find-program.ts';
+import { freePort, startProcess } from './processes.ts';
+
+export interface BenchRedis {
+  readonly pid: number;
+  readonly port: number;
+  /** Script calls so far; every subject decides with a script. */
+  scriptCalls(): Promise<number>;
+  close(): void;
+}
+
+const connectTimeoutMs = 10_000;
+
+/** Starts a real Redis that writes nothing to disk, so that a disk's mood is not measured. */
+export async function startRedis(dir: string): Promise<BenchRedis> {
+  const program = findProgram('redis-server') ?? findProgram('valkey-server');
+  if (program === undefined) throw new Error('redis-server is missing: apt-get install redis-server');
+  const port = await freePort();
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const { pid } = startProcess(program, args, { dir, name: 'redis' });
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, connectTimeout: connectTimeoutMs });
+  client.on('error', () => {}); // Until it listens; `ping` below waits for that.
+  await client.ping();
+
+  return {
+    pid,
+    port,
+    scriptCalls: async () => countScriptCalls(await client.info('commandstats')),
+    close: () => client.disconnect(),
+  };
+}
+
+/** Of `INFO commandstats`: what a script calls inside is counted under other names. */
+export function countScriptCalls(commandStats: string): number {
+  let calls = 0;
+  for (const [, count] of commandStats.matchAll(/^cmdstat_(?:eval|evalsha|fcall):calls=(\d+)/gm)) {
+    calls += Number(count);
+  }
+  return calls;
+}

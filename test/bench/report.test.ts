@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { problemsIn, type Report, renderReport } from './report.ts';
+import type { Sample } from './scenarios.ts';
+
+function sample(cpuSecondsPer10k: number, problems: readonly string[] = []): Sample {
+  return {
+    cpuSecondsPer10k,
+    redisCpuSecondsPer10k: 0.1,
+    redisCallsPerRequest: 1,
+    requestsPerSecond: 10_000,
+    p50Us: 1_000,
+    p99Us: 2_000,
+    p999Us: 3_000,
+    problems,
+  };
+}
+
+function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
+  return {
+    started: '2026-11-21T10:00:00.000Z',
+    machine: { node: 'v24' },
+    quick: false,
+    rounds: own.length,
+    missing: ['haproxy (apt-get install haproxy)'],
+    scenarios: [
+      {
+        name: 'hot-key',
+        title: 'One hot key',
+        subjects: [
+          { name: 'tollgate', job: 'the whole job', samples: own },
+          ...(other === undefined ? [] : [{ name: 'nginx + lua', job: 'the whole job', samples: other }]),
+        ],
+      },
+    ],
+    connections: [],
+    keys: [],
+  };
+}
+
+test('a target is met up to its figure and missed above it', () => {
+  expect(renderReport(reportOf([sample(1.5)], [sample(1)]))).toContain(
+    '| 1.5× | 1.50× (1.50×–1.50×) | yes |',
+  );
+  expect(renderReport(reportOf([sample(1.6)], [sample(1)]))).toContain('| 1.5× | 1.60× (1.60×–1.60×) | NO |');
+});
+
+test('what was not measured is said to be so, and what is missing is named', () => {
+  const text = renderReport(reportOf([sample(1)]));
+  expect(text).toContain('not measured');
+  expect(text).toContain('haproxy (apt-get install haproxy)');
+});
+
+test('a run with an unexpected answer is called invalid, with where it happened', () => {
+  const report = reportOf([sample(1, ['3 of 10 answers were not 200'])], [sample(1)]);
+  expect(problemsIn(report)).toEqual(['hot-key, tollgate: 3 of 10 answers were not 200']);
+  expect(renderReport(report)).toContain('**INVALID:**');
+});

@@ -1,0 +1,183 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ConnectionsFigures } from './growth-connections.ts';
+import type { KeysFigures } from './growth-keys.ts';
+import type { Sample } from './scenarios.ts';
+import { ratioOf, type Spread, spreadOf } from './statistics.ts';
+import { judgeTargets } from './targets.ts';
+
+export interface ScenarioFigures {
+  readonly name: string;
+  readonly title: string;
+  readonly subjects: readonly {
+    readonly name: string;
+    readonly job: string;
+    readonly samples: readonly Sample[];
+  }[];
+}
+
+/** Everything that one run of the benchmark found. */
+export interface Report {
+  readonly started: string;
+  readonly machine: Readonly<Record<string, string>>;
+  readonly quick: boolean;
+  readonly rounds: number;
+  readonly missing: readonly string[];
+  readonly scenarios: readonly ScenarioFigures[];
+  readonly connections: readonly ConnectionsFigures[];
+  readonly keys: readonly KeysFigures[];
+}
+
+/** Prints the report and writes it to `results/` as Markdown and JSON. Gives the exit code: 1 when a run was invalid. */
+export function writeReport(report: Report): 0 | 1 {
+  const problems = problemsIn(report);
+  const markdown = renderReport(report);
+  const results = fileURLToPath(new URL('results/', import.meta.url));
+  mkdirSync(results, { recursive: true });
+  const file = `${results}${report.started.replaceAll(':', '-').slice(0, 19)}`;
+  writeFileSync(`${file}.md`, markdown);
+  writeFileSync(
+    `${file}.json`,
+    `${JSON.stringify({ ...report, targets: judgeTargets(report), problems }, null, 2)}\n`,
+  );
+  console.log(`\n${markdown}\nwritten to ${file}.md and .json`);
+  if (problems.length === 0) return 0;
+  console.error(`\nTHIS RUN IS INVALID:\n${problems.join('\n')}`);
+  return 1;
+}
+
+/** Every problem of every sample, with where it came from. */
+export function problemsIn({ scenarios, connections, keys }: Report): string[] {
+  const named = (where: string, samples: readonly Sample[]) =>
+    samples.flatMap((sample) => sample.problems.map((problem) => `${where}: ${problem}`));
+  return [
+    ...scenarios.flatMap(({ name, subjects }) =>
+      subjects.flatMap((subject) => named(`${name}, ${subject.name}`, subject.samples)),
+    ),
+    ...connections.flatMap((one) => named(`${one.connections} connections, ${one.subject}`, [one.sample])),
+    ...keys.flatMap((one) => named(`${one.keys} keys`, [...one.withoutReloads, ...one.withReloads])),
+  ];
+}
+
+export function renderReport(report: Report): string {
+  const { started, quick, rounds, machine, missing, scenarios, connections, keys } = report;
+  const problems = problemsIn(report);
+  return [
+    `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
+    problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
+    `Medians of ${rounds} interleaved rounds (least–most). CPU: seconds of the whole process tree per 10,000 requests, ` +
+      'Redis apart. "× tollgate": how many times the CPU of tollgate, round by round.',
+    missing.length > 0 ? `Missing: ${missing.join('; ')}` : '',
+    '## Targets',
+    renderTargets(report),
+    ...scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]),
+    ...(connections.length > 0
+      ? ['## One hot key over more and more connections', renderConnections(connections)]
+      : []),
+    ...(keys.length > 0
+      ? ['## More and more keys in the configuration (1,000 of them in play)', renderKeys(keys)]
+      : []),
+    '## Machine',
+    table(['what', 'which'], Object.entries(machine)),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function renderTargets(report: Report): string {
+  const rows = judgeTargets(report).map(({ figure, atMost, measured }) => [
+    figure,
+    `${atMost}×`,
+    measured === undefined ? 'not measured' : spread(measured, times),
+    measured === undefined ? '' : measured.median <= atMost ? 'yes' : 'NO',
+  ]);
+  return table(['figure', 'at most', 'measured', 'met'], rows);
+}
+
+function renderScenario({ subjects }: ScenarioFigures): string {
+  const own = subjects.find(({ name }) => name === 'tollgate')?.samples.map(cpuOf) ?? [];
+  const rows = subjects.map(({ name, job, samples }) => {
+    const of = (pick: (sample: Sample) => number) => spreadOf(samples.map(pick));
+    const against = ratioOf(samples.map(cpuOf), own);
+    return [
+      name,
+      job,
+      spread(of(cpuOf), seconds),
+      against === undefined ? '' : spread(against, times),
+      seconds(of((sample) => sample.redisCpuSecondsPer10k).median),
+      of((sample) => sample.redisCallsPerRequest).median.toFixed(2),
+      whole(of((sample) => sample.requestsPerSecond).median),
+      spread(
+        of((sample) => sample.p50Us),
+        ms,
+      ),
+      spread(
+        of((sample) => sample.p99Us),
+        ms,
+      ),
+    ];
+  });
+  return table(
+    ['subject', 'job', 'CPU', '× tollgate', 'Redis CPU', 'Redis calls', 'requests/s', 'p50 ms', 'p99 ms'],
+    rows,
+  );
+}
+
+function renderConnections(figures: readonly ConnectionsFigures[]): string {
+  const rows = figures.map(({ connections, subject, sample }) => [
+    whole(connections),
+    subject,
+    seconds(sample.cpuSecondsPer10k),
+    whole(sample.requestsPerSecond),
+    ms(sample.p50Us),
+    ms(sample.p99Us),
+  ]);
+  return table(['connections', 'subject', 'CPU', 'requests/s', 'p50 ms', 'p99 ms'], rows);
+}
+
+function renderKeys(figures: readonly KeysFigures[]): string {
+  const rows = figures.map((one) => {
+    const calm = (pick: (sample: Sample) => number) => spread(spreadOf(one.withoutReloads.map(pick)), ms);
+    const busy = (pick: (sample: Sample) => number) => spread(spreadOf(one.withReloads.map(pick)), ms);
+    return [
+      whole(one.keys),
+      whole(one.startMs),
+      whole(one.residentBytes / 2 ** 20),
+      whole(one.reloadMs),
+      whole(one.reloadCpuSeconds * 1000),
+      calm((sample) => sample.p99Us),
+      busy((sample) => sample.p99Us),
+      calm((sample) => sample.p999Us),
+      busy((sample) => sample.p999Us),
+    ];
+  });
+  return table(
+    [
+      'keys',
+      'start ms',
+      'memory MiB',
+      'edit to effect ms',
+      'CPU ms of it',
+      'p99 ms',
+      'p99 ms, a reload a second',
+      'p99.9 ms',
+      'p99.9 ms, a reload a second',
+    ],
+    rows,
+  );
+}
+
+const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;
+const seconds = (value: number) => value.toFixed(2);
+const times = (value: number) => `${value.toFixed(2)}×`;
+const ms = (us: number) => (us / 1000).toFixed(2);
+const whole = (value: number) => Math.round(value).toLocaleString('en');
+
+function spread({ median, min, max }: Spread, format: (value: number) => string): string {
+  return `${format(median)} (${format(min)}–${format(max)})`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** Beyond its duration: connecting, the last answers, and wrk's own summary. */
+const graceMs = 15_000;
+
+export interface Load {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly body: string;
+  /** One secret a line; each request takes the next. */
+  readonly secretsFile: string;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly expectedStatus: number;
+  /** `check` looks at every single status, at wrk's cost. */
+  readonly mode: 'check' | 'measure';
+}
+
+/** What wrk saw; percentiles from its histogram, which it corrects for coordinated omission. */
+export interface WrkFigures {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly p999Us: number;
+  readonly maxUs: number;
+  readonly socketErrors: number;
+  readonly timeouts: number;
+  /** Answers with a status above 399. */
+  readonly above399: number;
+  /** Answers with another status than expected, and one such status; only in `check`. */
+  readonly unexpected: number;
+  readonly example: number;
+}
+
+/** Runs wrk on one thread. @throws when it fails or does not end in time */
+export async function runWrk(load: Load): Promise<WrkFigures> {
+  const script = fileURLToPath(new URL('wrk.lua', import.meta.url));
+  const options = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '--timeout', '10s', '-s', script];
+  const scriptArgs = [load.method, load.secretsFile, load.body, String(load.expectedStatus), load.mode];
+  const wrk = spawn('wrk', [...options, load.url, '--', ...scriptArgs], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: load.seconds * 1000 + graceMs,
+    killSignal: 'SIGKILL',
+  });
+  let output = '';
+  wrk.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  wrk.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  await new Promise((resolve, reject) => wrk.once('close', resolve).once('error', reject));
+  return parseWrkOutput(output);
+}
+
+/** The figures are the one JSON line that wrk.lua prints after wrk's own summary. */
+export function parseWrkOutput(output: string): WrkFigures {
+  const line = output.split('\n').find((candidate) => candidate.startsWith('{"requests":'));
+  if (line === undefined) throw new Error(`wrk printed no figures:\n${output}`);
+  return JSON.parse(line) as WrkFigures;
+}
+
+/** What makes a run worthless, in one sentence each; `admissionsMax` is how many a flood may slip past its limit. */
+export function problemsOf(
+  figures: WrkFigures,
+  { expectedStatus, mode }: Pick<Load, 'expectedStatus' | 'mode'>,
+  admissionsMax: number,
+): string[] {
+  const problems: string[] = [];
+  if (figures.requests === 0) problems.push('no request was answered');
+  if (figures.socketErrors > 0) problems.push(`${figures.socketErrors} socket errors`);
+  if (figures.timeouts > 0) problems.push(`${figures.timeouts} requests timed out`);
+  const unexpected =
+    mode === 'check'
+      ? figures.unexpected
+      : expectedStatus < 400
+        ? figures.above399
+        : figures.requests - figures.above399;
+  if (unexpected > admissionsMax) {
+    const example = figures.example > 0 ? `, for example ${figures.example}` : '';
+    problems.push(`${unexpected} of ${figures.requests} answers were not ${expectedStatus}${example}`);
+  }
+  return problems;
+}

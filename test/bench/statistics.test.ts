@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { ratioOf, spreadOf } from './statistics.ts';
+
+test('the median of an odd and of an even number of rounds', () => {
+  expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 });
+  expect(spreadOf([4, 1, 2, 3])).toEqual({ median: 2.5, min: 1, max: 4 });
+});
+
+test('ratios are taken round by round, not of medians', () => {
+  expect(ratioOf([1, 10, 100], [1, 5, 25])).toEqual({ median: 2, min: 1, max: 4 });
+});
+
+test('a round that only one of both has does not count', () => {
+  expect(ratioOf([1], [])).toBeUndefined();
+});

@@ -1,0 +1,30 @@
+/** The middle of several rounds, and how far they lie apart. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** @throws RangeError when there is nothing to summarise */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [min, max] = [sorted[0], sorted.at(-1)];
+  const low = sorted[Math.floor((sorted.length - 1) / 2)];
+  const high = sorted[Math.ceil((sorted.length - 1) / 2)];
+  if (min === undefined || max === undefined || low === undefined || high === undefined) {
+    throw new RangeError('no values');
+  }
+  return { median: (low + high) / 2, min, max };
+}
+
+/**
+ * How many times `a` is `b`, round by round: both were measured seconds apart, so what else the machine did at the
+ * time weighs on both alike.
+ */
+export function ratioOf(a: readonly number[], b: readonly number[]): Spread | undefined {
+  const ratios = a.flatMap((value, round) => {
+    const other = b[round];
+    return other === undefined || other === 0 ? [] : [value / other];
+  });
+  return ratios.length === 0 ? undefined : spreadOf(ratios);
+}

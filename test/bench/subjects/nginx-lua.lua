@@ -1,0 +1,94 @@
+-- The whole job on nginx, as a careful engineer would write it: key by digest, one Redis script for both windows (the
+-- gateway's own, so that the work in Redis is the same), all headers. Kept-alive connections to Redis.
+
+local redis = require "nginx.redis"
+local sha256 = require "nginx.sha256"
+local str = require "nginx.string"
+
+local minuteMs, dayMs = 60000, 86400000
+local exposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, "
+  .. "Retry-After, X-Request-Id, Deprecation, Sunset, Link, X-Stability"
+
+return function(options)
+  local keys, redisPort, script = options.keys, options.redisPort, options.script
+  local scriptSha = nil
+  local hasher = sha256:new()
+
+  local function digest(secret)
+    hasher:reset()
+    hasher:update(secret)
+    return str.to_hex(hasher:final())
+  end
+
+  local function decide(key)
+    local connection = redis:new()
+    connection:set_timeout(50)
+    assert(connection:connect("127.0.0.1", redisPort))
+    if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
+    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", minuteMs, dayMs,
+      key.perMinute, key.perDay, 100, 60000, 60000, 86400000, 1))
+    connection:set_keepalive(60000, 256)
+    return reply
+  end
+
+  local function answerError(status, code, message)
+    ngx.status = status
+    ngx.header["Content-Type"] = "application/json"
+    ngx.header["Cache-Control"] = "no-store"
+    local body = '{"code":"' .. code .. '","message":"' .. message .. '","status":' .. status .. '}'
+    ngx.header["Content-Length"] = #body
+    ngx.print(body)
+    return ngx.exit(status)
+  end
+
+  local gate = {}
+
+  function gate.access()
+    local authorization = ngx.var.http_authorization
+    local secret = authorization and string.match(authorization, "^[Bb]earer +(%S+)$")
+    local key = secret and keys[digest(secret)]
+    if not key then
+      ngx.header["WWW-Authenticate"] = 'Bearer realm="bench"'
+      return answerError(401, "invalid_key", "The API key is not valid.")
+    end
+    ngx.var.key_id, ngx.var.key_plan = key.id, key.plan
+
+    local reply = decide(key)
+    local nowMs, admitted, banned, bannedUntilMs = reply[1], reply[2], reply[4], reply[11]
+    local minuteRemaining = math.max(0, key.perMinute - reply[6])
+    local dayRemaining = math.max(0, key.perDay - reply[8])
+    local minuteResetMs, dayResetMs = (reply[5] + 1) * minuteMs, (reply[7] + 1) * dayMs
+    local ctx = ngx.ctx
+    if dayRemaining <= minuteRemaining then
+      ctx.window, ctx.limit, ctx.remaining, ctx.resetMs = "day", key.perDay, dayRemaining, dayResetMs
+    else
+      ctx.window, ctx.limit, ctx.remaining, ctx.resetMs = "minute", key.perMinute, minuteRemaining, minuteResetMs
+    end
+    ctx.policy = string.format('"minute";q=%d;w=60, "day";q=%d;w=86400', key.perMinute, key.perDay)
+    ctx.state = string.format('"minute";r=%d;t=%d, "day";r=%d;t=%d', minuteRemaining,
+      math.ceil((minuteResetMs - nowMs) / 1000), dayRemaining, math.ceil((dayResetMs - nowMs) / 1000))
+    ngx.var.window, ngx.var.limit, ngx.var.remaining = ctx.window, ctx.limit, ctx.remaining
+
+    if admitted == 0 then
+      local retryAtMs = math.max(ctx.resetMs, bannedUntilMs)
+      ngx.header["Retry-After"] = math.ceil((retryAtMs - nowMs) / 1000)
+      local code = banned > 0 and "key_banned" or "rate_limited"
+      return answerError(429, code, "The rate limit is exceeded; retry after the time in the Retry-After header.")
+    end
+  end
+
+  function gate.headers()
+    local ctx, header = ngx.ctx, ngx.header
+    if ctx.limit then
+      header["X-RateLimit-Limit"] = string.format("%d", ctx.limit)
+      header["X-RateLimit-Remaining"] = string.format("%d", ctx.remaining)
+      header["X-RateLimit-Reset"] = string.format("%d", math.ceil(ctx.resetMs / 1000))
+      header["RateLimit-Policy"] = ctx.policy
+      header["RateLimit"] = ctx.state
+    end
+    header["X-Request-Id"] = ngx.var.request_id
+    header["Access-Control-Expose-Headers"] = exposed
+  end
+
+  return gate
+end

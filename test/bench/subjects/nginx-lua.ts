@@ -1,0 +1,119 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findProgram } from '../find-program.ts';
+import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import type { Stage, Subject } from './subject.ts';
+
+const modulesDir = '/usr/lib/nginx/modules';
+const needed = [
+  `${modulesDir}/ndk_http_module.so`,
+  `${modulesDir}/ngx_http_lua_module.so`,
+  '/usr/share/lua/5.1/nginx/redis.lua',
+  '/usr/share/lua/5.1/nginx/sha256.lua',
+  '/usr/share/lua/5.1/resty/core.lua',
+];
+const accessScript = fileURLToPath(new URL('nginx-lua.lua', import.meta.url));
+const decisionScript = fileURLToPath(new URL('../../../gateway/limit/decide-quota.lua', import.meta.url));
+
+/** The engine under Kong and APISIX with the whole job written by hand: the least that a product on it could cost. */
+export const nginxLua: Subject = {
+  name: 'nginx + lua',
+  job: 'key, both windows in Redis, all headers, access line, forward',
+  identifies: true,
+  limits: true,
+  missing: () =>
+    findProgram('nginx') !== undefined && needed.every((file) => existsSync(file))
+      ? undefined
+      : 'apt-get install nginx-light libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-nginx-string',
+  async start(stage) {
+    const home = join(stage.dir, 'nginx');
+    mkdirSync(join(home, 'temp'), { recursive: true });
+    const port = await freePort();
+    writeFileSync(join(home, 'keys.lua'), keysLua(stage));
+    writeFileSync(join(home, 'nginx.conf'), nginxConf({ ...stage, home, port }));
+    const args = ['-p', home, '-c', join(home, 'nginx.conf'), '-e', join(home, 'error.log')];
+    const running = startProcess(findProgram('nginx') ?? 'nginx', args, { dir: home, name: 'nginx' });
+    const origin = `http://127.0.0.1:${port}`;
+    await untilAnswers(`${origin}/v1/pets`, running);
+    return { ...running, origin };
+  },
+};
+
+/** The configured keys as a Lua table by digest, as the gateway holds them. */
+function keysLua({ credentials }: Stage): string {
+  const entries = credentials.all.map(
+    ({ id, sha256, limits }) =>
+      `["${sha256}"]={id="${id}",plan="enterprise",perMinute=${limits.perMinute},perDay=${limits.perDay}}`,
+  );
+  return `return {\n${entries.join(',\n')}\n}\n`;
+}
+
+function nginxConf({
+  home,
+  port,
+  backendPort,
+  redisPort,
+}: Stage & { readonly home: string; readonly port: number }): string {
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((kind) => `${kind}_temp_path ${home}/temp/${kind};`)
+    .join('\n  ');
+  return `
+${user}
+daemon off;
+worker_processes 1;
+pid ${home}/nginx.pid;
+load_module ${modulesDir}/ndk_http_module.so;
+load_module ${modulesDir}/ngx_http_lua_module.so;
+events { worker_connections 8192; }
+http {
+  ${temp}
+  lua_package_path '${home}/?.lua;/usr/share/lua/5.1/?.lua;;';
+  log_format line escape=json '{"time":"$time_iso8601","requestId":"$request_id","method":"$request_method",'
+    '"path":"$uri","status":$status,"keyId":"$key_id","plan":"$key_plan","address":"$remote_addr",'
+    '"window":"$window","limit":"$limit","remaining":"$remaining","target":"$upstream_addr",'
+    '"upstreamTime":"$upstream_response_time","time":"$request_time"}';
+  access_log ${home}/access.log line buffer=4k flush=1s;
+  keepalive_requests 1000000000;
+  keepalive_timeout 65s;
+  client_max_body_size 1m;
+  upstream backend {
+    server 127.0.0.1:${backendPort};
+    keepalive 256;
+    keepalive_requests 1000000000;
+  }
+  init_by_lua_block {
+    require "resty.core"
+    gate = dofile("${accessScript}")({
+      keys = require "keys",
+      redisPort = ${redisPort},
+      script = assert(io.open("${decisionScript}")):read("*a"),
+    })
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location /v1/ {
+      set $key_id "";
+      set $key_plan "";
+      set $window "";
+      set $limit "";
+      set $remaining "";
+      access_by_lua_block { gate.access() }
+      header_filter_by_lua_block { gate.headers() }
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Authorization "";
+      proxy_set_header X-Request-Id $request_id;
+      proxy_set_header X-Key-Id $key_id;
+      proxy_set_header X-Plan $key_plan;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header X-Forwarded-Host $http_host;
+      proxy_set_header X-Forwarded-Proto $scheme;
+      proxy_set_header Via "1.1 nginx";
+      proxy_pass http://backend;
+    }
+  }
+}
+`;
+}

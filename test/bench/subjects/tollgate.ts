@@ -1,0 +1,86 @@
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Credential } from '../credentials.ts';
+import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import type { Stage, StartedSubject, Subject } from './subject.ts';
+
+const main = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));
+const openapi = fileURLToPath(new URL('../../../config/openapi.yaml', import.meta.url));
+
+/** This gateway as it ships: every default, its access log to a file. */
+export const tollgate: Subject = {
+  name: 'tollgate',
+  job: 'key, both windows in Redis, all headers, access line, forward',
+  identifies: true,
+  limits: true,
+  missing: () => undefined,
+  start: (stage) => startTollgate(stage),
+};
+
+export interface StartedTollgate extends StartedSubject {
+  readonly adminOrigin: string;
+  readonly keysFile: string;
+}
+
+/** @param nodeOptions for example `--cpu-prof` */
+export async function startTollgate(
+  { dir, backendPort, redisPort, credentials }: Stage,
+  { name = 'tollgate', nodeOptions = [] }: { readonly name?: string; readonly nodeOptions?: string[] } = {},
+): Promise<StartedTollgate> {
+  const home = join(dir, name);
+  mkdirSync(home, { recursive: true });
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const configFile = join(home, 'bench.yaml');
+  const keysFile = join(home, 'keys.yaml');
+  copyFileSync(openapi, join(home, 'openapi.yaml'));
+  writeFileSync(keysFile, keysYaml(credentials.all));
+  writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name }));
+
+  const args = [...nodeOptions, main, '--config', configFile];
+  const running = startProcess(process.execPath, args, { dir: home, name: 'access' });
+  const origin = `http://127.0.0.1:${port}`;
+  await untilAnswers(`${origin}/v1/pets`, running);
+  return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
+}
+
+interface ConfigParts {
+  readonly port: number;
+  readonly adminPort: number;
+  readonly backendPort: number;
+  readonly redisPort: number;
+  readonly name: string;
+}
+
+function configYaml({ port, adminPort, backendPort, redisPort, name }: ConfigParts): string {
+  return `
+environment: bench
+baseUrl: http://127.0.0.1:${port}/v1
+listen: { host: 127.0.0.1, port: ${port} }
+admin: { host: 127.0.0.1, port: ${adminPort} }
+upstream: { url: "http://127.0.0.1:${backendPort}", health: /healthz }
+plans:
+  free: { perMinute: 60, perDay: 1000 }
+  pro: { perMinute: 300, perDay: 10000 }
+  business: { perMinute: 1000, perDay: 100000 }
+  enterprise: custom
+redis: { url: "redis://127.0.0.1:${redisPort}", prefix: ${name}, onFailure: local }
+keys: ./keys.yaml
+api: ./openapi.yaml
+`;
+}
+
+/** @param label becomes every key's name: another label is another configuration with the same keys */
+export function keysYaml(credentials: readonly Credential[], label = 'benchmark'): string {
+  return credentials
+    .map(
+      ({ id, sha256, limits }) => `- id: ${id}
+  plan: enterprise
+  name: ${label}
+  limits: { perMinute: ${limits.perMinute}, perDay: ${limits.perDay} }
+  secrets:
+    - sha256: ${sha256}
+`,
+    )
+    .join('');
+}

@@ -1,0 +1,58 @@
+-- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure".
+-- With one secret wrk repeats one prepared request; with several each request takes the next. "check" looks at every
+-- status, which costs wrk a callback a response; "measure" leaves that to wrk's own count of statuses above 399.
+
+local unexpected, example = 0, 0
+
+function init(args)
+  local method, secretsFile, body, status, mode = args[1], args[2], args[3], tonumber(args[4]), args[5]
+
+  wrk.method = method
+  if body ~= "" then
+    wrk.body = body
+    wrk.headers["Content-Type"] = "application/json"
+  end
+
+  local requests = {}
+  for secret in io.lines(secretsFile) do
+    wrk.headers["Authorization"] = "Bearer " .. secret
+    requests[#requests + 1] = wrk.format()
+  end
+  if #requests > 1 then
+    local at = 0
+    function request()
+      at = at % #requests + 1
+      return requests[at]
+    end
+  end
+
+  if mode == "check" then
+    function response(actual)
+      if actual ~= status then
+        unexpected = unexpected + 1
+        example = actual
+        wrk.thread:set("unexpected", unexpected)
+        wrk.thread:set("example", example)
+      end
+    end
+  end
+end
+
+local threads = {}
+
+function setup(thread)
+  thread:set("unexpected", 0)
+  thread:set("example", 0)
+  threads[#threads + 1] = thread
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  print(string.format(
+    '{"requests":%d,"seconds":%.6f,"p50Us":%d,"p99Us":%d,"p999Us":%d,"maxUs":%d,"socketErrors":%d,"timeouts":%d,'
+      .. '"above399":%d,"unexpected":%d,"example":%d}',
+    summary.requests, summary.duration / 1e6,
+    latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.max,
+    errors.connect + errors.read + errors.write, errors.timeout, errors.status,
+    threads[1]:get("unexpected"), threads[1]:get("example")))
+end
