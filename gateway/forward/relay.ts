@@ -158,7 +158,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     const { res } = this.request;
     const isWhole = chunk.length === this.contentLength && chunk.length <= wholeBodyBytesMax;
     if (isWhole) {
-      res.end(chunk.latin1Slice(), 'latin1');
+      res.end(chunk.toString('latin1'), 'latin1');
       return;
     }
     if (res.write(chunk)) return;

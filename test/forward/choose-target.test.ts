@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { chooseTarget } from '../../gateway/forward/choose-target.ts';
+
+const target = (name: string, inFlight = 0, healthy = true) => ({ name, inFlight, healthy });
+type Named = ReturnType<typeof target>;
+
+function choose(targets: Named[], { avoid, random = 0 }: { avoid?: Named; random?: number } = {}) {
+  return chooseTarget({ targets, inFlightMax: 10, avoid, random: () => random })?.name;
+}
+
+describe('the choice among targets', () => {
+  it('takes the fewest outstanding requests', () => {
+    expect(choose([target('a', 3), target('b', 1), target('c', 2)])).toBe('b');
+  });
+
+  it('never takes one that is not healthy, however idle', () => {
+    expect(choose([target('a', 0, false), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, false)])).toBeUndefined();
+  });
+
+  it('takes none that is full', () => {
+    expect(choose([target('a', 9)])).toBe('a');
+    expect(choose([target('a', 10)])).toBeUndefined();
+  });
+
+  it('gives each of equals the same chance', () => {
+    const targets = [target('a'), target('b'), target('c')];
+    const counts = { a: 0, b: 0, c: 0 } as Record<string, number>;
+    for (let i = 0; i < 3_000; i++) {
+      const name = chooseTarget({ targets, inFlightMax: 10, avoid: undefined, random: Math.random })?.name;
+      counts[name ?? ''] = (counts[name ?? ''] ?? 0) + 1;
+    }
+    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(850);
+  });
+
+  it('avoids the one that failed unless it is the only one left', () => {
+    const failed = target('failed');
+    expect(choose([failed, target('busy', 9)], { avoid: failed })).toBe('busy');
+    expect(choose([failed, target('sick', 0, false)], { avoid: failed })).toBe('failed');
+    expect(choose([target('sick', 0, false)], { avoid: failed })).toBeUndefined();
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { requestHead } from '../../gateway/forward/request-head.ts';
+
+const ours = ['X-Key-Id', 'acme'];
+
+function forwarded(rawHeaders: string[], keepForwarded = false): string[] {
+  return requestHead({ rawHeaders, requestFields: ours, keepForwarded }).fields;
+}
+
+describe('the head of a forwarded request', () => {
+  it('keeps fields, their order and their spelling, and ends with ours', () => {
+    const raw = ['Host', 'api.test', 'ACCEPT', 'a', 'Cookie', '1', 'Cookie', '2', 'Via', '1.0 old'];
+    expect(forwarded(raw)).toEqual([...raw, ...ours]);
+  });
+
+  it.each([
+    'X-Key-Id',
+    'x-key-id',
+    'X_Key_Id',
+    'X.Key.Id',
+    'x_key-ID',
+    'X-Request-Id',
+    'X_Request_Id',
+    'X-Plan',
+    'x.plan',
+    'X-Forwarded-For',
+    'X_Forwarded_For',
+    'X-Forwarded-Host',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Anything',
+    'x.forwarded_anything',
+    'Content_Length',
+    'Transfer_Encoding',
+  ])('drops a client-sent %s', (name) => {
+    expect(forwarded([name, 'forged', 'Accept', 'a'])).toEqual(['Accept', 'a', ...ours]);
+  });
+
+  it.each([
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Connection',
+    'Proxy-Authenticate',
+    'Proxy-Authorization',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'Expect',
+    'Authorization',
+    'AUTHORIZATION',
+  ])('drops %s, which ends here', (name) => {
+    expect(forwarded([name, 'x', 'Accept', 'a'])).toEqual(['Accept', 'a', ...ours]);
+  });
+
+  it('drops what Connection names, in any line and spelling, but neither Host nor framing nor ours', () => {
+    const raw = [
+      ['Host', 'api.test', 'Content-Length', '2', 'X-Hop', '1', 'Other', '2', 'Accept', 'a'],
+      ['Connection', 'x-HOP , close', 'connection', 'other, host, content-length, x-key-id'],
+    ].flat();
+    expect(forwarded(raw)).toEqual(['Host', 'api.test', 'Content-Length', '2', 'Accept', 'a', ...ours]);
+  });
+
+  it('lets Forwarded pass from a trusted proxy only', () => {
+    expect(forwarded(['Forwarded', 'for=1.2.3.4'])).toEqual(ours);
+    expect(forwarded(['Forwarded', 'for=1.2.3.4'], true)).toEqual(['Forwarded', 'for=1.2.3.4', ...ours]);
+  });
+
+  it('tells the framing and the expectation', () => {
+    const raw = ['Content-Length', '17', 'Expect', '100-continue'];
+    expect(requestHead({ rawHeaders: raw, requestFields: [], keepForwarded: false })).toEqual({
+      fields: ['Content-Length', '17'],
+      contentLength: 17,
+      chunked: false,
+      expectsContinue: true,
+    });
+    const chunked = requestHead({
+      rawHeaders: ['Transfer-Encoding', 'chunked'],
+      requestFields: [],
+      keepForwarded: false,
+    });
+    expect(chunked).toEqual({ fields: [], contentLength: 0, chunked: true, expectsContinue: false });
+  });
+});
