@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import type { QuotaCall, QuotaState } from '../../gateway/limit/decide-quota.ts';
+import type { QuotaReply } from '../../gateway/limit/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+import { guarantees } from './quota-store-guarantees.ts';
+import { type MakeStore, redisSubject } from './redis-subject.ts';
+
+/**
+ * The contract must be able to fail: each of these limiters makes one classic mistake, and the guarantee beside it
+ * has to notice.
+ */
+const burst = 'of many requests at once exactly the limit is admitted, whoever asks';
+const minuteRefusal = 'a request refused by the minute is charged in neither window';
+const clock = 'every process counts in the same window, however wrong its own clock is';
+
+const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
+  { mistake: 'GET, then SET', caughtBy: burst, make: limiter(getThenSet) },
+  { mistake: 'INCR, then check', caughtBy: minuteRefusal, make: limiter(incrementThenCheck) },
+  { mistake: 'one call per window', caughtBy: minuteRefusal, make: limiter(oneCallPerWindow) },
+  { mistake: 'a refused request is charged', caughtBy: minuteRefusal, make: limiter(chargeOnRefusal) },
+  {
+    mistake: 'the gateway’s clock decides',
+    caughtBy: clock,
+    make: limiter((deps, call, keys) => atomically(deps, call, keys, false), 'own clock'),
+  },
+];
+
+describe('the contract catches a limiter in which', () => {
+  it.concurrent.each(broken)('$mistake', async ({ caughtBy, make }) => {
+    const subject = await redisSubject(make);
+    const check = guarantees[caughtBy];
+    await expect(check?.(subject)).rejects.toThrow(/expected/);
+    await subject.close();
+  });
+});
+
+it('the same guarantees hold for the limiter that ships', async () => {
+  const subject = await redisSubject(createRedisQuotaStore);
+  for (const name of [burst, minuteRefusal, clock]) await guarantees[name]?.(subject);
+  await subject.close();
+});
+
+type Deps = Parameters<MakeStore>[0];
+type Keys = { readonly minute: string; readonly day: string };
+type Use = { readonly isAdmitted: boolean; readonly minuteUsed: number; readonly dayUsed: number };
+type Charge = (deps: Deps, call: QuotaCall, keys: Keys) => Promise<Use>;
+
+/** A QuotaStore for single requests without bans around one way of charging; it reads the counts for 0 requests. */
+function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store clock'): MakeStore {
+  return (deps) => ({ decide: (calls) => Promise.all(calls.map((call) => decideOne(deps, call))) });
+
+  async function decideOne(deps: Deps, call: QuotaCall): Promise<QuotaReply> {
+    const nowMs = time === 'own clock' ? deps.nowMs() : Number((await deps.client.time())[0]) * 1000;
+    const minute = Math.floor(nowMs / deps.lengths.minuteMs);
+    const day = Math.floor(nowMs / deps.lengths.dayMs);
+    const key = `${deps.prefix}:${call.keyId}`;
+    const keys = { minute: `${key}:m${minute}`, day: `${key}:d${day}` };
+    const use = call.requests === 0 ? await read(deps, keys) : await charge(deps, call, keys);
+    const state: QuotaState = {
+      ...{ minute, minuteUsed: use.minuteUsed, day, dayUsed: use.dayUsed },
+      ...{ strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0 },
+    };
+    const admitted = use.isAdmitted ? 1 : 0;
+    const refused = call.requests - admitted;
+    return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, state } };
+  }
+}
+
+async function read({ client }: Deps, keys: Keys): Promise<Use> {
+  const [minuteUsed, dayUsed] = (await client.mget(keys.minute, keys.day)).map(Number);
+  return { isAdmitted: false, minuteUsed: minuteUsed ?? 0, dayUsed: dayUsed ?? 0 };
+}
+
+async function getThenSet(deps: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  const { minuteUsed, dayUsed } = await read(deps, keys);
+  if (minuteUsed >= call.limits.perMinute || dayUsed >= call.limits.perDay) {
+    return { isAdmitted: false, minuteUsed, dayUsed };
+  }
+  await deps.client.mset(keys.minute, minuteUsed + 1, keys.day, dayUsed + 1);
+  return { isAdmitted: true, minuteUsed: minuteUsed + 1, dayUsed: dayUsed + 1 };
+}
+
+async function incrementThenCheck({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  const minuteUsed = await client.incr(keys.minute);
+  const dayUsed = await client.incr(keys.day);
+  const isAdmitted = minuteUsed <= call.limits.perMinute && dayUsed <= call.limits.perDay;
+  return { isAdmitted, minuteUsed, dayUsed };
+}
+
+const chargeOne = `
+  local used = tonumber(redis.call('GET', KEYS[1]) or 0)
+  if used < tonumber(ARGV[1]) then return {1, redis.call('INCR', KEYS[1])} end
+  return {0, used}`;
+
+/** The day is charged before the minute is asked. */
+async function oneCallPerWindow({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  const day = (await client.eval(chargeOne, 1, keys.day, call.limits.perDay)) as [number, number];
+  const minute = (await client.eval(chargeOne, 1, keys.minute, call.limits.perMinute)) as [number, number];
+  return { isAdmitted: day[0] === 1 && minute[0] === 1, minuteUsed: minute[1], dayUsed: day[1] };
+}
+
+function chargeOnRefusal(deps: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  return atomically(deps, call, keys, true);
+}
+
+const chargeBoth = `
+  local minute, day = tonumber(redis.call('GET', KEYS[1]) or 0), tonumber(redis.call('GET', KEYS[2]) or 0)
+  local admitted = minute < tonumber(ARGV[1]) and day < tonumber(ARGV[2])
+  if admitted or ARGV[3] == '1' then minute, day = redis.call('INCR', KEYS[1]), redis.call('INCR', KEYS[2]) end
+  return {admitted and 1 or 0, minute, day}`;
+
+async function atomically(deps: Deps, call: QuotaCall, keys: Keys, chargesRefused: boolean): Promise<Use> {
+  const { perMinute, perDay } = call.limits;
+  const args = [perMinute, perDay, chargesRefused ? 1 : 0];
+  const reply = await deps.client.eval(chargeBoth, 2, keys.minute, keys.day, ...args);
+  const [isAdmitted, minuteUsed, dayUsed] = reply as [number, number, number];
+  return { isAdmitted: isAdmitted === 1, minuteUsed, dayUsed };
+}

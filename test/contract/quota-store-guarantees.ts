@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { QuotaCall, QuotaOutcome, Unsent, WindowLengths } from '../../gateway/limit/decide-quota.ts';
+import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
+import { freshPrefix } from '../support/redis.ts';
+
+/**
+ * What every QuotaStore owes, as named checks: `quota-store.test.ts` runs them on the real stores, and
+ * `broken-limiters.test.ts` on broken ones that they must catch.
+ */
+export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
+  async 'of many requests at once exactly the limit is admitted, whoever asks'(subject) {
+    const lengths = await freshLengths(subject);
+    const stores = await Promise.all([1, 2, 3].map(() => subject.open(lengths)));
+    const call = callOf({ perMinute: 50, perDay: 1000 });
+    const outcomes = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => decide(stores[index % 3], { ...call, requests: 1 })),
+    );
+    expect(sum(outcomes, 'admitted')).toBe(50);
+    const last = await decide(stores[0], call);
+    expect([last.state.minuteUsed, last.state.dayUsed]).toEqual([50, 50]);
+  },
+
+  async 'the day limit holds as exactly as the minute limit'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 1000, perDay: 30 });
+    const outcomes = await Promise.all(
+      Array.from({ length: 90 }, () => decide(store, { ...call, requests: 1 })),
+    );
+    expect(sum(outcomes, 'admitted')).toBe(30);
+  },
+
+  async 'a request refused by the minute is charged in neither window'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 2, perDay: 10 });
+    for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, call);
+    expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
+  },
+
+  async 'a request refused by the day is charged in neither window'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 10, perDay: 2 });
+    for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
+    const { state } = await decide(store, call);
+    expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
+  },
+
+  async 'of n requests in one call as many are admitted as there is room for'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 5, perDay: 100 });
+    const first = await decide(store, { ...call, requests: 3 });
+    const second = await decide(store, { ...call, requests: 4 });
+    expect([first.admitted, first.refused, second.admitted, second.refused]).toEqual([3, 0, 2, 2]);
+  },
+
+  async 'used stays used when a limit is changed in mid-window'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 5, perDay: 100 });
+    await decide(store, { ...call, requests: 5 });
+    const lowered = { ...call, limits: { perMinute: 3, perDay: 100 }, requests: 1 };
+    const raised = { ...call, limits: { perMinute: 7, perDay: 100 }, requests: 5 };
+    expect((await decide(store, lowered)).refused).toBe(1);
+    expect((await decide(store, raised)).admitted).toBe(2);
+  },
+
+  async 'a new minute opens with all its room while the day goes on'(subject) {
+    const minuteMs = 1_000;
+    const store = await subject.open({ minuteMs, dayMs: (await freshLengths(subject)).dayMs });
+    const call = callOf({ perMinute: 3, perDay: 100 });
+    const start = await afterBoundary(subject, minuteMs);
+    await decide(store, { ...call, requests: 3 });
+    await waitUntil(subject, start + minuteMs);
+    const next = await decide(store, { ...call, requests: 4 });
+    expect([next.admitted, next.state.minuteUsed, next.state.dayUsed]).toEqual([3, 3, 6]);
+  },
+
+  async 'every process counts in the same window, however wrong its own clock is'(subject) {
+    const minuteMs = 60_000;
+    const dayMs = (await freshLengths(subject)).dayMs;
+    const behind = await subject.open({ minuteMs, dayMs }, -90_000);
+    const ahead = await subject.open({ minuteMs, dayMs }, 90_000);
+    const call = callOf({ perMinute: 1000, perDay: 1000 });
+    const first = await decide(behind, { ...call, requests: 1 });
+    const second = await decide(ahead, { ...call, requests: 1 });
+    const minutesBetween = Math.floor(second.nowMs / minuteMs) - Math.floor(first.nowMs / minuteMs);
+    expect(second.state.minute - first.state.minute).toBe(minutesBetween);
+    expect(Math.abs(second.nowMs - first.nowMs)).toBeLessThan(60_000);
+  },
+
+  async 'the refusal that reaches the threshold bans, and requests during a ban are not counted'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf({ perMinute: 2, perDay: 100 }), bans };
+    const first = await decide(store, { ...call, requests: 10 });
+    expect([first.admitted, first.refused, first.banned]).toEqual([2, 4, 4]);
+    expect(first.state.bannedUntilMs).toBe(first.nowMs + 60_000);
+    const second = await decide(store, { ...call, requests: 7 });
+    expect([second.banned, second.state.strikes, second.state.banLevel]).toEqual([7, 0, 1]);
+    expect(second.state.bannedUntilMs).toBe(first.state.bannedUntilMs);
+  },
+
+  async 'a ban ends at the announced instant, doubles with the next, and starts again after max without one'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 1, withinMs: 60_000, forMs: 100, maxMs: 300 };
+    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans, requests: 1 };
+    await decide(store, call);
+    const lengthsMs: number[] = [];
+    for (const pauseMs of [0, 0, 0, 350]) {
+      const { nowMs, state } = await decide(store, call);
+      lengthsMs.push(state.bannedUntilMs - nowMs);
+      await waitUntil(subject, state.bannedUntilMs + pauseMs);
+    }
+    const afterPause = await decide(store, call);
+    lengthsMs.push(afterPause.state.bannedUntilMs - afterPause.nowMs);
+    expect(lengthsMs).toEqual([100, 200, 300, 300, 100]);
+  },
+
+  async 'what a process decided alone is added to the same windows, and only there'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf({ perMinute: 10, perDay: 100 });
+    const { state } = await decide(store, { ...call, requests: 2 });
+    const alone: Unsent = {
+      ...nothingUnsent,
+      minute: state.minute,
+      minuteUsed: 3,
+      day: state.day - 1,
+      dayUsed: 3,
+    };
+    const merged = await decide(store, { ...call, requests: 9, unsent: alone });
+    expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([5, 10, 7]);
+  },
+
+  async 'a ban and strikes that are written back are merged and lower nothing'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans };
+    await decide(store, { ...call, requests: 3 });
+    const struck = await decide(store, { ...call, unsent: { ...nothingUnsent, strikes: 2 } });
+    expect([struck.state.strikes, struck.state.bannedUntilMs]).toEqual([4, 0]);
+    const bannedUntilMs = struck.nowMs + 30_000;
+    const banned = await decide(store, { ...call, unsent: { ...nothingUnsent, bannedUntilMs, banLevel: 2 } });
+    expect([banned.state.bannedUntilMs, banned.state.banLevel]).toEqual([bannedUntilMs, 2]);
+    const older = { ...nothingUnsent, bannedUntilMs: bannedUntilMs - 5_000, banLevel: 1 };
+    const kept = await decide(store, { ...call, requests: 1, unsent: older });
+    expect([kept.banned, kept.state.bannedUntilMs, kept.state.banLevel]).toEqual([1, bannedUntilMs, 2]);
+  },
+
+  async 'reported refusals that reach the threshold ban before the requests that bring them'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans };
+    await decide(store, { ...call, requests: 1 });
+    const outcome = await decide(store, { ...call, requests: 2, unsent: { ...nothingUnsent, strikes: 5 } });
+    expect([outcome.banned, outcome.state.strikes, outcome.state.banLevel]).toEqual([2, 0, 1]);
+  },
+};
+
+/** A store under test. */
+export interface Subject {
+  /** Opens one more client of the store, in a process whose own clock is `skewMs` off. */
+  open(lengths: WindowLengths, skewMs?: number): Promise<QuotaStore> | QuotaStore;
+  /** The store's clock. */
+  nowMs(): Promise<number>;
+}
+
+export const nothingUnsent: Unsent = {
+  minute: 0,
+  minuteUsed: 0,
+  day: 0,
+  dayUsed: 0,
+  strikes: 0,
+  bannedUntilMs: 0,
+  banLevel: 0,
+};
+
+/** Windows that have just begun and last for days, so that no test stands on a boundary by chance. */
+export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<WindowLengths> {
+  const nowMs = await subject.nowMs();
+  return { minuteMs: Math.floor(nowMs / 3_000), dayMs: Math.floor(nowMs / 1_000) };
+}
+
+/** A call of no request for a fresh key, without bans in reach. */
+export function callOf(limits: QuotaCall['limits']): QuotaCall {
+  const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+  return { keyId: freshPrefix(), limits, bans, requests: 0 };
+}
+
+export async function decide(store: QuotaStore | undefined, call: QuotaCall): Promise<QuotaOutcome> {
+  const [reply] = (await store?.decide([call])) ?? [];
+  if (reply?.kind !== 'decided') throw new Error(`no decision: ${reply?.reason}`);
+  return reply.outcome;
+}
+
+async function waitUntil(subject: Subject, atMs: number): Promise<void> {
+  for (let nowMs = await subject.nowMs(); nowMs < atMs; nowMs = await subject.nowMs()) {
+    await sleep(atMs - nowMs);
+  }
+}
+
+async function afterBoundary(subject: Subject, lengthMs: number): Promise<number> {
+  const boundaryMs = Math.ceil((await subject.nowMs()) / lengthMs) * lengthMs;
+  await waitUntil(subject, boundaryMs);
+  return boundaryMs;
+}
+
+function sum(outcomes: readonly QuotaOutcome[], field: 'admitted' | 'refused'): number {
+  return outcomes.reduce((total, outcome) => total + outcome[field], 0);
+}

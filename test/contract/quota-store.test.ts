@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMemoryQuotaStore } from '../../gateway/limit/memory-quota-store.ts';
+import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
+import { type RedisSubject, redisSubject } from './redis-subject.ts';
+
+describe('the Redis store', () => {
+  let subject: RedisSubject;
+  beforeAll(async () => {
+    subject = await redisSubject(createRedisQuotaStore);
+  });
+  afterAll(async () => {
+    const keys = await subject.client.keys(`${subject.prefix}:*`);
+    const withoutExpiry: string[] = [];
+    for (const key of keys) if ((await subject.client.pttl(key)) === -1) withoutExpiry.push(key);
+    await subject.close();
+    expect(withoutExpiry).toEqual([]);
+    expect(keys.length).toBeGreaterThan(5);
+  });
+
+  for (const [name, check] of Object.entries(guarantees)) it.concurrent(name, () => check(subject));
+
+  it('keeps one readable hash per key, in one cluster slot, that expires when nothing of it matters', async () => {
+    const lengths = await freshLengths(subject);
+    const store = await subject.open(lengths);
+    const call = { ...callOf({ perMinute: 2, perDay: 10 }), keyId: 'acme', requests: 3 };
+    const { nowMs, state } = await decide(store, call);
+    const key = `${subject.prefix}:{acme}`;
+    expect(await subject.client.hgetall(key)).toEqual(
+      Object.fromEntries(Object.entries(state).map(([field, value]) => [field, String(value)])),
+    );
+    expect([state.minuteUsed, state.dayUsed, state.strikes, state.strikesFromMs]).toEqual([2, 2, 1, nowMs]);
+    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.dayMs);
+  });
+
+  it('counts limits up to the largest that a header can carry, to the last digit', async () => {
+    const store = await subject.open(await freshLengths(subject));
+    const limit = 999_999_999_999_999;
+    const call = callOf({ perMinute: limit, perDay: limit });
+    await decide(store, { ...call, requests: limit - 1 });
+    const { admitted, refused, state } = await decide(store, { ...call, requests: 2 });
+    expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
+  });
+
+  it('never steps back to an earlier window when an older clock takes over', async () => {
+    const lengths = await freshLengths(subject);
+    const store = await subject.open(lengths);
+    const call = { ...callOf({ perMinute: 5, perDay: 10 }), requests: 1 };
+    const { state } = await decide(store, call);
+    const ahead = { minute: state.minute + 2, minuteUsed: 5, day: state.day + 1, dayUsed: 7 };
+    await subject.client.hset(`${subject.prefix}:{${call.keyId}}`, ahead);
+    const outcome = await decide(store, call);
+    expect([outcome.refused, outcome.state.minute, outcome.state.day]).toEqual([1, ahead.minute, ahead.day]);
+  });
+});
+
+describe('the memory store', () => {
+  const stores = new Map<string, QuotaStore>();
+  /** One process, one store: every client of the same windows is that store. */
+  const subject: Subject = {
+    open(lengths) {
+      const id = JSON.stringify(lengths);
+      const store = stores.get(id) ?? createMemoryQuotaStore({ lengths, nowMs: Date.now });
+      stores.set(id, store);
+      return store;
+    },
+    nowMs: () => Promise.resolve(Date.now()),
+  };
+  for (const [name, check] of Object.entries(guarantees)) it.concurrent(name, () => check(subject));
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressGroup } from '../../gateway/limit/address-group.ts';
+import type { Limiter } from '../../gateway/limit/limiter.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/start-redis.ts';
+import { openLimiter, until } from './limiter-fixture.ts';
+
+it.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002::1', '2001:db8:1:2::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['::1', '::/64'],
+  ['not an address', 'not an address'],
+])('the address %s counts as %s', (address, group) => {
+  expect(addressGroup(address)).toBe(group);
+});
+
+async function charge(limiter: Limiter, address: string, times: number, perMinute = 3) {
+  const decisions = [];
+  for (let index = 0; index < times; index++) decisions.push(await limiter.chargeAddress(address, perMinute));
+  return decisions;
+}
+
+describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
+  const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+
+  it('admits the limit and no more, and says what remains and until when', async () => {
+    const limiter = open();
+    const decisions = await charge(limiter, '192.0.2.1', 5);
+    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.remaining])).toEqual([
+      ['admitted', 2],
+      ['admitted', 1],
+      ['admitted', 0],
+      ['refused', 0],
+      ['refused', 0],
+    ]);
+    for (const { standing } of decisions) {
+      expect(standing.inForce).toMatchObject({ name: 'address', limit: 3, windowSeconds: 60 });
+      expect(standing.inForce.resetMs).toBeGreaterThan(standing.nowMs);
+      expect(standing.inForce.resetMs).toBeLessThanOrEqual(standing.nowMs + 60_000);
+      expect(standing.windows).toEqual([standing.inForce]);
+    }
+  });
+
+  it('counts each address alone, and the addresses of one IPv6 subscriber together', async () => {
+    const limiter = open();
+    await charge(limiter, '2001:db8::1', 3);
+    expect((await charge(limiter, '2001:db8::2', 1))[0]?.kind).toBe('refused');
+    expect((await charge(limiter, '2001:db8:0:1::1', 1))[0]?.kind).toBe('admitted');
+  });
+
+  it('follows a limit that a reload changed', async () => {
+    const limiter = open();
+    await charge(limiter, '192.0.2.2', 4, 3);
+    expect((await charge(limiter, '192.0.2.2', 1, 10))[0]?.kind).toBe('admitted');
+  });
+});
+
+it('the address bucket is shared by all processes', async () => {
+  const prefix = freshPrefix();
+  const [first, second] = [1, 2].map(() => openLimiter({ url: redisUrl(), prefix }));
+  if (first === undefined || second === undefined) throw new Error('no limiters');
+  await first.decide({ id: 'k', plan: 'p', limits: { perMinute: 1, perDay: 1 }, disabled: false }, bans);
+  await second.decide({ id: 'k', plan: 'p', limits: { perMinute: 1, perDay: 1 }, disabled: false }, bans);
+  await charge(first, '192.0.2.3', 2);
+  const decisions = await charge(second, '192.0.2.3', 2);
+  expect(decisions.map(({ kind, source }) => [kind, source])).toEqual([
+    ['admitted', 'shared'],
+    ['refused', 'shared'],
+  ]);
+});
+
+describe('while Redis is away', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.stop());
+
+  it('each process counts addresses alone', async () => {
+    const limiter = openLimiter({ url: server.url });
+    await until(() => isAvailable(limiter));
+    await charge(limiter, '192.0.2.4', 1);
+    await server.kill();
+    const decisions = await charge(limiter, '192.0.2.4', 4);
+    expect(decisions.map(({ kind }) => kind)).toEqual(['admitted', 'admitted', 'admitted', 'refused']);
+    await until(() => !isAvailable(limiter));
+    expect((await charge(limiter, '192.0.2.4', 1))[0]).toMatchObject({ kind: 'refused', source: 'local' });
+  });
+});
+
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+function isAvailable(limiter: Limiter): boolean {
+  const state = limiter.state();
+  return state.kind === 'redis' && state.available;
+}

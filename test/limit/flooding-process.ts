@@ -1,0 +1,38 @@
+/** A process of its own with one limiter: sends `requests` requests of one key and tells its parent the outcome. */
+import { pino } from 'pino';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+
+interface Options {
+  readonly url: string;
+  readonly prefix: string;
+  readonly keyId: string;
+  readonly requests: number;
+  readonly perMinute: number;
+  /** How wrong the clock of this process is. */
+  readonly skewMs: number;
+  readonly windowLengths: { readonly minuteMs: number; readonly dayMs: number };
+}
+
+const options: Options = JSON.parse(process.argv[2] ?? '');
+const { url, prefix, keyId, requests, perMinute, skewMs, windowLengths } = options;
+
+const limiter = createLimiter({
+  redis: { url, prefix, onFailure: 'local' },
+  log: pino(process.stderr),
+  nowMs: () => Date.now() + skewMs,
+  windowLengths,
+});
+const key = { id: keyId, plan: 'free', limits: { perMinute, perDay: 1_000_000 }, disabled: false };
+const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+const told: Record<string, number> = {};
+const clients = Array.from({ length: 20 }, async () => {
+  for (let index = 0; index < requests / 20; index++) {
+    const { kind } = await limiter.decide(key, bans);
+    told[kind] = (told[kind] ?? 0) + 1;
+  }
+});
+await Promise.all(clients);
+process.send?.(told);
+await limiter.close();
+process.disconnect?.();

@@ -1,0 +1,133 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { count, decideInTurn, decideTogether, keyOf, noBans, openLimiter } from './limiter-fixture.ts';
+
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+describe.each(['redis', 'memory'])('on %s', (store) => {
+  const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+
+  it('tells each request of one turn its own remaining', async () => {
+    const decisions = await decideTogether(open(), keyOf(5, 100), 8);
+    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.remaining])).toEqual([
+      ...[4, 3, 2, 1, 0].map((remaining) => ['admitted', remaining]),
+      ...[0, 0, 0].map((remaining) => ['refused', remaining]),
+    ]);
+    expect(decisions.every(({ source }) => source === 'shared')).toBe(true);
+  });
+
+  it('decides requests of one key and turn on their own terms when a reload falls between them', async () => {
+    const limiter = open();
+    const before = keyOf(2, 100);
+    const after = { ...before, limits: { perMinute: 4, perDay: 100 } };
+    const decisions = await Promise.all([
+      ...[1, 2, 3].map(() => limiter.decide(before, noBans)),
+      ...[1, 2, 3].map(() => limiter.decide(after, noBans)),
+    ]);
+    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.limit])).toEqual([
+      ...[
+        ['admitted', 2],
+        ['admitted', 2],
+        ['refused', 2],
+      ],
+      ...[
+        ['admitted', 4],
+        ['admitted', 4],
+        ['refused', 4],
+      ],
+    ]);
+  });
+
+  it('shows remaining 0, never less, when a limit falls below what was used', async () => {
+    const limiter = open();
+    const key = keyOf(10, 100);
+    await decideTogether(limiter, key, 8);
+    const [decision] = await decideTogether(limiter, { ...key, limits: { perMinute: 5, perDay: 100 } }, 1);
+    expect([decision?.kind, decision?.standing.inForce.remaining]).toEqual(['refused', 0]);
+  });
+
+  it('admits at once when a reload raised the limit of a key that was refused', async () => {
+    const limiter = open();
+    const key = keyOf(1, 100);
+    await decideTogether(limiter, key, 3);
+    limiter.forgetRefusals();
+    const [decision] = await decideTogether(limiter, { ...key, limits: { perMinute: 2, perDay: 100 } }, 1);
+    expect(decision?.kind).toBe('admitted');
+  });
+
+  it('bans on the very refusal that reaches the threshold, also when refusals come from memory', async () => {
+    const limiter = open();
+    const decisions = await decideInTurn(limiter, keyOf(5, 1000), 150, bans);
+    const kinds = decisions.map(({ kind }) => kind);
+    expect(kinds.slice(0, 5)).toEqual(Array(5).fill('admitted'));
+    expect(kinds.indexOf('banned')).toBe(5 + 99);
+    expect(kinds.slice(104).every((kind) => kind === 'banned')).toBe(true);
+    const retryAtMs = decisions.slice(104).map((decision) => 'retryAtMs' in decision && decision.retryAtMs);
+    expect(new Set(retryAtMs).size).toBe(1);
+  });
+});
+
+describe('refusals from memory', () => {
+  const prefix = freshPrefix();
+  let client: Redis;
+  beforeAll(() => {
+    client = new Redis(redisUrl());
+  });
+  afterAll(() => client.disconnect());
+
+  it('cost at most one call to Redis for ten refusals', async () => {
+    const calls = await commandsOf(client, async () => {
+      const decisions = await decideInTurn(openLimiter({ url: redisUrl(), prefix }), keyOf(5, 1000), 2_000);
+      expect(count(decisions, 'refused')).toBe(1_995);
+    });
+    expect(
+      calls.filter((line) => line.includes('minuteUsed') || line.includes('evalsha')).length,
+    ).toBeLessThan(200);
+  });
+
+  it('reach the ban ladder of the store, so that another process bans with them', async () => {
+    const key = keyOf(1, 1000);
+    const first = openLimiter({ url: redisUrl(), prefix });
+    await decideInTurn(first, key, 41, bans);
+    await first.close();
+    const second = openLimiter({ url: redisUrl(), prefix });
+    const decisions = await decideInTurn(second, key, 70, bans);
+    expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
+  });
+
+  it('end when the store no longer knows the refusal', async () => {
+    const key = keyOf(1, 1000);
+    const limiter = openLimiter({ url: redisUrl(), prefix });
+    await decideInTurn(limiter, key, 2, { ...bans, after: 1 });
+    await client.del(`${prefix}:{${key.id}}`);
+    await new Promise((resolve) => setTimeout(resolve, bounds.refusalRememberedMs));
+    const [decision] = await decideInTurn(limiter, key, 1, bans);
+    expect(decision?.kind).toBe('admitted');
+  });
+
+  it('end at the announced instant, and not one second earlier, on a process whose clock is wrong', async () => {
+    const windowLengths = { minuteMs: 2_000, dayMs: 86_400_000 };
+    const limiter = openLimiter({ url: redisUrl(), windowLengths, nowMs: () => Date.now() + 90_000 });
+    const key = keyOf(1, 1000);
+    const [, refused] = await decideTogether(limiter, key, 2);
+    if (refused?.kind !== 'refused') throw new Error('expected a refusal');
+    while (Date.now() < refused.retryAtMs - 1_000) await new Promise((resolve) => setTimeout(resolve, 20));
+    const earlier = await limiter.decide(key, noBans);
+    if (Date.now() < refused.retryAtMs) expect(earlier.kind).toBe('refused');
+    while (Date.now() < refused.retryAtMs) await new Promise((resolve) => setTimeout(resolve, 1));
+    expect((await limiter.decide(key, noBans)).kind).toBe('admitted');
+  });
+});
+
+/** What Redis was sent while `work` ran. */
+async function commandsOf(client: Redis, work: () => Promise<void>): Promise<string[]> {
+  const monitor = await client.monitor();
+  const lines: string[] = [];
+  monitor.on('monitor', (_time: string, args: string[]) => void lines.push(args.join(' ')));
+  await work();
+  await client.ping();
+  monitor.disconnect();
+  return lines;
+}

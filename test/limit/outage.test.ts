@@ -1,0 +1,239 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import type { Limiter } from '../../gateway/limit/limiter.ts';
+import type { Decision } from '../../gateway/model.ts';
+import { freshPrefix } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/start-redis.ts';
+import {
+  count,
+  decideInTurn,
+  decideTogether,
+  keyOf,
+  longWindows,
+  openLimiter,
+  until,
+} from './limiter-fixture.ts';
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server.stop());
+
+/** What takes Redis away, and what brings it back. */
+const outages: readonly { name: string; begin: () => unknown; end: () => unknown }[] = [
+  { name: 'dead', begin: () => server.kill(), end: () => server.restart() },
+  { name: 'frozen', begin: () => server.freeze(), end: () => server.thaw() },
+  {
+    name: 'out of memory',
+    begin: () => configure('CONFIG', 'SET', 'maxmemory', '1'),
+    end: () => configure('CONFIG', 'SET', 'maxmemory', '0'),
+  },
+  {
+    name: 'read-only',
+    begin: () => configure('REPLICAOF', '127.0.0.1', '1'),
+    end: () => configure('REPLICAOF', 'NO', 'ONE'),
+  },
+];
+
+describe.each(outages)('while Redis is $name', ({ begin, end }) => {
+  it('a process goes on from the counts it last saw and writes its use back', async () => {
+    const limiter = openLimiter({ url: server.url });
+    const key = keyOf(10, 100);
+    await decideInTurn(limiter, key, 3);
+    await begin();
+    try {
+      await isAway(limiter);
+      const alone = await decideTogether(limiter, key, 12);
+      expect(alone.map(({ source }) => source)).toEqual(Array(12).fill('local'));
+      expect([count(alone, 'admitted'), count(alone, 'refused')]).toEqual([7, 5]);
+    } finally {
+      await end();
+    }
+    await isAvailable(limiter);
+    const [shared] = await decideInTurn(limiter, { ...key, limits: { perMinute: 20, perDay: 100 } }, 1);
+    // A Redis that came back empty knows the 7 it was told; any other the 3 before as well.
+    const used = 20 - (shared?.standing.inForce.remaining ?? 0);
+    expect(shared?.source).toBe('shared');
+    expect([8, 11]).toContain(used);
+    expect(messages(limiter)).toEqual(['Redis is away', 'Redis is back']);
+    expect(limiter.logged[1]?.requestsDecidedAlone).toBeGreaterThanOrEqual(12);
+    expect(limiter.logged[1]?.keysToWriteBack).toBeGreaterThanOrEqual(1);
+  });
+
+  it('under `refuse` requests are told that the store is unavailable, and when to try again', async () => {
+    const limiter = openLimiter({ url: server.url, onFailure: 'refuse' });
+    const key = keyOf(10, 100);
+    await decideInTurn(limiter, key, 3);
+    await begin();
+    try {
+      await isAway(limiter);
+      const [decision] = await decideTogether(limiter, key, 1);
+      expect(decision).toMatchObject({ kind: 'unavailable', source: 'local' });
+      expect(decision?.standing.inForce).toMatchObject({ name: 'minute', limit: 10, remaining: 7 });
+      const waitMs = decision?.kind === 'unavailable' ? decision.retryAtMs - decision.standing.nowMs : 0;
+      expect(waitMs).toBe(1_000);
+      expect(limiter.state()).toMatchObject({ kind: 'redis', available: false, onFailure: 'refuse' });
+    } finally {
+      await end();
+    }
+    await isAvailable(limiter);
+    expect((await decideTogether(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
+  });
+});
+
+it('every decision is made, on one side or the other, while Redis goes and comes under load', async () => {
+  const limiter = openLimiter({ url: server.url });
+  const key = keyOf(1_000_000, 1_000_000);
+  const decisions: Decision[] = [];
+  let isRunning = true;
+  const clients = Array.from({ length: 20 }, async () => {
+    while (isRunning) {
+      decisions.push(await limiter.decide(key, patient));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  await server.kill();
+  await isAway(limiter);
+  await server.restart();
+  await isAvailable(limiter);
+  server.freeze();
+  await isAway(limiter);
+  server.thaw();
+  await isAvailable(limiter);
+  isRunning = false;
+  await Promise.all(clients);
+  expect(count(decisions, 'admitted')).toBe(decisions.length);
+  expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['shared', 'local']));
+});
+
+it('an outage admits at most one more limit per process, and what was written back counts', async () => {
+  const prefix = freshPrefix();
+  const windowLengths = longWindows();
+  const key = keyOf(40, 1_000);
+  const processes = [1, 2, 3].map(() => openLimiter({ url: server.url, prefix, windowLengths }));
+  const admitted: number[] = [];
+  const ask = async (requests: number) => {
+    for (const limiter of processes) {
+      admitted.push(count(await decideTogether(limiter, key, requests), 'admitted'));
+    }
+  };
+  await ask(10);
+  server.freeze();
+  await Promise.all(processes.map(isAway));
+  await ask(100);
+  server.thaw();
+  await Promise.all(processes.map(isAvailable));
+  await ask(100);
+  const total = admitted.reduce((sum, each) => sum + each, 0);
+  expect(admitted.slice(0, 3)).toEqual([10, 10, 10]);
+  expect(total).toBeLessThanOrEqual(40 + 3 * 40);
+  const [last] = await decideTogether(processes[0] as Limiter, key, 1);
+  expect(last).toMatchObject({ kind: 'refused', source: 'shared' });
+});
+
+it('a ban that falls during an outage is shared when Redis is back', async () => {
+  const prefix = freshPrefix();
+  const windowLengths = longWindows();
+  const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+  const limiter = openLimiter({ url: server.url, prefix, windowLengths });
+  const neighbour = openLimiter({ url: server.url, prefix, windowLengths });
+  const key = keyOf(2, 100);
+  await decideInTurn(limiter, key, 1, bans);
+  server.freeze();
+  await isAway(limiter);
+  const alone = await decideTogether(limiter, key, 10, bans);
+  expect([count(alone, 'admitted'), count(alone, 'refused'), count(alone, 'banned')]).toEqual([1, 4, 5]);
+  server.thaw();
+  await Promise.all([isAvailable(limiter), isAvailable(neighbour)]);
+  await until(async () => (await neighbour.decide(key, bans)).kind === 'banned');
+});
+
+it('a call that timed out and ran after all is not charged twice', async () => {
+  const limiter = openLimiter({ url: server.url });
+  const key = keyOf(10, 100);
+  await decideInTurn(limiter, key, 1);
+  server.freeze();
+  // Still asked of Redis: one failure opens no breaker. The call lies in its socket and runs when it thaws.
+  const [inDoubt] = await decideTogether(limiter, key, 4);
+  server.thaw();
+  expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
+  expect(inDoubt?.standing.inForce.remaining).toBe(8);
+  await until(async () => {
+    const [decision] = await decideInTurn(limiter, { ...key, limits: { perMinute: 0, perDay: 100 } }, 1);
+    return decision?.source === 'shared' && decision.standing.windows[1]?.remaining === 95;
+  });
+});
+
+it('a Redis that lost its scripts goes on deciding', async () => {
+  const limiter = openLimiter({ url: server.url });
+  const keys = [keyOf(10, 100), keyOf(10, 100)];
+  const ask = async () => (await Promise.all(keys.map((key) => decideTogether(limiter, key, 2)))).flat();
+  await ask();
+  await configure('SCRIPT', 'FLUSH');
+  const decisions = await ask();
+  expect(decisions.map(({ source, standing }) => [source, standing.inForce.remaining])).toEqual(
+    [7, 6, 7, 6].map((remaining) => ['shared', remaining]),
+  );
+});
+
+it('the gateway starts while Redis is away, and uses it from when it is there', async () => {
+  await server.kill();
+  const limiter = openLimiter({ url: server.url });
+  const key = keyOf(10, 100);
+  expect((await decideInTurn(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'local' });
+  expect(limiter.state()).toMatchObject({
+    available: false,
+    reason: expect.stringContaining('ECONNREFUSED'),
+  });
+  await server.restart();
+  await isAvailable(limiter);
+  await until(async () => (await limiter.decide({ ...key, limits: farOff }, patient)).source === 'shared');
+});
+
+it('closing is bounded while Redis is frozen', async () => {
+  const limiter = openLimiter({ url: server.url });
+  await decideInTurn(limiter, keyOf(1, 100), 5);
+  server.freeze();
+  try {
+    const timeout = new Promise((resolve) => setTimeout(resolve, 2 * bounds.storeCloseTimeoutMs, 'hung'));
+    expect(await Promise.race([limiter.close(), timeout])).toBeUndefined();
+  } finally {
+    server.thaw();
+  }
+});
+
+const patient = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+const farOff = { perMinute: 1_000_000, perDay: 1_000_000 };
+
+function isAway(limiter: Limiter): Promise<void> {
+  // Traffic is what finds out; a heartbeat would, a second later.
+  return until(async () => {
+    await limiter.decide(keyOf(1, 1), patient);
+    return isStore(limiter, false);
+  });
+}
+
+function isAvailable(limiter: Limiter): Promise<void> {
+  return until(() => isStore(limiter, true));
+}
+
+function isStore(limiter: Limiter, available: boolean): boolean {
+  const state = limiter.state();
+  return state.kind === 'redis' && state.available === available;
+}
+
+function messages(limiter: { readonly logged: readonly { readonly msg: string }[] }): string[] {
+  return limiter.logged.map(({ msg }) => msg);
+}
+
+/** Says something to the server, beside the limiters. */
+async function configure(...command: [string, ...string[]]): Promise<void> {
+  const client = new Redis(server.url);
+  try {
+    await client.call(...command);
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,36 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { expect, it } from 'vitest';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { longWindows } from './limiter-fixture.ts';
+
+/** Runs `flooding-process.ts` and answers what its requests were told. */
+async function flood(options: object): Promise<Record<string, number>> {
+  const child = fork(new URL('flooding-process.ts', import.meta.url), [JSON.stringify(options)]);
+  const [told] = await once(child, 'message');
+  await once(child, 'exit');
+  return told as Record<string, number>;
+}
+
+it('three processes with clocks minutes apart admit exactly the limit between them', async () => {
+  // The windows have just begun, so the process whose clock is behind is still in the ones before.
+  const windowLengths = longWindows();
+  const prefix = freshPrefix();
+  const shared = {
+    url: redisUrl(),
+    prefix,
+    keyId: 'burst',
+    requests: 4_000,
+    perMinute: 5_000,
+    windowLengths,
+  };
+  const told = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
+  expect(told.reduce((sum, { admitted = 0 }) => sum + admitted, 0)).toBe(5_000);
+  expect(told.reduce((sum, { admitted = 0, refused = 0 }) => sum + admitted + refused, 0)).toBe(12_000);
+  const client = new Redis(shared.url);
+  const hash = await client.hgetall(`${prefix}:{burst}`);
+  expect([hash.minuteUsed, hash.dayUsed]).toEqual(['5000', '5000']);
+  await client.del(`${prefix}:{burst}`);
+  client.disconnect();
+});
