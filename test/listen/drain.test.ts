@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { startListener } from '../support/listener-fixture.ts';
+import { openRawClient } from '../support/raw-http.ts';
+
+const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+const longDrain = { deadlineMs: 20_000 };
+
+test('an answer in flight is finished with Connection: close', async () => {
+  let answer = () => {};
+  const { listener, port } = await startListener({
+    handlers: {
+      onRequest: (_req, res) => {
+        answer = () => res.end('done');
+      },
+    },
+  });
+  const client = await openRawClient(port);
+  client.send(get);
+  await expect.poll(() => listener.connections()).toBe(1);
+  await sleep(20);
+  const drained = listener.drain(longDrain);
+  await sleep(100);
+  answer();
+  const response = await client.response();
+  expect(response.body).toBe('done');
+  expect(response.headers.get('connection')).toBe('close');
+  await client.closed;
+  await drained;
+});
+
+test('an answer that is being streamed is finished and its connection closed', async () => {
+  const { listener, port } = await startListener({
+    handlers: {
+      onRequest: async (_req, res) => {
+        res.write('half ');
+        await sleep(150);
+        res.end('whole');
+      },
+    },
+  });
+  const client = await openRawClient(port);
+  client.send(get);
+  await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0);
+  const drained = listener.drain(longDrain);
+  expect((await client.response()).body).toBe('half whole');
+  await client.closed;
+  await drained;
+});
+
+test('a request on a kept-alive connection right at the start is served, and closes', async () => {
+  const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 2_000 } });
+  const client = await openRawClient(port);
+  client.send(get);
+  expect((await client.response()).headers.get('connection')).toBe('keep-alive');
+  client.send(get);
+  const drained = listener.drain(longDrain);
+  const response = await client.response();
+  expect(response.status).toBe(200);
+  expect(response.headers.get('connection')).toBe('close');
+  await client.closed;
+  await drained;
+});
+
+test('requests pipelined before the start are all answered, the last with Connection: close', async () => {
+  const { listener, port } = await startListener({
+    handlers: { onRequest: (_req, res) => void setTimeout(() => res.end('done'), 40) },
+  });
+  const client = await openRawClient(port);
+  client.send(get.repeat(5));
+  const first = await client.response();
+  const drained = listener.drain(longDrain);
+  const answers = [first, ...(await client.responsesToEnd())];
+  expect(answers.map(({ body }) => body)).toEqual(Array(5).fill('done'));
+  expect(answers.at(-1)?.headers.get('connection')).toBe('close');
+  await drained;
+});
+
+test('idle connections are closed without an answer and new ones are not accepted', async () => {
+  const { listener, port } = await startListener();
+  const clients = await Promise.all([openRawClient(port), openRawClient(port)]);
+  clients[0]?.send(get);
+  await clients[0]?.response();
+  const drained = listener.drain(longDrain);
+  await expect(openRawClient(port)).rejects.toThrow('ECONNREFUSED');
+  for (const client of clients) expect(await client.responsesToEnd()).toEqual([]);
+  await drained;
+  await expect.poll(() => listener.connections()).toBe(0);
+});
+
+test('what is not finished by the deadline is cut', async () => {
+  const { listener, port } = await startListener({ handlers: { onRequest: () => {} } });
+  const client = await openRawClient(port);
+  client.send(get);
+  await listener.drain({ deadlineMs: 100 });
+  await client.closed;
+  await expect.poll(() => listener.connections()).toBe(0);
+});
+
+test('keep-alive clients that never pause see no failure', async () => {
+  const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 2_000 } });
+  const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
+  let answered = 0;
+  const ends = clients.map(async (client) => {
+    for (;;) {
+      client.send(get);
+      const { status, headers } = await client.response();
+      expect(status).toBe(200);
+      answered++;
+      if (headers.get('connection') === 'close') return;
+    }
+  });
+  await expect.poll(() => answered).toBeGreaterThan(200);
+  const drained = listener.drain(longDrain);
+  await Promise.all(ends);
+  await drained;
+});

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { expectRejection, type ListenerFixture, refuse, startListener } from '../support/listener-fixture.ts';
+import { openRawClient, type RawClient } from '../support/raw-http.ts';
+
+/** Refuses every request without reading its body, as the path does without a valid key. */
+function startRefusing(lingerTimeoutMs = 200): Promise<ListenerFixture> {
+  return startListener({
+    handlers: { onRequest: (_req, res) => refuse(res, 'missing_key') },
+    bounds: { lingerTimeoutMs },
+  });
+}
+
+/** What the server itself read of its only connection, seen when that closes. */
+function bytesRead({ listener }: ListenerFixture): Promise<number> {
+  return new Promise((resolve) => {
+    listener.server.once('connection', (socket) => socket.once('close', () => resolve(socket.bytesRead)));
+  });
+}
+
+/** Writes as much as the connection takes until it is closed. */
+async function pour(client: RawClient): Promise<void> {
+  const piece = Buffer.alloc(65_536, 'b');
+  let open = true;
+  const closed = client.closed.then(() => {
+    open = false;
+  });
+  while (open)
+    if (!client.socket.write(piece))
+      await Promise.race([once(client.socket, 'drain').catch(() => {}), closed]);
+}
+
+test.each([
+  ['a declared length', 'Content-Length: 9000000000', ''],
+  ['an endless chunk', 'Transfer-Encoding: chunked', 'fffffffff\r\n'],
+])(
+  'an endless body with %s after a refusal: the answer arrives, a bounded part is read, the connection ends',
+  async (_, field, begin) => {
+    const fixture = await startRefusing();
+    const read = bytesRead(fixture);
+    const client = await openRawClient(fixture.port);
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${field}\r\n\r\n${begin}`);
+    const poured = pour(client);
+    expectRejection(await client.response(), 'missing_key');
+    await poured;
+    // One row of the fault list: at most 1 MB read.
+    expect(await read).toBeLessThan(1_000_000);
+  },
+);
+
+test('a client that stalls within its body is let go after the linger time', async () => {
+  const { listener, port } = await startRefusing(50);
+  const client = await openRawClient(port);
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
+  expectRejection(await client.response(), 'missing_key');
+  await expect.poll(() => listener.connections()).toBe(0);
+  await client.closed;
+});
+
+test('a client that sends the rest of a small body reads its answer without a reset', async () => {
+  const { port } = await startRefusing();
+  const client = await openRawClient(port);
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
+  expectRejection(await client.response(), 'missing_key');
+  client.send(Buffer.alloc(100_000));
+  expect(await client.responsesToEnd()).toEqual([]);
+  await client.closed;
+});
+
+test('a request in the discarded rest is not served', async () => {
+  const seen: string[] = [];
+  const { port } = await startListener({
+    handlers: {
+      onRequest: (req, res) => {
+        seen.push(req.url ?? '');
+        refuse(res, 'missing_key');
+      },
+    },
+  });
+  const client = await openRawClient(port);
+  client.send('POST /first HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n');
+  expectRejection(await client.response(), 'missing_key');
+  client.send('0123456789GET /second HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(await client.responsesToEnd()).toEqual([]);
+  expect(seen).toEqual(['/first']);
+});
+
+test('a refusal whose request had arrived whole ends the connection at once', async () => {
+  const { listener, port } = await startRefusing(60_000);
+  const client = await openRawClient(port);
+  client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  expectRejection(await client.response(), 'missing_key');
+  await expect.poll(() => listener.connections()).toBe(0);
+});
+
+test('a body within the limits that was never read does not outlive its keep-alive answer unseen', async () => {
+  const { port } = await startListener({
+    handlers: { onRequest: (_req, res) => void res.end('early') },
+    bounds: { headersTimeoutMs: 50, requestTimeoutMs: 100 },
+  });
+  const client = await openRawClient(port);
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
+  expect((await client.response()).body).toBe('early');
+  // The rest does not come: no second answer, only the end.
+  await client.closed;
+  await expect(client.response()).rejects.toThrow();
+});
+
+test('the shipped limits keep a refused sender under a second and under a megabyte', () => {
+  expect(bounds.lingerTimeoutMs).toBeLessThan(1_000);
+  expect(bounds.lingerBytesMax).toBeLessThan(1_000_000 / 2);
+});

@@ -1,0 +1,316 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
+import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
+
+const get = 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n';
+
+describe('sizes', () => {
+  test.each([9_000, 30_000, 60_000])('a target of %i bytes is answered 414', async (length) => {
+    const { port } = await startListener();
+    const target = `/${'a'.repeat(length - 1)}`;
+    const [answer] = await exchangeRaw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expectRejection(answer, 'uri_too_long');
+  });
+
+  test.each([33_000, 1_000_000])('a header field of %i bytes is answered 431', async (length) => {
+    const { port } = await startListener();
+    const [answer] = await exchangeRaw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(length)}\r\n\r\n`);
+    expectRejection(answer, 'headers_too_large');
+  });
+
+  test('too many header fields are answered 431', async () => {
+    const { port } = await startListener();
+    const fields = 'X: a\r\n'.repeat(bounds.headersCountMax);
+    const [answer] = await exchangeRaw(port, `GET / HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
+    expectRejection(answer, 'headers_too_large');
+  });
+
+  test('trailers without end are answered 431 in place of the answer', async () => {
+    const { port } = await startListener();
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n';
+    const answers = await exchangeRaw(port, `${head}X: ${'a'.repeat(40_000)}\r\n\r\n`);
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'headers_too_large');
+  });
+});
+
+describe('times', () => {
+  const bounds = { headersTimeoutMs: 60, requestTimeoutMs: 120 };
+
+  test('a head that stays unfinished is answered 408', async () => {
+    const { port } = await startListener({ bounds });
+    const [answer, ...more] = await exchangeRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX: a');
+    expectRejection(answer, 'request_timeout');
+    expect(more).toEqual([]);
+  });
+
+  test('a second head that stays unfinished is answered 408 after the first answer', async () => {
+    const { port } = await startListener({ bounds });
+    const [first, second] = await exchangeRaw(port, `${get}GET / HTTP/1.1\r\nHost`);
+    expect(first?.status).toBe(200);
+    expectRejection(second, 'request_timeout');
+  });
+
+  test('a body that stays unfinished is answered 408 in place of the answer', async () => {
+    const { port } = await startListener({ bounds });
+    const answers = await exchangeRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'request_timeout');
+  });
+
+  test('a connection without a byte is closed in silence', async () => {
+    const { port } = await startListener({ bounds });
+    expect(await exchangeRaw(port, '')).toEqual([]);
+  });
+
+  test('an idle kept-alive connection is closed in silence', async () => {
+    const { port } = await startListener({ bounds: { keepAliveTimeoutMs: 50 } });
+    const answers = await exchangeRaw(port, get);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  });
+
+  test('a client that reads nothing of its answer is cut off', async () => {
+    const { listener, port } = await startListener({
+      bounds: { writeTimeoutMs: 100 },
+      handlers: { onRequest: (_req, res) => void res.end(Buffer.alloc(64 << 20)) },
+    });
+    const client = await openRawClient(port);
+    client.socket.pause();
+    client.send(get);
+    await expect.poll(() => listener.connections(), { timeout: 10_000 }).toBe(0);
+    client.destroy();
+  });
+
+  test('an answer that takes longer than the write timeout to begin is not cut off', async () => {
+    const { port } = await startListener({
+      bounds: { writeTimeoutMs: 50 },
+      handlers: { onRequest: (_req, res) => void setTimeout(() => res.end('late'), 250) },
+    });
+    const client = await openRawClient(port);
+    client.send(get);
+    expect((await client.response()).body).toBe('late');
+    client.destroy();
+  });
+});
+
+describe('counts', () => {
+  test('connections beyond the limit of one address are closed at once, others are served', async () => {
+    const { port } = await startListener({ bounds: { connectionsPerAddressMax: 2 } });
+    const held = await Promise.all([openRawClient(port), openRawClient(port)]);
+    const third = await openRawClient(port);
+    await third.closed;
+    const neighbour = await openRawClient(port, { localAddress: '127.0.0.2' });
+    for (const client of [...held, neighbour]) {
+      client.send(get);
+      expect((await client.response()).status).toBe(200);
+    }
+    held[0]?.destroy();
+    await expect.poll(async () => (await statusOf(port)) ?? 'closed').toBe(200);
+    for (const client of [...held, neighbour]) client.destroy();
+  });
+
+  test('connections beyond the limit in total are closed at once', async () => {
+    const { port } = await startListener({ bounds: { connectionsMax: 1 } });
+    const held = await openRawClient(port);
+    const second = await openRawClient(port, { localAddress: '127.0.0.2' });
+    await second.closed;
+    held.send(get);
+    expect((await held.response()).status).toBe(200);
+    held.destroy();
+  });
+
+  test('a count of 0 is left behind when all connections are gone', async () => {
+    const { listener, port } = await startListener();
+    const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
+    for (const client of clients) client.destroy();
+    await expect.poll(() => listener.connections()).toBe(0);
+  });
+});
+
+async function statusOf(port: number): Promise<number | undefined> {
+  const client = await openRawClient(port);
+  try {
+    client.send(get);
+    return (await client.response()).status;
+  } catch {
+    return undefined;
+  } finally {
+    client.destroy();
+  }
+}
+
+describe('pipelining', () => {
+  test('requests of one connection are served one after the other and answered in order', async () => {
+    let underWay = 0;
+    let mostUnderWay = 0;
+    const { port } = await startListener({
+      handlers: {
+        onRequest: async (req, res) => {
+          mostUnderWay = Math.max(mostUnderWay, ++underWay);
+          await sleep(req.url === '/0' ? 20 : 1);
+          underWay--;
+          res.end(req.url);
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.send(Array.from({ length: 10 }, (_, i) => get.replace('/v1/pets', `/${i}`)).join(''));
+    for (let i = 0; i < 10; i++) expect((await client.response()).body).toBe(`/${i}`);
+    expect(mostUnderWay).toBe(1);
+    client.destroy();
+  });
+
+  test('a flood is served up to the limit, and its last answer says so', async () => {
+    const { port, served } = await startListener({ bounds: { pipelinedMax: 4 } });
+    const answers = await exchangeRaw(port, get.repeat(100));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(answers.map(({ headers }) => headers.get('connection'))).toEqual([
+      ...Array(4).fill('keep-alive'),
+      'close',
+    ]);
+    expect(served).toHaveLength(5);
+  });
+
+  test('pipelined requests with bodies and more packets than one are all served', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n'.concat('b'.repeat(2000));
+    client.send(post.repeat(60));
+    for (let i = 0; i < 60; i++) expect(JSON.parse((await client.response()).body).bodyBytes).toBe(2000);
+    client.send(get);
+    expect((await client.response()).status).toBe(200);
+    client.destroy();
+  });
+
+  test('what follows an answer that ends the connection is not served', async () => {
+    const seen: string[] = [];
+    const { port } = await startListener({
+      handlers: {
+        onRequest: (req, res) => {
+          seen.push(req.url ?? '');
+          setTimeout(() => refuse(res, 'missing_key'), 5);
+        },
+      },
+    });
+    const answers = await exchangeRaw(port, get.repeat(3));
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'missing_key');
+    expect(seen).toHaveLength(1);
+  });
+
+  test('bytes behind a request that itself says close change nothing', async () => {
+    const { port, served } = await startListener();
+    const answers = await exchangeRaw(
+      port,
+      `${get.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}${get}garbage`,
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+    expect(served).toHaveLength(1);
+  });
+
+  test('a parser error while an answer is being streamed waits for its end', async () => {
+    const { port } = await startListener({
+      handlers: {
+        onRequest: async (_req, res) => {
+          res.write('half ');
+          await sleep(30);
+          res.end('whole');
+        },
+      },
+    });
+    const [first, second] = await exchangeRaw(port, `${get}garbage\r\n\r\n`);
+    expect(first?.body).toBe('half whole');
+    expectRejection(second, 'invalid_request');
+  });
+
+  test('a fault in a body whose answer has begun cuts the connection', async () => {
+    const { port } = await startListener({
+      handlers: { onRequest: (_req, res) => void res.write('begun') },
+    });
+    const client = await openRawClient(port);
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0);
+    client.send('zz\r\n');
+    await client.closed;
+    await expect(client.response()).rejects.toThrow();
+  });
+});
+
+describe('Expect: 100-continue', () => {
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n';
+
+  test('the body is asked for once the request is admitted', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    client.send(head);
+    expect((await client.response()).status).toBe(100);
+    client.send('abc');
+    expect(JSON.parse((await client.response()).body).bodyBytes).toBe(3);
+    client.destroy();
+  });
+
+  test('a refusal is the first and only answer', async () => {
+    const { port } = await startListener({
+      handlers: { onRequest: (_req, res) => refuse(res, 'missing_key') },
+    });
+    const answers = await exchangeRaw(port, head);
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'missing_key');
+  });
+});
+
+describe('upgrades', () => {
+  const upgrade = (protocol: string) =>
+    `GET /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
+
+  test('an upgrade to h2c is ignored and the request served', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    client.send(upgrade('h2c').replace('Connection: Upgrade', 'Connection: Upgrade, HTTP2-Settings'));
+    expect((await client.response()).status).toBe(200);
+    client.send(get);
+    expect((await client.response()).status, 'the connection goes on in HTTP/1.1').toBe(200);
+    client.destroy();
+  });
+
+  const onUpgrade = (_req: unknown, res: ServerResponse) => refuse(res, 'missing_key');
+
+  test('a wanted upgrade can be refused like a request, and closes', async () => {
+    const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
+    const [answer, ...more] = await exchangeRaw(port, `${upgrade('websocket')}frames`);
+    expectRejection(answer, 'missing_key');
+    expect(more).toEqual([]);
+  });
+
+  test('a wanted upgrade behind a request in flight, or with a body, is served as a request', async () => {
+    const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
+    const client = await openRawClient(port);
+    client.send(get + upgrade('websocket'));
+    expect((await client.response()).status).toBe(200);
+    expect((await client.response()).status).toBe(200);
+    client.send(`${upgrade('websocket').slice(0, -2)}Content-Length: 1\r\n\r\nx`);
+    expect((await client.response()).status).toBe(200);
+    client.destroy();
+  });
+
+  test('a connection reset after an upgrade harms nobody', async () => {
+    const { listener, port } = await startListener({
+      handlers: {
+        wantsUpgrade: () => true,
+        onUpgrade: (_req, res, socket) => {
+          if (res.socket) res.detachSocket(res.socket);
+          socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.send(upgrade('websocket'));
+    expect((await client.response()).status).toBe(101);
+    client.socket.resetAndDestroy();
+    await expect.poll(() => listener.connections()).toBe(0);
+    expect(await statusOf(port)).toBe(200);
+  });
+});

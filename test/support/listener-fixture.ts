@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished } from 'vitest';
+import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
+import {
+  createListener,
+  type Listener,
+  type ListenerHandlers,
+  type ListenerOptions,
+} from '../../gateway/listen/listener.ts';
+import { screenRequest } from '../../gateway/listen/screen-request.ts';
+import type { RawResponse } from './raw-http.ts';
+
+export interface ListenerFixture {
+  readonly listener: Listener;
+  readonly port: number;
+  /** Method and target of every request that passed the screen, in the order of arrival. */
+  readonly served: string[];
+}
+
+/**
+ * A real listener on a port of its own. Its path screens like the gateway's, after a turn of the event loop as if it
+ * had asked Redis, and answers 200 with what it saw, after reading the body.
+ */
+export async function startListener(
+  options: { handlers?: Partial<ListenerHandlers>; bounds?: ListenerOptions['bounds'] } = {},
+): Promise<ListenerFixture> {
+  const served: string[] = [];
+  const listener = createListener({
+    handlers: {
+      onRequest: (req, res) => void answer(req, res, served),
+      wantsUpgrade: () => false,
+      onUpgrade: (_req, _res, socket) => socket.destroy(),
+      describeRejection: async ({ code, message }) => {
+        await sleep(1);
+        return refusal(code, message);
+      },
+      ...options.handlers,
+    },
+    bounds: {
+      connectionsCheckingIntervalMs: 20,
+      lingerTimeoutMs: 200,
+      drainIdleGraceMs: 50,
+      ...options.bounds,
+    },
+  });
+  const { port } = await listener.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => listener.drain({ deadlineMs: 0 }));
+  return { listener, port, served };
+}
+
+async function answer(req: IncomingMessage, res: ServerResponse, served: string[]): Promise<void> {
+  const screened = screenRequest(req);
+  if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
+  await sleep(1);
+  if (res.destroyed) return;
+  if (screened.kind === 'refused') {
+    refuse(res, screened.code, screened.message);
+    return;
+  }
+  if (screened.expectsContinue) res.writeContinue();
+  let bodyBytes = 0;
+  req.on('data', (chunk: Buffer) => {
+    bodyBytes += chunk.length;
+  });
+  req.on('end', () => {
+    const body = JSON.stringify({ method: req.method, target: req.url, bodyBytes });
+    res.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
+    res.end(body);
+  });
+}
+
+/** As the path refuses a request whose body is unread. */
+export function refuse(res: ServerResponse, code: ErrorCode, message?: string): void {
+  const { status, fields, body } = refusal(code, message);
+  res.writeHead(status, [...fields, 'Connection', 'close']);
+  res.end(body);
+}
+
+function refusal(code: ErrorCode, message?: string) {
+  const body = errorBody(code, message);
+  const length = String(Buffer.byteLength(body));
+  const fields = ['X-RateLimit-Limit', '30', 'Content-Type', 'application/json', 'Content-Length', length];
+  return { status: errors[code].status, fields, body };
+}
+
+/** What holds for every error, whoever found it: the Error body with the status of the response, and an end. */
+export function expectRejection(response: RawResponse | undefined, code: ErrorCode): void {
+  expect(response, 'an answer').toBeDefined();
+  if (response === undefined) return;
+  const { status } = errors[code];
+  expect(response.status, response.body).toBe(status);
+  expect(JSON.parse(response.body)).toEqual({ code, message: expect.any(String), status });
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('connection')).toBe('close');
+  expect(response.headers.get('x-ratelimit-limit')).toBe('30');
+  expect(Date.parse(response.headers.get('date') ?? '')).not.toBeNaN();
+}

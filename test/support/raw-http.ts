@@ -1,0 +1,179 @@
+import { connect, type Socket } from 'node:net';
+
+/** One answer as it stood on the wire, read strictly. */
+export interface RawResponse {
+  readonly status: number;
+  readonly reason: string;
+  /** Lower-case names; several fields of one name are joined with ", ". */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+export interface RawClient {
+  readonly socket: Socket;
+  send(bytes: string | Buffer): void;
+  /** The next answer; `head` when it answers a HEAD. @throws when it is malformed or the connection ends before it */
+  response(options?: { readonly head?: boolean }): Promise<RawResponse>;
+  /** All answers up to the end of the connection. @throws when anything else than answers arrived, or a reset */
+  responsesToEnd(): Promise<RawResponse[]>;
+  /** Resolves when the connection is closed, however. */
+  readonly closed: Promise<void>;
+  destroy(): void;
+}
+
+/** A client that sends bytes as they are and reads answers as strictly as the RFC allows. */
+export async function openRawClient(
+  port: number,
+  { localAddress }: { readonly localAddress?: string } = {},
+): Promise<RawClient> {
+  const socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
+  socket.setNoDelay(true);
+  let received = Buffer.alloc(0);
+  let ended = false;
+  let failure: Error | undefined;
+  let wake: () => void = () => {};
+  socket.on('data', (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    wake();
+  });
+  socket.on('end', () => {
+    ended = true;
+    wake();
+  });
+  socket.on('error', (error) => {
+    failure = error;
+    wake();
+  });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+
+  /** Undefined at the end of a connection that stopped between two answers. */
+  async function next(head: boolean): Promise<RawResponse | undefined> {
+    for (;;) {
+      const parsed = parseResponse(received, { head, ended });
+      if (parsed !== undefined) {
+        received = received.subarray(parsed.length);
+        return parsed.response;
+      }
+      if (failure !== undefined) throw failure;
+      if (ended && received.length === 0) return undefined;
+      if (ended) throw new Error(`the connection ended within an answer: ${received.toString('latin1')}`);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+
+  return {
+    socket,
+    closed,
+    send: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    async response({ head = false } = {}) {
+      const response = await next(head);
+      if (response === undefined) throw new Error('the connection ended without an answer');
+      return response;
+    },
+    async responsesToEnd() {
+      const responses: RawResponse[] = [];
+      for (let response = await next(false); response !== undefined; response = await next(false)) {
+        responses.push(response);
+      }
+      return responses;
+    },
+    destroy: () => socket.destroy(),
+  };
+}
+
+/** Sends bytes on a connection of its own and reads all answers until the server closes it. */
+export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<RawResponse[]> {
+  const client = await openRawClient(port);
+  try {
+    client.send(bytes);
+    return await client.responsesToEnd();
+  } finally {
+    client.destroy();
+  }
+}
+
+interface Parsed {
+  readonly response: RawResponse;
+  readonly length: number;
+}
+
+/** One answer at the beginning of the bytes; undefined while it is incomplete. */
+function parseResponse(
+  bytes: Buffer,
+  { head, ended }: { readonly head: boolean; readonly ended: boolean },
+): Parsed | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n');
+  const [, digits, reason = ''] = /^HTTP\/1\.1 ([1-5]\d\d) ([\t\x20-\x7e]*)$/.exec(statusLine) ?? [];
+  if (digits === undefined) throw new Error(`malformed status line: ${JSON.stringify(statusLine)}`);
+  const headers = parseHeaders(lines);
+  const status = Number(digits);
+  const start = headEnd + 4;
+  const framed =
+    head || status < 200 || status === 204 || status === 304 ? { body: '', end: start } : undefined;
+  const content = framed ?? parseBody({ bytes, start, headers, ended });
+  return content && { response: { status, reason, headers, body: content.body }, length: content.end };
+}
+
+function parseHeaders(lines: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const [, name, value = ''] = /^([!#$%&'*+\-.^_`|~\w]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? [];
+    if (name === undefined) throw new Error(`malformed header line: ${JSON.stringify(line)}`);
+    const key = name.toLowerCase();
+    const earlier = headers.get(key);
+    if (earlier !== undefined && singular.has(key)) throw new Error(`two ${name} fields in one answer`);
+    headers.set(key, earlier === undefined ? value : `${earlier}, ${value}`);
+  }
+  return headers;
+}
+
+const singular = new Set(['content-length', 'content-type', 'date', 'connection', 'transfer-encoding']);
+
+interface BodyPosition {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly ended: boolean;
+}
+
+function parseBody({
+  bytes,
+  start,
+  headers,
+  ended,
+}: BodyPosition): { body: string; end: number } | undefined {
+  const contentLength = headers.get('content-length');
+  const transferEncoding = headers.get('transfer-encoding');
+  if (contentLength !== undefined) {
+    if (transferEncoding !== undefined) throw new Error('Content-Length beside Transfer-Encoding');
+    if (!/^\d+$/.test(contentLength)) throw new Error(`malformed Content-Length: ${contentLength}`);
+    const end = start + Number(contentLength);
+    return bytes.length < end ? undefined : { body: bytes.toString('utf8', start, end), end };
+  }
+  if (transferEncoding === 'chunked') return parseChunks(bytes, start);
+  if (transferEncoding !== undefined) throw new Error(`unknown Transfer-Encoding: ${transferEncoding}`);
+  return ended ? { body: bytes.toString('utf8', start), end: bytes.length } : undefined;
+}
+
+function parseChunks(bytes: Buffer, start: number): { body: string; end: number } | undefined {
+  const chunks: Buffer[] = [];
+  for (let position = start; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', position);
+    if (lineEnd === -1) return undefined;
+    const size = bytes.toString('latin1', position, lineEnd);
+    if (!/^[0-9a-fA-F]+$/.test(size)) throw new Error(`malformed chunk size: ${JSON.stringify(size)}`);
+    const chunkStart = lineEnd + 2;
+    const chunkEnd = chunkStart + Number.parseInt(size, 16);
+    if (bytes.length < chunkEnd + 2) return undefined;
+    if (bytes.toString('latin1', chunkEnd, chunkEnd + 2) !== '\r\n')
+      throw new Error('a chunk without its end');
+    if (chunkEnd === chunkStart) return { body: Buffer.concat(chunks).toString('utf8'), end: chunkEnd + 2 };
+    chunks.push(bytes.subarray(chunkStart, chunkEnd));
+    position = chunkEnd + 2;
+  }
+}
