@@ -33,14 +33,25 @@ export function appendEntry(options: {
     return { kind: 'appended', text: text.slice(0, bracket) + flow + text.slice(bracket) };
   }
   const indent = start - (text.lastIndexOf('\n', start - 1) + 1);
-  // The last entry ends where its text ends; what follows on that line is its comment.
-  const lastCharacter = text.slice(0, end).trimEnd().length;
-  const lineEnd = text.indexOf('\n', lastCharacter);
-  const cut = lineEnd === -1 ? text.length : lineEnd + 1;
+  const cut = endOfEntries(text, end, indent);
   return {
     kind: 'appended',
     text: endLine(text.slice(0, cut)) + renderBlock(entry, indent) + text.slice(cut),
   };
+}
+
+/**
+ * Where the line of the last entry ends. The range of a list also covers comments below it: those indented deeper
+ * belong to its last entry, the others to what follows.
+ */
+function endOfEntries(text: string, rangeEnd: number, indent: number): number {
+  const lineEnd = text.indexOf('\n', text.slice(0, rangeEnd).trimEnd().length);
+  const lines = (lineEnd === -1 ? text : text.slice(0, lineEnd + 1)).split(/(?<=\n)/);
+  const last = lines.findLastIndex((line) => {
+    const content = line.trimStart();
+    return content !== '' && !(content.startsWith('#') && line.length - content.length <= indent);
+  });
+  return lines.slice(0, last + 1).join('').length;
 }
 
 function renderBlock(entry: Readonly<Record<string, unknown>>, indent: number): string {

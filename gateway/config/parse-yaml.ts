@@ -81,7 +81,6 @@ export function parseYaml(options: {
 /** What to write instead, where the library's own message does not say it. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
-  BAD_INDENT: 'indent the entries of one list or mapping alike',
   MULTIPLE_DOCS: 'a file holds one document; remove `---` and what follows',
   NON_STRING_KEY: 'a field name is plain text',
   RESOURCE_EXHAUSTION: 'it is nested too deeply',

@@ -24,7 +24,7 @@ const duration = z
 const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
 const date = z
   .string(expects(dateText))
-  .regex(datePattern, expects(dateText))
+  .regex(datePattern, { ...expects(dateText), abort: true })
   .refine((text) => parseDate(text) !== undefined, expects(dateText))
   .transform((text) => parseDate(text) ?? Number.NaN);
 
@@ -154,7 +154,7 @@ function text(what: string, pattern = /^.+$/s) {
     typeof issue.input === 'number' || typeof issue.input === 'boolean'
       ? `${wanted.error(issue)}; put it in quotes`
       : wanted.error(issue);
-  return z.string({ error }).regex(pattern, wanted);
+  return z.string({ error }).regex(pattern, { ...wanted, abort: true });
 }
 
 function wholeNumber(min: number, max: number) {

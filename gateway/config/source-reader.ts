@@ -68,7 +68,7 @@ export function createSourceReader(options: {
     read({ file, substitute, mentionedAt }) {
       const result = readText(file);
       if (result.kind === 'unreadable') {
-        problems.push({ ...mentionedAt, message: `the file ${file} ${result.reason}` });
+        problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
         return undefined;
       }
       const parsed = parseYaml({

@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { digestSecret } from '../../gateway/config/issue-secret.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { configFolder, keysDocument, mainDocument } from '../support/config-folder.ts';
+
+/** Runs the command line as a process of its own. */
+async function tollgate(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, ['gateway/cli/tollgate.ts', ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [stdout, stderr, [exitCode]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  return { exitCode, stdout, stderr };
+}
+
+const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
+
+/** Keys as a careful operator keeps them: every byte of this must survive. */
+const commentedKeys = `# Our keys; ask Ada before you edit.
+
+-   id:   acme      # the first customer
+    plan: 'free'
+
+
+    secrets:
+    - sha256: "${'a'.repeat(64)}"   # laptop
+    # - sha256: the old one
+
+# the end
+`;
+
+test('check says OK, with the counts and the version', async () => {
+  const { file } = configFolder();
+  const { exitCode, stdout, stderr } = await tollgate(['check', '--config', file]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(/: OK \(test, 2 plans, 1 keys, 3 operations, version [0-9a-f]{12}\)\n$/);
+});
+
+test('check prints every problem and exits 1', async () => {
+  const { file, write } = configFolder({ 'keys.yaml': '- { id: a, plan: fre, secrets: [] }\n' });
+  write('tollgate.yaml', mainDocument.replace('60', '-60'));
+  const { exitCode, stdout, stderr } = await tollgate(['check'], { TOLLGATE_CONFIG: file });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toContain('tollgate.yaml:5:22: `plans.free.perMinute` must be');
+  expect(stderr).toContain('keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?');
+});
+
+test('a command without a configuration says what to do', async () => {
+  const { exitCode, stderr } = await tollgate(['check']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 1,
+    stderr: "error: required option '--config <file>' not specified\n",
+  });
+});
+
+test('keys create shows the secret alone on standard output and keeps every byte of the file', async () => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
+  chmodSync(pathOf('keys.yaml'), 0o640);
+  const created = await tollgate([
+    ...['keys', 'create', '--config', file, '--plan', 'enterprise', '--id', 'big', '--name', 'Big: "Co"'],
+    ...['--per-minute', '5000', '--per-day', '1000000', '--expires', '2027-01-31'],
+  ]);
+  expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  expect(created.stderr).not.toContain('tg_');
+
+  const added = `- id: big
+  plan: enterprise
+  name: 'Big: "Co"'
+  limits:
+    perMinute: 5000
+    perDay: 1000000
+  secrets:
+    - sha256: ${digestSecret(created.stdout.trim())}
+      expires: 2027-01-31
+`;
+  const [before, after] = commentedKeys.split(/(?<=the old one\n)/);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(before + added + after);
+  expect(statSync(pathOf('keys.yaml')).mode & 0o777).toBe(0o640);
+  expect(readdirSync(pathOf('.')).toSorted()).toEqual(['keys.yaml', 'openapi.yaml', 'tollgate.yaml']);
+
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('big')?.limits).toEqual({
+    perMinute: 5000,
+    perDay: 1_000_000,
+  });
+});
+
+test.each([
+  ['a file of comments only', '# none yet', '# none yet\n- id: new\n'],
+  ['an empty file', '', '- id: new\n'],
+  ['an empty list', '[] # none\n', '[{ id: new, plan: free, secrets: [ { sha256: '],
+])('keys create begins %s', async (_, keys, beginning) => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': keys });
+  const { exitCode } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);
+  expect(exitCode).toBe(0);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8').startsWith(beginning)).toBe(true);
+});
+
+test('keys create adds to a list in the main file', async () => {
+  const inline = mainDocument.replace(
+    'keys: keys.yaml',
+    'keys:\n  - { id: acme, plan: free, secrets: [] } # first',
+  );
+  const { file } = configFolder({ 'tollgate.yaml': inline });
+  const { stdout } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);
+  const added = `  - id: new\n    plan: free\n    secrets:\n      - sha256: ${digestSecret(stdout.trim())}\n`;
+  expect(readFileSync(file, 'utf8')).toBe(inline.replace('# first\n', `# first\n${added}`));
+});
+
+test('of many keys created at once none is lost', async () => {
+  const { file } = configFolder();
+  const ids = Array.from({ length: 8 }, (_, i) => `customer-${i}`);
+  const outcomes = await Promise.all(
+    ids.map((id) => tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', id])),
+  );
+  expect(outcomes.map(({ exitCode }) => exitCode)).toEqual(ids.map(() => 0));
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && [...loaded.settings.keys.keys()].toSorted()).toEqual(['acme', ...ids]);
+});
+
+test('keys add-secret gives a key a second secret, and both are valid', async () => {
+  const { file } = configFolder({ 'keys.yaml': commentedKeys });
+  const { exitCode, stdout } = await tollgate(['keys', 'add-secret', '--config', file, '--id', 'acme']);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && [...loaded.settings.secrets.values()]).toEqual([
+    { sha256: 'a'.repeat(64), keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY },
+    { sha256: digestSecret(stdout.trim()), keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY },
+  ]);
+});
+
+test('keys list shows each key with its limits and no digest', async () => {
+  const { file } = configFolder();
+  const { stdout } = await tollgate(['keys', 'list', '--config', file]);
+  expect(stdout).toBe(
+    'ID    PLAN  PER MINUTE  PER DAY  VALID SECRETS  NAME\nacme  free  60          1000     1\n',
+  );
+});
+
+test.each([
+  [
+    'an id that exists',
+    '--id acme --plan free',
+    'The key acme exists already; use "tollgate keys add-secret" to rotate its secret.',
+  ],
+  ['an unknown plan', '--id a --plan fre', 'There is no plan fre; did you mean `free`?'],
+  [
+    'a custom plan without limits',
+    '--id a --plan enterprise',
+    'The plan enterprise is custom: say --per-minute and --per-day.',
+  ],
+  [
+    'limits on another plan',
+    '--id a --plan free --per-day 5',
+    'The plan free has its own limits: leave out --per-minute and --per-day.',
+  ],
+  [
+    'a bad date',
+    '--id a --plan free --expires soon',
+    '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+  ],
+])('keys create refuses %s in one sentence and writes nothing', async (_, args, sentence) => {
+  const { file, pathOf } = configFolder();
+  const { exitCode, stdout, stderr } = await tollgate([
+    'keys',
+    'create',
+    '--config',
+    file,
+    ...args.split(' '),
+  ]);
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: '', stderr: `${sentence}\n` });
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
+});
+
+test('keys create does not touch a configuration that is broken already', async () => {
+  const broken = '- { id: a, plan: fre, secrets: [] }\n';
+  const { file, pathOf } = configFolder({ 'keys.yaml': broken });
+  const { exitCode, stderr } = await tollgate([
+    'keys',
+    'create',
+    '--config',
+    file,
+    '--id',
+    'b',
+    '--plan',
+    'free',
+  ]);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('names no plan');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(broken);
+});

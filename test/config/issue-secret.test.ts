@@ -1,0 +1,25 @@
+import { crc32 } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { digestSecret, issueSecret } from '../../gateway/config/issue-secret.ts';
+
+test('a secret is tg_, 40 random characters and their checksum', () => {
+  const secret = issueSecret();
+  const [, random = '', checksum = ''] = /^tg_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret) ?? [];
+  const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  const decoded = [...checksum].reduce((sum, character) => sum * 62 + alphabet.indexOf(character), 0);
+  expect(decoded).toBe(crc32(random));
+});
+
+test('bytes that would favour some characters are drawn again', () => {
+  const draws = [new Uint8Array(40).fill(255), new Uint8Array(40).fill(248), new Uint8Array(40).fill(61)];
+  const secret = issueSecret(() => draws.shift() ?? new Uint8Array(0));
+  expect(secret.slice(3, 43)).toBe('z'.repeat(40));
+});
+
+test('no two of many secrets are alike', () => {
+  expect(new Set(Array.from({ length: 1_000 }, () => issueSecret())).size).toBe(1_000);
+});
+
+test('a digest is the hex SHA-256 of the whole secret', () => {
+  expect(digestSecret('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});

@@ -1,0 +1,423 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
+
+type Env = Readonly<Record<string, string>>;
+
+/** The report on a configuration, with the folder's name left out; empty when it is valid. */
+function reportOn(files: Readonly<Record<string, string | Uint8Array>>, env: Env = {}): string {
+  const { file, pathOf } = configFolder(files);
+  const loaded = loadSettings({ file, env });
+  return loaded.kind === 'valid'
+    ? ''
+    : formatProblems(loaded.problems).replaceAll(pathOf('.').slice(0, -1), '');
+}
+
+function settingsOf(files: Readonly<Record<string, string>>, env: Env = {}) {
+  const loaded = loadSettings({ file: configFolder(files).file, env });
+  if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
+  return loaded.settings;
+}
+
+test('a small configuration is filled up with every default', () => {
+  const { version, ...settings } = settingsOf({});
+  expect(version).toMatch(/^[0-9a-f]{12}$/);
+  expect(settings).toEqual({
+    environment: 'test',
+    basePath: '/v1',
+    listen: { host: '0.0.0.0', port: 8080 },
+    admin: { host: '127.0.0.1', port: 9090 },
+    upstream: { url: 'http://backend:3000', health: '/healthz' },
+    plans: new Map<string, unknown>([
+      ['free', { perMinute: 60, perDay: 1000 }],
+      ['enterprise', 'custom'],
+    ]),
+    keys: new Map([
+      ['acme', { id: 'acme', plan: 'free', limits: { perMinute: 60, perDay: 1000 }, disabled: false }],
+    ]),
+    secrets: new Map([
+      [digestOf('a'), { sha256: digestOf('a'), keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }],
+    ]),
+    operations: [
+      { id: 'listPets', method: 'GET', template: '/pets' },
+      { id: 'createPet', method: 'POST', template: '/pets' },
+      {
+        id: 'getPet',
+        method: 'GET',
+        template: '/pets/{petId}',
+        deprecation: {
+          sinceMs: Date.UTC(2026, 10, 20),
+          sunsetMs: Date.UTC(2030, 11, 5),
+          successor: '/pets',
+          afterSunset: 'gone',
+        },
+      },
+    ],
+    bans: { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 },
+    addressBucket: { perMinute: 30 },
+    bodyBytesMax: 1_048_576,
+    trustedProxies: [],
+  });
+});
+
+test('the result is plain data that crosses a thread unchanged', () => {
+  const settings = settingsOf({});
+  expect(structuredClone(settings)).toEqual(settings);
+});
+
+test('the keys may stand in the main file, with limits and an expiry of their own', () => {
+  const inline = `keys:
+  - { id: big, plan: enterprise, name: Big, disabled: true, limits: { perMinute: 1, perDay: 999999999999999 },
+      secrets: [{ sha256: "${'A'.repeat(64)}", expires: 2027-01-31T12:00:00+02:00 }] }`;
+  const { keys, secrets } = settingsOf({ 'tollgate.yaml': mainDocument.replace('keys: keys.yaml', inline) });
+  expect(keys.get('big')).toEqual({
+    id: 'big',
+    plan: 'enterprise',
+    name: 'Big',
+    disabled: true,
+    limits: { perMinute: 1, perDay: 999_999_999_999_999 },
+  });
+  expect(secrets.get(digestOf('a'))?.expiresMs).toBe(Date.UTC(2027, 0, 31, 10));
+});
+
+test('Redis is used when it has a url, under a prefix of the environment', () => {
+  const withRedis = (url: string) =>
+    settingsOf({ 'tollgate.yaml': `${mainDocument}redis: { url: "${url}" }\n` });
+  expect(withRedis('redis://redis:6379').redis).toEqual({
+    url: 'redis://redis:6379',
+    prefix: 'tollgate-test',
+    onFailure: 'local',
+  });
+  expect(withRedis('').redis).toBeUndefined();
+});
+
+test('an empty list of keys is valid and warned of', () => {
+  const { file } = configFolder({ 'keys.yaml': '# nothing yet\n' });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded).toMatchObject({
+    kind: 'valid',
+    warnings: [`${file}: there is no key yet; every request is answered 401`],
+  });
+});
+
+test('the version follows every file and every variable, not the folder', () => {
+  const files = { 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') };
+  const version = settingsOf(files, { NAME: 'a' }).version;
+  expect(settingsOf(files, { NAME: 'a', OTHER: 'x' }).version).toBe(version);
+  expect(settingsOf(files, { NAME: 'b' }).version).not.toBe(version);
+  expect(settingsOf({ ...files, 'keys.yaml': `${keysDocument}#\n` }, { NAME: 'a' }).version).not.toBe(
+    version,
+  );
+  expect(settingsOf({ ...files, 'openapi.yaml': `${apiDocument}#\n` }, { NAME: 'a' }).version).not.toBe(
+    version,
+  );
+});
+
+const main = (line: string, replaced?: string | RegExp) => ({
+  'tollgate.yaml': replaced === undefined ? `${mainDocument}${line}\n` : mainDocument.replace(replaced, line),
+});
+const keys = (text: string) => ({ 'keys.yaml': text });
+const key = (fields: string) => keys(`- { id: acme, plan: free, secrets: [], ${fields} }\n`);
+
+test.each<[rule: string, files: Record<string, string | Uint8Array>, report: string]>([
+  [
+    'an unknown field, with the one that was meant',
+    main('trustedProxy: []'),
+    'tollgate.yaml:9:1: the field `trustedProxy` is unknown; did you mean `trustedProxies`?\n  9 | trustedProxy: []\n    | ^',
+  ],
+  [
+    'an unknown field that resembles none',
+    main('listen: { socket: /tmp/x }'),
+    'tollgate.yaml:9:11: the field `socket` is unknown; known here: host, port\n  9 | listen: { socket: /tmp/x }\n    |           ^',
+  ],
+  [
+    'a missing field',
+    main('', 'environment: test\n'),
+    'tollgate.yaml:1:1: `environment` is missing; write a word of A-Z a-z 0-9 . _ -, such as production\n  1 | baseUrl: https://api.example.com/v1\n    | ^',
+  ],
+  [
+    'a value of the wrong type',
+    main('plans: [free]', /plans:\n.*\n.*custom/),
+    'tollgate.yaml:4:8: `plans` must be a mapping of plan names to limits\n  4 | plans: [free]\n    |        ^',
+  ],
+  [
+    'an empty value',
+    main('bans:'),
+    'tollgate.yaml:9:1: `bans` must be a mapping with after, within, for and max\n  9 | bans:\n    | ^',
+  ],
+  [
+    'a negative limit',
+    main('perMinute: -1', 'perMinute: 60'),
+    'tollgate.yaml:5:22: `plans.free.perMinute` must be a whole number from 1 to 999999999999999\n  5 |   free: { perMinute: -1, perDay: 1000 }\n    |                      ^',
+  ],
+  [
+    'a fractional limit',
+    main('perDay: 0.5', 'perDay: 1000'),
+    'tollgate.yaml:5:34: `plans.free.perDay` must be a whole number from 1 to 999999999999999\n  5 |   free: { perMinute: 60, perDay: 0.5 }\n    |                                  ^',
+  ],
+  [
+    'a limit of zero',
+    main('perMinute: 0', 'perMinute: 60'),
+    'tollgate.yaml:5:22: `plans.free.perMinute` must be a whole number from 1 to 999999999999999\n  5 |   free: { perMinute: 0, perDay: 1000 }\n    |                      ^',
+  ],
+  [
+    'a limit beyond what a header can tell',
+    main('perDay: 1000000000000000', 'perDay: 1000'),
+    'tollgate.yaml:5:34: `plans.free.perDay` must be a whole number from 1 to 999999999999999\n  5 |   free: { perMinute: 60, perDay: 1000000000000000 }\n    |                                  ^',
+  ],
+  [
+    'a bad duration',
+    main('bans: { within: 1.5m }'),
+    'tollgate.yaml:9:17: `bans.within` must be a duration such as 60s, 5m or 24h\n  9 | bans: { within: 1.5m }\n    |                 ^',
+  ],
+  [
+    'a ban ladder that ends below its first step',
+    main('bans: { for: 2h, max: 1h }'),
+    'tollgate.yaml:9:23: `bans.max` must not be shorter than `bans.for`\n  9 | bans: { for: 2h, max: 1h }\n    |                       ^',
+  ],
+  [
+    'a base URL with a query',
+    main('baseUrl: https://a.example/v1?x', /baseUrl.*/),
+    'tollgate.yaml:2:10: `baseUrl` must be an http or https URL such as https://api.example.com/v1, without user, query or fragment\n  2 | baseUrl: https://a.example/v1?x\n    |          ^',
+  ],
+  [
+    'an upstream with a path',
+    main('upstream: { url: http://b:3000/v1 }', /upstream.*/),
+    'tollgate.yaml:3:18: `upstream.url` must be a URL such as http://backend:3000, without a path\n  3 | upstream: { url: http://b:3000/v1 }\n    |                  ^',
+  ],
+  [
+    'a brace in the Redis prefix',
+    main('redis: { url: "", prefix: "a{b" }'),
+    'tollgate.yaml:9:27: `redis.prefix` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : -\n  9 | redis: { url: "", prefix: "a{b" }\n    |                           ^',
+  ],
+  [
+    'a trusted proxy that is no address',
+    main('trustedProxies: [10.0.0.0/8, 10.0.0.0/33]'),
+    'tollgate.yaml:9:30: `trustedProxies[1]` must be an address or a range such as 10.0.0.0/8\n  9 | trustedProxies: [10.0.0.0/8, 10.0.0.0/33]\n    |                              ^',
+  ],
+  [
+    'a YAML syntax error',
+    main('bans: { after: 1'),
+    'tollgate.yaml:10:1: this is not valid YAML: flow map in block collection must be sufficiently indented and end with a }',
+  ],
+  [
+    'a tab as indentation',
+    main('bans:\n\tafter: 1'),
+    'tollgate.yaml:10:1: this is not valid YAML: indent with spaces, not with tabs\n  10 | \tafter: 1\n     | ^',
+  ],
+  [
+    'a second document',
+    main('---\nx: 1'),
+    'tollgate.yaml:9:1: this is not valid YAML: a file holds one document; remove `---` and what follows\n  9 | ---\n    | ^',
+  ],
+  [
+    'a duplicate YAML key, at both places',
+    main('environment: other'),
+    'tollgate.yaml:9:1: the field `environment` stands here twice; keep one\n  9 | environment: other\n    | ^\ntollgate.yaml:1:1: the first one is here\n  1 | environment: test\n    | ^',
+  ],
+  [
+    'an alias bomb',
+    keys(
+      `- &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefg'].map((name, i) => `- &${name} [${Array(9).fill(`*${'abcdef'[i]}`).join(', ')}]\n`).join('')}`,
+    ),
+    `keys.yaml:7:39: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - &g [${Array(9).fill('*f').join(', ')}]\n    |                                       ^`,
+  ],
+  [
+    'an alias of nothing',
+    keys('- *nobody\n'),
+    'keys.yaml:1:3: the aliases (`*name`) stand for too many values or for none; write the values out\n  1 | - *nobody\n    |   ^',
+  ],
+  [
+    'a missing keys file, where it is named',
+    main('keys: other.yaml', /keys:.*/),
+    'tollgate.yaml:7:7: this file does not exist\n  7 | keys: other.yaml\n    |       ^',
+  ],
+  [
+    'a missing API document, where it is named',
+    main('api: other.yaml', /api:.*/),
+    'tollgate.yaml:8:6: this file does not exist\n  8 | api: other.yaml\n    |      ^',
+  ],
+  [
+    'a file that is not text',
+    { 'keys.yaml': new Uint8Array([0x2d, 0x20, 0xff]) },
+    'tollgate.yaml:7:7: this file is not UTF-8 text\n  7 | keys: keys.yaml\n    |       ^',
+  ],
+  [
+    'a key on an unknown plan, with the one that was meant',
+    keys('- { id: a, plan: fre, secrets: [] }'),
+    'keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?\n  1 | - { id: a, plan: fre, secrets: [] }\n    |                  ^',
+  ],
+  [
+    'a key on an unknown plan that resembles none',
+    keys('- { id: a, plan: platinum, secrets: [] }'),
+    'keys.yaml:1:18: `[0].plan` names no plan; plans are: free, enterprise\n  1 | - { id: a, plan: platinum, secrets: [] }\n    |                  ^',
+  ],
+  [
+    'a duplicate key id, at both places',
+    keys('- { id: a, plan: free, secrets: [] }\n- { id: a, plan: free, secrets: [] }'),
+    'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique\n  2 | - { id: a, plan: free, secrets: [] }\n    |         ^\nkeys.yaml:1:9: it is here\n  1 | - { id: a, plan: free, secrets: [] }\n    |         ^',
+  ],
+  [
+    'a duplicate digest in another case, at both places',
+    keys(
+      `- { id: a, plan: free, secrets: [{ sha256: ${digestOf('a')} }] }\n- { id: b, plan: free, secrets: [{ sha256: ${digestOf('A')} }] }`,
+    ),
+    `keys.yaml:2:44: \`[1].secrets[0].sha256\`: this digest is already taken by \`[0].secrets[0].sha256\`; each must be unique\n  2 | - { id: b, plan: free, secrets: [{ sha256: ${digestOf('A')} }] }\n    |                                            ^\nkeys.yaml:1:44: it is here\n  1 | - { id: a, plan: free, secrets: [{ sha256: ${digestOf('a')} }] }\n    |                                            ^`,
+  ],
+  [
+    'a key on a custom plan without limits',
+    keys('- { id: a, plan: enterprise, secrets: [] }'),
+    'keys.yaml:1:18: `[0]` is on a custom plan; write its `limits: { perMinute: …, perDay: … }`\n  1 | - { id: a, plan: enterprise, secrets: [] }\n    |                  ^',
+  ],
+  [
+    'limits on a key of a plan that has its own',
+    key('limits: { perMinute: 1, perDay: 1 }'),
+    'keys.yaml:1:40: `[0].limits` is for custom plans only; remove it or choose a custom plan\n  1 | - { id: acme, plan: free, secrets: [], limits: { perMinute: 1, perDay: 1 } }\n    |                                        ^',
+  ],
+  [
+    'a key id with a brace',
+    keys('- { id: "a{b}", plan: free, secrets: [] }'),
+    'keys.yaml:1:9: `[0].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -\n  1 | - { id: "a{b}", plan: free, secrets: [] }\n    |         ^',
+  ],
+  [
+    'a key id that is a number',
+    keys('- { id: 7, plan: free, secrets: [] }'),
+    'keys.yaml:1:9: `[0].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -; put it in quotes\n  1 | - { id: 7, plan: free, secrets: [] }\n    |         ^',
+  ],
+  [
+    'a secret where its digest belongs, without showing it',
+    keys('- { id: a, plan: free, secrets: [{ sha256: hunter2 }] }'),
+    'keys.yaml:1:44: `[0].secrets[0].sha256` must be the SHA-256 digest of the whole secret, 64 hex digits\n  1 | - { id: a, plan: free, secrets: [{ sha256: ******* }] }\n    |                                            ^',
+  ],
+  [
+    'an expiry on a day that does not exist',
+    keys(`- { id: a, plan: free, secrets: [{ expires: 2027-02-29, sha256: ${digestOf('a')} }] }`),
+    `keys.yaml:1:45: \`[0].secrets[0].expires\` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z\n  1 | - { id: a, plan: free, secrets: [{ expires: 2027-02-29, sha256: ${digestOf('a')} }] }\n    |                                             ^`,
+  ],
+  [
+    'an unset variable',
+    main('bodyBytesMax: $' + '{SIZE}'),
+    'tollgate.yaml:9:15: the environment variable SIZE is not set; set it or SIZE_FILE, or write `${SIZE:-default}`\n  9 | bodyBytesMax: ${SIZE}\n    |               ^',
+  ],
+  [
+    'a broken substitution',
+    main('bodyBytesMax: $' + '{SIZE-1}'),
+    'tollgate.yaml:9:15: `${` begins no substitution here; write `${NAME}` or `${NAME:-default}`\n  9 | bodyBytesMax: ${SIZE-1}\n    |               ^',
+  ],
+])('%s is reported with its place and what to write instead', (_, files, report) => {
+  expect(reportOn(files)).toBe(report);
+});
+
+test('nesting without end is reported', () => {
+  expect(reportOn(keys('['.repeat(50_000)))).toContain('this is not valid YAML: it is nested too deeply');
+});
+
+test('a missing main file is reported', () => {
+  const { file } = configFolder();
+  rmSync(file);
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded).toMatchObject({ kind: 'invalid', files: [file] });
+  expect(loaded.kind === 'invalid' && formatProblems(loaded.problems)).toBe(
+    `${file}:1:1: this file does not exist`,
+  );
+});
+
+test('a folder where a file belongs is reported', () => {
+  const { file } = configFolder();
+  rmSync(file);
+  mkdirSync(file);
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'invalid' && loaded.problems[0]?.message).toBe(`this file is not a regular file`);
+});
+
+test('a file beyond the size limit is refused unread', () => {
+  const huge = { 'keys.yaml': '#'.repeat(bounds.configBytesMax + 1) };
+  expect(reportOn(huge)).toContain(`this file is larger than ${bounds.configBytesMax} bytes`);
+});
+
+test('all problems of all files are reported together, in the order of the files', () => {
+  const report = reportOn({
+    'tollgate.yaml': `environmnt: test
+baseUrl: ftp://api.example.com
+upstream: { url: http://backend:3000, helth: /x }
+plans:
+  free: { perMinute: -1, perDay: 1.5 }
+  enterprise: custom
+  gold: custmo
+keys: keys.yaml
+api: openapi.yaml
+bans: { for: soon }
+bodyBytesMax: \${SIZE}
+bans: {}
+`,
+    'keys.yaml': `- { id: a, plan: fre, secrets: [] }
+- { id: a, plan: enterprise, secrets: [{ sha256: short }] }
+- { plan: free, secrets: [], limits: { perMinute: 1 } }
+`,
+    'openapi.yaml': 'paths: { /a: { gett: {} }, b: { get: { operationId: b } } }\n',
+  });
+  expect(report.match(/^\S+:\d+:\d+: .*$/gm)).toEqual([
+    'tollgate.yaml:1:1: `environment` is missing; write a word of A-Z a-z 0-9 . _ -, such as production',
+    'tollgate.yaml:1:1: the field `environmnt` is unknown; did you mean `environment`?',
+    'tollgate.yaml:2:10: `baseUrl` must be an http or https URL such as https://api.example.com/v1, without user, query or fragment',
+    'tollgate.yaml:3:39: the field `helth` is unknown; did you mean `health`?',
+    'tollgate.yaml:5:22: `plans.free.perMinute` must be a whole number from 1 to 999999999999999',
+    'tollgate.yaml:5:34: `plans.free.perDay` must be a whole number from 1 to 999999999999999',
+    'tollgate.yaml:7:9: `plans.gold` must be a mapping with perMinute and perDay, or the word custom',
+    'tollgate.yaml:11:15: the environment variable SIZE is not set; set it or SIZE_FILE, or write `${SIZE:-default}`',
+    'tollgate.yaml:12:1: the field `bans` stands here twice; keep one',
+    'tollgate.yaml:10:1: the first one is here',
+    'keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?',
+    'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique',
+    'keys.yaml:1:9: it is here',
+    'keys.yaml:2:18: `[1]` is on a custom plan; write its `limits: { perMinute: …, perDay: … }`',
+    'keys.yaml:2:50: `[1].secrets[0].sha256` must be the SHA-256 digest of the whole secret, 64 hex digits',
+    'keys.yaml:3:3: `[2].id` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -',
+    'keys.yaml:3:30: `[2].limits.perDay` is missing; write a whole number from 1 to 999999999999999',
+    'keys.yaml:3:30: `[2].limits` is for custom plans only; remove it or choose a custom plan',
+    'openapi.yaml:1:16: `gett` is no method that the gateway supports; did you mean `get`?',
+    'openapi.yaml:1:28: `b` could never match; a path begins with `/`',
+  ]);
+});
+
+test('ten thousand broken keys make a report of bounded length', () => {
+  const loaded = loadSettings({ file: configFolder(keys('- 1\n'.repeat(10_000))).file, env: {} });
+  expect(loaded.kind === 'invalid' && loaded.problems.length).toBe(101);
+  expect(loaded.kind === 'invalid' && loaded.problems.at(-1)?.message).toBe(
+    'from here on there are more problems',
+  );
+});
+
+test('the structured form of a problem is plain JSON', () => {
+  const loaded = loadSettings({ file: configFolder(main('x: 1')).file, env: {} });
+  expect(loaded.kind === 'invalid' && JSON.parse(JSON.stringify(loaded.problems))).toEqual([
+    {
+      file: expect.stringMatching(/tollgate\.yaml$/),
+      line: 9,
+      column: 1,
+      excerpt: 'x: 1',
+      message: expect.stringMatching(/^the field `x` is unknown; known here: environment, /),
+    },
+  ]);
+});
+
+const anything = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }),
+  fc.string({ unit: fc.constantFrom(...'{}[]&*!|>\'"%@`#:- \n\t,?~$ab01'), maxLength: 120 }),
+);
+
+test.each(['tollgate.yaml', 'keys.yaml', 'openapi.yaml'])('no content of %s makes loading throw', (name) => {
+  const folder = configFolder();
+  fc.assert(
+    fc.property(anything, (content) => {
+      folder.write(name, content);
+      const loaded = loadSettings({ file: folder.file, env: {} });
+      if (loaded.kind === 'invalid') expect(formatProblems(loaded.problems)).not.toBe('');
+    }),
+    { numRuns: 300 },
+  );
+});

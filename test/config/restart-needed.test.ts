@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { restartNeeded } from '../../gateway/config/restart-needed.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+
+function settingsWith(lines: string) {
+  const loaded = loadSettings({
+    file: configFolder({ 'tollgate.yaml': mainDocument + lines }).file,
+    env: {},
+  });
+  if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.problems));
+  return loaded.settings;
+}
+
+test('listeners and the store need a restart, the rest does not', () => {
+  const before = settingsWith('');
+  expect(restartNeeded(before, settingsWith('bodyBytesMax: 5\ntrustedProxies: [10.0.0.1]\n'))).toEqual([]);
+  expect(restartNeeded(before, settingsWith('listen: { port: 1 }\n'))).toEqual(['listen']);
+  expect(
+    restartNeeded(
+      before,
+      settingsWith('admin: { port: 1 }\nredis: { url: redis://redis }\nbodyBytesMax: 5\n'),
+    ),
+  ).toEqual(['admin', 'redis']);
+});

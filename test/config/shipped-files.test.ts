@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { settingsJsonSchema } from '../../gateway/config/settings-json-schema.ts';
+
+const demoDigests = Object.fromEntries(
+  ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE'].map((plan, i) => [
+    `DEMO_${plan}_SHA256`,
+    `${String(i).repeat(63)}a`,
+  ]),
+);
+
+test('the committed JSON Schema is what the settings schema says (npm run tollgate schema > config/tollgate.schema.json)', () => {
+  expect(readFileSync('config/tollgate.schema.json', 'utf8')).toBe(settingsJsonSchema());
+});
+
+test.each(['production', 'staging', 'local'])(
+  'config/%s.yaml is valid and has the plans as specified',
+  (name) => {
+    const loaded = loadSettings({ file: `config/${name}.yaml`, env: demoDigests });
+    expect(loaded.kind === 'valid' && loaded.settings).toMatchObject({
+      environment: name,
+      basePath: '/v1',
+      plans: new Map<string, unknown>([
+        ['free', { perMinute: 60, perDay: 1_000 }],
+        ['pro', { perMinute: 300, perDay: 10_000 }],
+        ['business', { perMinute: 1_000, perDay: 100_000 }],
+        ['enterprise', 'custom'],
+      ]),
+    });
+  },
+);
+
+test('npm start counts in memory, or in Redis when REDIS_URL is set', () => {
+  const redisOf = (env: Record<string, string>) => {
+    const loaded = loadSettings({ file: 'config/local.yaml', env: { ...demoDigests, ...env } });
+    return loaded.kind === 'valid' ? loaded.settings.redis : 'invalid';
+  };
+  expect(redisOf({})).toBeUndefined();
+  expect(redisOf({ REDIS_URL: 'redis://127.0.0.1:6379' })).toMatchObject({ prefix: 'tollgate-local' });
+});
+
+test('production and staging count under prefixes of their own', () => {
+  const prefixes = ['production', 'staging'].map((name) => {
+    const loaded = loadSettings({ file: `config/${name}.yaml`, env: {} });
+    return loaded.kind === 'valid' ? loaded.settings.redis?.prefix : 'invalid';
+  });
+  expect(prefixes).toEqual(['tollgate-production', 'tollgate-staging']);
+});

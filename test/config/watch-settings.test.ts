@@ -1,0 +1,180 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import {
+  apiDocument,
+  type ConfigFolder,
+  configFolder,
+  keysDocument,
+  mainDocument,
+} from '../support/config-folder.ts';
+
+const intervalMs = 40;
+
+/** Watches a folder and writes down what is reported: the Free plan's minute limit, or the first problem. */
+function watch({ file }: Pick<ConfigFolder, 'file'>) {
+  const reports: (number | string)[] = [];
+  const started = watchSettings({
+    file,
+    env: {},
+    initial: loadSettings({ file, env: {} }),
+    intervalMs,
+    onValid: ({ settings }) => {
+      const free = settings.plans.get('free');
+      reports.push(typeof free === 'object' ? free.perMinute : 'custom');
+    },
+    onInvalid: ({ problems }) => reports.push(formatProblems(problems).split('\n', 1)[0] ?? ''),
+  });
+  onTestFinished(() => started.stop());
+  return { reports, stop: started.stop };
+}
+
+const withLimit = (perMinute: number) => mainDocument.replace('perMinute: 60', `perMinute: ${perMinute}`);
+
+async function reported(reports: readonly unknown[], expected: readonly unknown[]): Promise<void> {
+  await vi.waitFor(() => expect(reports).toEqual(expected), { timeout: 15_000, interval: 20 });
+}
+
+/** Long enough for several looks and a load: what is not reported now is not reported. */
+const quiet = () => sleep(1_500);
+
+test('a saved edit is reported once, and each further one once', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  folder.write('tollgate.yaml', withLimit(61));
+  await reported(reports, [61]);
+  folder.write('tollgate.yaml', withLimit(62));
+  await reported(reports, [61, 62]);
+  await quiet();
+  expect(reports).toEqual([61, 62]);
+});
+
+test('a touched file with the same content is no news', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  utimesSync(folder.file, new Date(), new Date(0));
+  folder.write('keys.yaml', keysDocument);
+  await quiet();
+  expect(reports).toEqual([]);
+});
+
+test('an edit of the keys or of the API document is reported', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  appendFileSync(folder.pathOf('keys.yaml'), '# more\n');
+  await reported(reports, [60]);
+  folder.write('openapi.yaml', `${apiDocument}# more\n`);
+  await reported(reports, [60, 60]);
+});
+
+test('an edit of equal length within the same time stamp is seen', async () => {
+  const folder = configFolder();
+  const stamp = new Date();
+  utimesSync(folder.file, stamp, stamp);
+  const { reports } = watch(folder);
+  folder.write('tollgate.yaml', withLimit(99));
+  utimesSync(folder.file, stamp, stamp);
+  await reported(reports, [99]);
+});
+
+test('an editor that replaces the file by renaming is seen', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  folder.write('tollgate.yaml.tmp', withLimit(61));
+  renameSync(folder.pathOf('tollgate.yaml.tmp'), folder.file);
+  await reported(reports, [61]);
+});
+
+test('the symlink swap of a Kubernetes ConfigMap is seen', async () => {
+  const folder = configFolder();
+  for (const [version, limit] of [
+    ['..v1', 60],
+    ['..v2', 61],
+  ] as const) {
+    mkdirSync(folder.pathOf(version));
+    folder.write(`${version}/main.yaml`, withLimit(limit));
+    folder.write(`${version}/keys.yaml`, keysDocument);
+    folder.write(`${version}/openapi.yaml`, apiDocument);
+  }
+  symlinkSync('..v1', folder.pathOf('..data'));
+  for (const name of ['main.yaml', 'keys.yaml', 'openapi.yaml']) {
+    rmSync(folder.pathOf(name), { force: true });
+    symlinkSync(`..data/${name}`, folder.pathOf(name));
+  }
+  const { reports } = watch({ file: folder.pathOf('main.yaml') });
+  symlinkSync('..v2', folder.pathOf('..data_tmp'));
+  renameSync(folder.pathOf('..data_tmp'), folder.pathOf('..data'));
+  await reported(reports, [61]);
+});
+
+test('a broken edit is reported once with its place, and its repair brings the settings back', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  folder.write('tollgate.yaml', withLimit(-1));
+  const problem = `${folder.file}:5:22: \`plans.free.perMinute\` must be a whole number from 1 to 999999999999999`;
+  await reported(reports, [problem]);
+  utimesSync(folder.file, new Date(), new Date());
+  await quiet();
+  folder.write('tollgate.yaml', mainDocument);
+  await reported(reports, [problem, 60]);
+});
+
+test('a file that is being written is not loaded, though every part of it is valid', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  // Each piece comes well within two looks, so the keys are never still until they are whole.
+  const pieces = Array.from({ length: 25 }, (_, i) => `- { id: k${i}, plan: free, secrets: [] }\n`);
+  writeFileSync(folder.pathOf('keys.yaml'), '');
+  for (const piece of pieces) {
+    appendFileSync(folder.pathOf('keys.yaml'), piece);
+    await sleep(intervalMs / 4);
+  }
+  await reported(reports, [60]);
+  await quiet();
+  expect(reports).toEqual([60]);
+  expect(readFileSync(folder.pathOf('keys.yaml'), 'utf8')).toBe(pieces.join(''));
+});
+
+test('a deleted file is invalid until it is back', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  rmSync(folder.pathOf('keys.yaml'));
+  const problem = `${folder.file}:7:7: this file does not exist`;
+  await reported(reports, [problem]);
+  folder.write('keys.yaml', keysDocument);
+  await reported(reports, [problem, 60]);
+});
+
+test('a file that the configuration newly names is watched from then on', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  folder.write('other.yaml', keysDocument);
+  folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
+  await reported(reports, [60]);
+  folder.write('other.yaml', '- { id: a, plan: fre, secrets: [] }\n');
+  await reported(reports, [
+    60,
+    `${folder.pathOf('other.yaml')}:1:18: \`[0].plan\` names no plan; did you mean \`free\`?`,
+  ]);
+});
+
+test('after stop nothing is reported', async () => {
+  const folder = configFolder();
+  const { reports, stop } = watch(folder);
+  folder.write('tollgate.yaml', withLimit(61));
+  stop();
+  await quiet();
+  expect(reports).toEqual([]);
+});
