@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import type { Tuning } from './tuning.ts';
 
 const startTimeoutMs = 20_000;
 
@@ -46,9 +47,11 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   /** Every line of the log so far. */
   readonly lines: Record<string, unknown>[];
+  /** All that it wrote, standard output and standard error. */
+  output(): string;
   /** Waits for a line of the log that satisfies the test. */
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
-  /** Replaces the configuration file as an editor does: a new file is renamed over it. */
+  /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
   /** SIGTERM and the end; gives the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -69,15 +72,29 @@ export function testConfig(overrides: Record<string, unknown>): Record<string, u
   };
 }
 
+export interface GatewayStart {
+  /** What cannot be configured: then `tuned-gateway.ts` is started instead of the gateway's own main file. */
+  readonly tuning?: Tuning;
+  /** `mounted`: the file is reached through symbolic links, as in a Kubernetes mount, and an edit swaps one of them. */
+  readonly layout?: 'plain' | 'mounted';
+}
+
 /** Starts a real gateway process on free ports, with a configuration directory of its own. */
-export async function startGateway(config: Record<string, unknown>): Promise<GatewayProcess> {
+export async function startGateway(
+  config: Record<string, unknown>,
+  { tuning, layout = 'plain' }: GatewayStart = {},
+): Promise<GatewayProcess> {
   const configDir = await mkdtemp(join(tmpdir(), 'tollgate-'));
   const configFile = join(configDir, 'gateway.yaml');
-  await writeFile(configFile, stringify(config));
+  const replace = layout === 'plain' ? replaceFile : swapLink;
+  await replace(configDir, stringify(config));
+  if (layout === 'mounted') await symlink('..data/gateway.yaml', configFile);
 
-  const main = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url));
+  const entry = tuning === undefined ? '../../gateway/main.ts' : './tuned-gateway.ts';
+  const main = fileURLToPath(new URL(entry, import.meta.url));
   const child = spawn(process.execPath, [main, '--config', configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TEST_TUNING: JSON.stringify(tuning ?? {}) },
   });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
@@ -127,12 +144,9 @@ export async function startGateway(config: Record<string, unknown>): Promise<Gat
     configDir,
     child,
     lines,
+    output: () => lines.map((entry) => JSON.stringify(entry)).join('\n') + errors,
     line,
-    async editConfig(next) {
-      const draft = join(configDir, '.gateway.yaml.swp');
-      await writeFile(draft, typeof next === 'string' ? next : stringify(next));
-      await rename(draft, configFile);
-    },
+    editConfig: (next) => replace(configDir, typeof next === 'string' ? next : stringify(next)),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill(signal);
@@ -142,4 +156,19 @@ export async function startGateway(config: Record<string, unknown>): Promise<Gat
       return child.exitCode;
     },
   };
+}
+
+async function replaceFile(configDir: string, text: string): Promise<void> {
+  const draft = join(configDir, '.gateway.yaml.swp');
+  await writeFile(draft, text);
+  await rename(draft, join(configDir, 'gateway.yaml'));
+}
+
+/** A new version is a new folder; one rename of the link `..data` puts it in place. */
+async function swapLink(configDir: string, text: string): Promise<void> {
+  const version = await mkdtemp(join(configDir, '..version-'));
+  await writeFile(join(version, 'gateway.yaml'), text);
+  const draft = join(configDir, '..data_tmp');
+  await symlink(version, draft);
+  await rename(draft, join(configDir, '..data'));
 }

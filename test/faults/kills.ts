@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { originOf } from '../support/fleet.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
+import { startLoad, until } from '../support/load.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { startStore } from '../support/store-process.ts';
+
+export interface Kills {
+  readonly kills: number;
+  /** Answered before the kills. */
+  readonly answers: number;
+  readonly keys: number;
+  readonly keysWithoutExpiry: readonly string[];
+}
+
+/** Gateways are killed again and again while they decide: admitted, refused, banned and keyless requests. */
+export async function measureKills({ rounds }: { readonly rounds: number }): Promise<Kills> {
+  const [store, redis] = await Promise.all([startStore(), startRedis()]);
+  const inspector = inspect(redis.url);
+  const keys = [
+    makeCustomKey(1_000_000, 1_000_000),
+    makeCustomKey(10, 100),
+    ...Array.from({ length: 20 }, () => makeKey()),
+  ];
+  const config = testConfig({
+    upstream: { url: store.url, health: '/healthz' },
+    redis: { url: redis.url, prefix: 'test' },
+    keys: keys.map(({ entry }) => entry),
+    bans: { after: 20, within: '2s', for: '1s', max: '4s' },
+  });
+  const secrets = [...keys.map(({ secret }) => secret), 'unknown'];
+  let answers = 0;
+
+  async function killOne(gateway: GatewayProcess): Promise<void> {
+    const load = startLoad({ origins: [originOf(gateway)], secrets, clients: 8 });
+    await until('every key was used', () => load.answers.length > 2 * secrets.length);
+    await sleep(Math.random() * 100);
+    await gateway.stop('SIGKILL');
+    answers += (await load.stop()).answers.length;
+  }
+
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      const gateways = await Promise.all([startGateway(config), startGateway(config)]);
+      await Promise.all(gateways.map(killOne));
+    }
+    return { kills: rounds * 2, answers, ...(await findWithoutExpiry(inspector)) };
+  } finally {
+    inspector.disconnect();
+    await Promise.all([redis.stop(), store.stop()]);
+  }
+}
+
+async function findWithoutExpiry(inspector: Redis) {
+  const keys = await inspector.keys('*');
+  const expiries = await Promise.all(keys.map((key) => inspector.pttl(key)));
+  return { keys: keys.length, keysWithoutExpiry: keys.filter((_, index) => expiries[index] === -1) };
+}

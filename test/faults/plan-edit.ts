@@ -1,0 +1,74 @@
+import { startFleet } from '../support/fleet.ts';
+import { makeCustomKey } from '../support/gateway-process.ts';
+import { type Answer, startLoad, until } from '../support/load.ts';
+import { patientStore } from '../support/tuning.ts';
+
+export interface PlanEdit {
+  readonly failures: readonly string[];
+  readonly statuses: readonly number[];
+  /** Admitted of one key in one day, after each step: the first limit spent, raised and spent, lowered. */
+  readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
+  /** From the edit until the last of the processes answered with the new limit. */
+  readonly followedMs: { readonly raised: number; readonly lowered: number };
+}
+
+/** A key's limit is edited up and down under load on three gateway processes. */
+export async function measurePlanEdit(limits: {
+  first: number;
+  raised: number;
+  lowered: number;
+}): Promise<PlanEdit> {
+  const key = makeCustomKey(1_000_000, limits.first);
+  const withLimit = (perDay: number) => ({ ...key.entry, limits: { perMinute: 1_000_000, perDay } });
+  const fleet = await startFleet({
+    starts: Array.from({ length: 3 }, () => ({ tuning: { bounds: patientStore } })),
+    config: { keys: [key.entry], bans: { after: 1_000_000 } },
+  });
+  const load = startLoad({
+    origins: fleet.origins,
+    secrets: [key.secret],
+    clients: 12,
+    pauseMs: 5,
+    path: '/v1/store/orders',
+  });
+  const admittedSoFar = () => load.answers.filter(({ status }) => status === 200).length;
+
+  /** Until the limit is in force and spent on every process; answers how long that took and what was admitted. */
+  async function spent(limit: number) {
+    const fromMs = performance.now();
+    const firstAtMs = new Map<string, number>();
+    let looked = load.answers.length;
+    await until(`a limit of ${limit} on all processes`, () => {
+      for (; looked < load.answers.length; looked += 1) {
+        const answer = load.answers[looked];
+        if (answer !== undefined && isRefusalWithin(answer, limit) && !firstAtMs.has(answer.origin)) {
+          firstAtMs.set(answer.origin, answer.atMs);
+        }
+      }
+      return firstAtMs.size === fleet.origins.length;
+    });
+    return { admitted: admittedSoFar(), tookMs: Math.max(...firstAtMs.values()) - fromMs };
+  }
+
+  try {
+    const first = await spent(limits.first);
+    await fleet.editConfig({ keys: [withLimit(limits.raised)] });
+    const raised = await spent(limits.raised);
+    await fleet.editConfig({ keys: [withLimit(limits.lowered)] });
+    const lowered = await spent(limits.lowered);
+    const { answers, failures } = await load.stop();
+    return {
+      failures,
+      statuses: [...new Set(answers.map(({ status }) => status))],
+      admitted: { first: first.admitted, raised: raised.admitted, lowered: lowered.admitted },
+      followedMs: { raised: raised.tookMs, lowered: lowered.tookMs },
+    };
+  } finally {
+    await load.stop();
+    await fleet.stop();
+  }
+}
+
+function isRefusalWithin({ status, headers }: Answer, limit: number): boolean {
+  return status === 429 && headers['x-ratelimit-limit'] === String(limit);
+}

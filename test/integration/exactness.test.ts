@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { measureExactness } from '../faults/exactness.ts';
+
+it('three processes with clocks 90 s apart admit exactly the limit of each minute, and of the day, each request with its own remaining', async () => {
+  const found = await measureExactness({
+    requests: 4_000,
+    clients: 24,
+    limits: { perMinute: 300, perDay: 500 },
+    // A day that does not end during the test.
+    windowLengths: { minuteMs: 1_000, dayMs: 86_400_000_000 },
+    startBeforeEndMs: 300,
+  });
+  expect(found).toMatchObject({ answers: 4_000, failures: [], over: 0, under: 0, toldTwice: 0 });
+  expect(found).toMatchObject({ admitted: 500, dayUsed: 500 });
+  expect(found.windows.length).toBeGreaterThan(1);
+});

@@ -1,0 +1,89 @@
+import type { Redis } from 'ioredis';
+import { type GatewayProcess, type GatewayStart, startGateway, testConfig } from './gateway-process.ts';
+import { inspect } from './inspect.ts';
+import { type RedisServer, startRedis } from './start-redis.ts';
+import { type StoreProcess, startStore } from './store-process.ts';
+
+/** Several gateway processes on one Redis, before one store: all of them real and of this test's own. */
+export interface Fleet {
+  readonly gateways: readonly GatewayProcess[];
+  /** `http://127.0.0.1:port` of each gateway. */
+  readonly origins: readonly string[];
+  readonly redis: RedisServer;
+  /** A connection to that Redis. */
+  readonly inspector: Redis;
+  readonly prefix: string;
+  /** The fields of the configuration that all gateways share. */
+  readonly config: Record<string, unknown>;
+  /** Edits the configuration of every gateway. */
+  editConfig(overrides: Record<string, unknown>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FleetOptions {
+  /** One gateway process each. */
+  readonly starts: readonly FleetMember[];
+  /** Of all of them, over those of `testConfig`. */
+  readonly config: Record<string, unknown>;
+}
+
+export interface FleetMember extends GatewayStart {
+  readonly onFailure?: 'local' | 'refuse';
+}
+
+export async function startFleet({ starts, config }: FleetOptions): Promise<Fleet> {
+  const [store, redis] = await Promise.all([startStore(), startRedis()]);
+  const prefix = 'test';
+  const shared = testConfig({ upstream: { url: store.url, health: '/healthz' }, ...config });
+  const configOf = ({ onFailure = 'local' }: FleetMember, overrides: Record<string, unknown> = {}) => ({
+    ...shared,
+    redis: { url: redis.url, prefix, onFailure },
+    ...overrides,
+  });
+  const gateways = await Promise.all(starts.map((start) => startGateway(configOf(start), start)));
+  const inspector = inspect(redis.url);
+
+  return {
+    gateways,
+    origins: gateways.map(originOf),
+    redis,
+    inspector,
+    prefix,
+    config: shared,
+    async editConfig(overrides) {
+      await Promise.all(
+        starts.map((start, index) => gateways[index]?.editConfig(configOf(start, overrides))),
+      );
+    },
+    stop: () => stopAll(gateways, inspector, redis, store),
+  };
+}
+
+export function originOf({ port }: GatewayProcess): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** What `/readyz` says. */
+export async function readiness({ adminUrl }: GatewayProcess) {
+  const response = await fetch(`${adminUrl}/readyz`);
+  const text = await response.text();
+  return { httpStatus: response.status, text, body: JSON.parse(text) as ReadinessBody };
+}
+
+interface ReadinessBody {
+  readonly status: 'ok' | 'degraded' | 'unavailable';
+  readonly reasons: readonly string[];
+  readonly config: { readonly version: string; readonly lastError?: string };
+  readonly upstream: { readonly targets: readonly { readonly address: string; readonly healthy: boolean }[] };
+}
+
+async function stopAll(
+  gateways: readonly GatewayProcess[],
+  inspector: Redis,
+  redis: RedisServer,
+  store: StoreProcess,
+): Promise<void> {
+  inspector.disconnect();
+  await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+  await Promise.all([redis.stop(), store.stop()]);
+}

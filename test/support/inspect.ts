@@ -1,0 +1,8 @@
+import { Redis } from 'ioredis';
+
+/** A connection to a Redis under test that outlives what the test does to it. */
+export function inspect(url: string): Redis {
+  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  client.on('error', () => {});
+  return client;
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'undici';
+
+export interface Load {
+  /** `http://127.0.0.1:port`; the clients are spread over them. */
+  readonly origins: readonly string[];
+  /** Of valid keys; each client uses one of them in turn. */
+  readonly secrets: readonly string[];
+  /** Each with one kept-alive connection, one request at a time. */
+  readonly clients: number;
+  /** Requests of all clients together; without it the load goes on until it is stopped. */
+  readonly requestsMax?: number;
+  /** Between an answer and the client's next request. */
+  readonly pauseMs?: number;
+  readonly path?: string;
+  /** The body of a request that is to be a POST. */
+  readonly postBody?: () => string;
+  /** A client that was told `Connection: close` sends nothing more. */
+  readonly leavesOnClose?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+  readonly origin: string;
+  /** When it was whole, and how long it took; monotonic. */
+  readonly atMs: number;
+  readonly tookMs: number;
+}
+
+export interface LoadOutcome {
+  readonly answers: Answer[];
+  /** Requests that got no whole answer. */
+  readonly failures: string[];
+}
+
+export interface RunningLoad extends LoadOutcome {
+  /** Settles when `requestsMax` are answered, or the load was stopped and what was under way is over. */
+  readonly done: Promise<LoadOutcome>;
+  stop(): Promise<LoadOutcome>;
+}
+
+/** Clients that send one request after the other, without retries: what fails is counted. */
+export function startLoad(load: Load): RunningLoad {
+  const { origins, secrets, clients, requestsMax = Number.POSITIVE_INFINITY } = load;
+  const answers: Answer[] = [];
+  const failures: string[] = [];
+  let sent = 0;
+  let stopped = false;
+
+  const done = Promise.all(Array.from({ length: clients }, (_, index) => runClient(index))).then(() => ({
+    answers,
+    failures,
+  }));
+
+  async function runClient(index: number): Promise<void> {
+    const origin = origins[index % origins.length] ?? '';
+    const client = new Client(origin);
+    while (!stopped && sent < requestsMax) {
+      const secret = secrets[sent % secrets.length] ?? '';
+      sent += 1;
+      try {
+        const answer = await send(client, origin, secret);
+        answers.push(answer);
+        if (load.leavesOnClose && answer.headers['connection'] === 'close') break;
+      } catch (error) {
+        failures.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+        await sleep(20);
+      }
+      if (load.pauseMs !== undefined) await sleep(load.pauseMs);
+    }
+    await client.close();
+  }
+
+  async function send(client: Client, origin: string, secret: string): Promise<Answer> {
+    const startedMs = performance.now();
+    const body = load.postBody?.();
+    const response = await client.request({
+      path: load.path ?? '/v1/pets?limit=1',
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: body ?? null,
+    });
+    const text = await response.body.text();
+    const { statusCode: status, headers } = response;
+    const atMs = performance.now();
+    return { status, headers, body: text, origin, atMs, tookMs: atMs - startedMs };
+  }
+
+  return {
+    answers,
+    failures,
+    done,
+    stop() {
+      stopped = true;
+      return done;
+    },
+  };
+}
+
+/** Waits until the test holds, looking often. */
+export async function until(
+  what: string,
+  test: () => boolean | Promise<boolean>,
+  timeoutMs = 15_000,
+): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
+  while (!(await test())) {
+    if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    await sleep(20);
+  }
+}
+
+/** How many answers of each status there are, for example `{ 200: 60, 429: 10 }`. */
+export function countStatuses(answers: readonly Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}

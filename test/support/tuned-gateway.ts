@@ -1,0 +1,59 @@
+import dns from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { parseArgs } from 'node:util';
+import { bounds } from '../../gateway/bounds.ts';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import { createGateway } from '../../gateway/gateway.ts';
+import { createLog } from '../../gateway/observe/create-log.ts';
+import type { Tuning } from './tuning.ts';
+
+/** The gateway as a process of its own, as in `gateway/main.ts`, with the tuning of a test. */
+async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
+  const { clockSkewMs = 0, windowLengths, hostsFile } = tuning;
+  Object.assign(bounds, tuning.bounds);
+  if (hostsFile !== undefined) resolveFrom(hostsFile);
+
+  const loaded = await loadSettings({ file: configFile, env: process.env });
+  if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
+  const { logger, flush } = createLog({ pretty: false });
+  const gateway = createGateway({
+    settings: loaded.settings,
+    logger,
+    nowMs: () => Date.now() + clockSkewMs,
+    ...(windowLengths && { windowLengths }),
+  });
+  logger.info(await gateway.start(), 'the gateway listens');
+
+  const watch = watchSettings({
+    file: configFile,
+    env: process.env,
+    initial: loaded,
+    onValid: ({ settings }) => {
+      gateway.reload(settings);
+      logger.info({ config: settings.version }, 'the configuration was reloaded');
+    },
+    onInvalid: ({ problems }) => gateway.reportFailedReload(formatProblems(problems)),
+  });
+  process.once('SIGTERM', async () => {
+    watch.stop();
+    await gateway.drain({ graceMs: bounds.drainGraceMs });
+    flush();
+    process.exit(0);
+  });
+}
+
+function resolveFrom(hostsFile: string): void {
+  const lookup = async () =>
+    readFileSync(hostsFile, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((address) => ({ address, family: 4 }));
+  Object.assign(dns, { lookup });
+  syncBuiltinESMExports();
+}
+
+const { values } = parseArgs({ options: { config: { type: 'string' } } });
+await runTunedGateway(values.config ?? '', JSON.parse(process.env.TEST_TUNING ?? '{}'));

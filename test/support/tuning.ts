@@ -1,0 +1,23 @@
+import type { bounds } from '../../gateway/bounds.ts';
+
+/** What no configuration sets and a test must: see `startGateway`. */
+export interface Tuning {
+  /** How far this process's clock is off. */
+  readonly clockSkewMs?: number;
+  /** Windows of seconds, so that a test can cross their boundaries. */
+  readonly windowLengths?: { readonly minuteMs: number; readonly dayMs: number };
+  /** Shorter timeouts, so that a test can outlast them. */
+  readonly bounds?: Partial<Record<keyof typeof bounds, number>>;
+  /** A file of addresses, one a line: what every host name resolves to. */
+  readonly hostsFile?: string;
+}
+
+/**
+ * A store that is slow because the machine is busy stays in charge: for tests of what is shared, where a decision that
+ * a process takes alone after `bounds.storeDeadlineMs` would be right and the count of them wrong.
+ */
+export const patientStore = {
+  storeDeadlineMs: 20_000,
+  storeSilenceMaxMs: 20_000,
+  storeStartTimeoutMs: 20_000,
+} as const satisfies Tuning['bounds'];
