@@ -30,7 +30,6 @@ export interface Exchange {
   readonly upgrade: { readonly socket: Duplex; readonly head: Buffer } | undefined;
   /** The raw path without the query: a careless client may put a key there. Unset until screened. */
   path: string | undefined;
-  hasBody: boolean;
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
@@ -59,7 +58,6 @@ export function openExchange(
     startedMs: performance.now(),
     upgrade,
     path: undefined,
-    hasBody: true,
     offered: undefined,
     key: undefined,
     decision: undefined,

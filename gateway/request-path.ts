@@ -56,7 +56,6 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const screened = screenRequest(req);
   if (screened.kind === 'refused') return refuseStranger(exchange, stations, screened);
   exchange.path = screened.path;
-  exchange.hasBody = screened.hasBody;
 
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
   if (match.kind === 'matched') exchange.offered = match.offered;
@@ -184,7 +183,7 @@ function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.status = answer.status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
-  writeRefusal(exchange.res, answer, exchange.hasBody);
+  writeRefusal(exchange.res, answer, !exchange.req.complete);
 }
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
