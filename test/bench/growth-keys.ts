@@ -21,6 +21,8 @@ export interface KeysFigures {
   /** Under load, in interleaved rounds. */
   readonly withoutReloads: readonly Sample[];
   readonly withReloads: readonly Sample[];
+  /** How many there really were: an edit waits until the one before took effect. */
+  readonly reloadsPerSecond: number;
 }
 
 const reloadTimeoutMs = 10_000;
@@ -67,13 +69,12 @@ async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOption
     takeSample({ scenario: manyKeys, subject: gateway, redis, credentials, seconds: quick ? 2 : 5 });
   const withoutReloads: Sample[] = [];
   const withReloads: Sample[] = [];
+  const reloadsPerSecond: number[] = [];
   for (let round = 0; round < (quick ? 1 : 5); round++) {
     withoutReloads.push(await sample());
-    const before = await loadedAt(gateway);
-    const timer = setInterval(edit, reloadIntervalMs);
+    const reloading = keepReloading(gateway, edit);
     withReloads.push(await sample());
-    clearInterval(timer);
-    if ((await loadedAt(gateway)) === before) throw new Error('the gateway does not reload under load');
+    reloadsPerSecond.push(await reloading.stop());
   }
   for (const problem of [...withoutReloads, ...withReloads].flatMap(({ problems }) => problems)) {
     console.error(`INVALID: ${keys} keys: ${problem}`);
@@ -88,19 +89,46 @@ async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOption
     reloadCpuSeconds: spreadOf(reloads.map(({ cpuSeconds }) => cpuSeconds)).median,
     withoutReloads,
     withReloads,
+    reloadsPerSecond: spreadOf(reloadsPerSecond).median,
   };
 }
 
 async function measureReload(gateway: StartedTollgate, edit: () => void) {
-  const before = await loadedAt(gateway);
   const cpuBefore = treeCpuSeconds(gateway.pid);
   const editedMs = performance.now();
+  await reload(gateway, edit);
+  return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid) - cpuBefore };
+}
+
+/** An edit a second, or as many as take effect, until it is stopped; tells how many a second there were. */
+function keepReloading(gateway: StartedTollgate, edit: () => void) {
+  const startedMs = performance.now();
+  let reloads = 0;
+  let isStopped = false;
+  const loop = async () => {
+    while (!isStopped) {
+      await Promise.all([reload(gateway, edit), sleep(reloadIntervalMs)]);
+      reloads += 1;
+    }
+  };
+  const looping = loop();
+  return {
+    async stop(): Promise<number> {
+      isStopped = true;
+      await looping;
+      return reloads / ((performance.now() - startedMs) / 1000);
+    },
+  };
+}
+
+async function reload(gateway: StartedTollgate, edit: () => void): Promise<void> {
+  const before = await loadedAt(gateway);
+  const deadlineMs = performance.now() + reloadTimeoutMs;
   edit();
   while ((await loadedAt(gateway)) === before) {
-    if (performance.now() - editedMs > reloadTimeoutMs) throw new Error('the gateway does not reload');
-    await sleep(10);
+    if (performance.now() > deadlineMs) throw new Error('the gateway does not reload');
+    await sleep(20);
   }
-  return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid) - cpuBefore };
 }
 
 async function loadedAt({ adminOrigin }: StartedTollgate): Promise<string> {

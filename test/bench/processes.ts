@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const startTimeoutMs = 20_000;
 /** How long a process may take to end by itself before it is killed. */
-const endTimeoutMs = 3_000;
+const endTimeoutMs = 10_000;
 
 /** A process of the benchmark that runs until it is ended. */
 export interface Running {

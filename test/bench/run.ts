@@ -21,6 +21,8 @@ import { tollgate } from './subjects/tollgate.ts';
 
 /** Whatever hangs, the benchmark ends. */
 const deadlineMs = 60 * 60_000;
+/** V8 needs tens of thousands of requests before a program costs what it will cost. */
+const warmUpSeconds = 6;
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      two short rounds and few sizes: a look, not a measurement
   --rounds N   rounds of each scenario (default 5, quick 2)
@@ -50,8 +52,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     stage,
   );
   for (const { started: subject } of running) {
-    // Node's compiler needs thousands of requests before it shows what a program costs.
-    await takeSample({ scenario: hotKey, subject, redis, credentials, seconds });
+    await takeSample({ scenario: hotKey, subject, redis, credentials, seconds: warmUpSeconds });
   }
   const figures: ScenarioFigures[] = [];
   for (const scenario of scenarios.filter(({ name }) => options.wanted(name))) {

@@ -11,7 +11,13 @@ createServer((req, res) => {
   pool.dispatch(
     { method: req.method, path: req.url, headers: forwardable(req.rawHeaders), body: hasBody ? req : null },
     {
-      onRequestStart() {},
+      onRequestStart(controller) {
+        const clientGone = () => {
+          if (!res.writableFinished) controller.abort(new Error('the client is gone'));
+        };
+        if (res.destroyed) clientGone();
+        else res.once('close', clientGone);
+      },
       onResponseStart(_controller, statusCode, headers) {
         delete headers.connection;
         delete headers['keep-alive'];

@@ -22,12 +22,12 @@ return function(options)
 
   local function decide(key)
     local connection = redis:new()
-    connection:set_timeout(50)
+    connection:set_timeout(5000)
     assert(connection:connect("127.0.0.1", redisPort))
     if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
     local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", minuteMs, dayMs,
       key.perMinute, key.perDay, 100, 60000, 60000, 86400000, 1))
-    connection:set_keepalive(60000, 256)
+    connection:set_keepalive(60000, 2048)
     return reply
   end
 

@@ -1,0 +1,47 @@
+/** What of a V8 CPU profile is used here; times in µs. */
+export interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+export interface SelfTime {
+  readonly place: string;
+  /** Of the time that was not idle, 0 to 1. */
+  readonly share: number;
+}
+
+/** Where the time of a profile was spent, by file and by function, the most first; idle time does not count. */
+export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): {
+  readonly byFile: SelfTime[];
+  readonly byFunction: SelfTime[];
+} {
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const files = new Map<string, number>();
+  const functions = new Map<string, number>();
+  let total = 0;
+  for (const [index, id] of samples.entries()) {
+    const frame = frames.get(id);
+    if (frame === undefined || frame.functionName === '(idle)') continue;
+    const us = timeDeltas[index] ?? 0;
+    const file = frame.url === '' ? frame.functionName : shortFile(frame.url);
+    const place = `${file}:${frame.lineNumber + 1} ${frame.functionName || '(anonymous)'}`;
+    total += us;
+    files.set(file, (files.get(file) ?? 0) + us);
+    functions.set(place, (functions.get(place) ?? 0) + us);
+  }
+  return { byFile: sharesOf(files, total), byFunction: sharesOf(functions, total) };
+}
+
+function shortFile(url: string): string {
+  return url.replace(/^.*\/node_modules\//, '').replace(/^file:\/\/.*\/gateway\//, 'gateway/');
+}
+
+function sharesOf(times: ReadonlyMap<string, number>, total: number): SelfTime[] {
+  return [...times]
+    .map(([place, us]) => ({ place, share: us / total }))
+    .toSorted((a, b) => b.share - a.share);
+}
