@@ -22,7 +22,8 @@ export function identifyKey(
 ): Identity {
   const presented = authorization === undefined ? undefined : bearerSecret(authorization);
   if (presented === undefined) return missing;
-  const secret = secrets.get(hash('sha256', presented, 'hex'));
+  // Node reads fields as Latin-1; the digest is one of the bytes that were sent.
+  const secret = secrets.get(hash('sha256', Buffer.from(presented, 'latin1'), 'hex'));
   if (secret === undefined || secret.expiresMs <= nowMs) return invalid;
   const key = keys.get(secret.keyId);
   if (key === undefined || key.disabled) return invalid;

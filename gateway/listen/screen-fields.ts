@@ -1,8 +1,12 @@
 import { bounds } from '../bounds.ts';
 import { byteTable } from './byte-table.ts';
-import type { ScreenedRequest, ScreenRefusal } from './screen-request.ts';
+import type { ScreenRefusal } from './screen-refusal.ts';
 
-export type ScreenedFields = Omit<ScreenedRequest, 'path'>;
+export interface ScreenedFields {
+  readonly kind: 'accepted';
+  /** The raw field value. */
+  readonly authorization: string | undefined;
+}
 
 /**
  * Screens header fields: names and values by allowlist, the fields that may come only once, and a framing that every
@@ -74,14 +78,7 @@ export function screenFields(
     return unknownExpectation;
   }
 
-  const contentBytes = contentLength === undefined ? undefined : Number(contentLength);
-  return {
-    kind: 'accepted',
-    authorization,
-    hasBody: transferEncoding !== undefined || (contentBytes !== undefined && contentBytes > 0),
-    contentLength: contentBytes,
-    expectsContinue: expect !== undefined,
-  };
+  return { kind: 'accepted', authorization };
 }
 
 /** No two of these have the same length, so that most fields are passed over without being lower-cased. */

@@ -1,14 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import type { ErrorCode } from '../errors.ts';
 import { screenFields } from './screen-fields.ts';
+import type { ScreenRefusal } from './screen-refusal.ts';
 import { screenTarget } from './screen-target.ts';
-
-export interface ScreenRefusal {
-  readonly kind: 'refused';
-  readonly code: ErrorCode;
-  /** Public; repeats nothing that the client sent. */
-  readonly message: string;
-}
 
 /** What the request path may rely on: everything else in the request's head is as harmless as it is forwarded. */
 export interface ScreenedRequest {
@@ -17,12 +10,6 @@ export interface ScreenedRequest {
   readonly path: string;
   /** The raw field value. */
   readonly authorization: string | undefined;
-  /** A body is framed and is not known to be empty. */
-  readonly hasBody: boolean;
-  /** Undefined without a `Content-Length`. */
-  readonly contentLength: number | undefined;
-  /** The client waits for `100 Continue` before it sends its body. */
-  readonly expectsContinue: boolean;
 }
 
 /**
@@ -39,8 +26,7 @@ export function screenRequest(
   if (typeof target !== 'string') return target;
   const fields = screenFields(req.rawHeaders, req.httpVersion);
   if (fields.kind === 'refused') return fields;
-  const { authorization, hasBody, contentLength, expectsContinue } = fields;
-  return { kind: 'accepted', path: target, authorization, hasBody, contentLength, expectsContinue };
+  return { kind: 'accepted', path: target, authorization: fields.authorization };
 }
 
 /** CONNECT asks for a tunnel past the limiter; TRACE would echo the fields that the gateway adds (RFC 9110 §9.3.8). */

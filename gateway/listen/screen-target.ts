@@ -1,6 +1,6 @@
 import { bounds } from '../bounds.ts';
 import { byteTable } from './byte-table.ts';
-import type { ScreenRefusal } from './screen-request.ts';
+import type { ScreenRefusal } from './screen-refusal.ts';
 
 /**
  * Screens a request target: the origin form of RFC 9112 §3.2.1 without any of the spellings that two readers may read

@@ -21,7 +21,13 @@ function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number
   };
 }
 
-const known = ring(['s3cret', acme], ['old', acme, nowMs], ['soon', acme, nowMs + 1], ['shut', closed]);
+const known = ring(
+  ['s3cret', acme],
+  ['schlüssel', acme],
+  ['old', acme, nowMs],
+  ['soon', acme, nowMs + 1],
+  ['shut', closed],
+);
 
 describe('identifyKey', () => {
   it.each(['Bearer s3cret', 'bearer s3cret', 'BEARER   s3cret', 'Bearer s3cret ', 'Bearer soon'])(
@@ -30,6 +36,11 @@ describe('identifyKey', () => {
       expect(identifyKey(authorization, known, nowMs)).toEqual({ kind: 'identified', key: acme });
     },
   );
+
+  it('a secret beyond ASCII is the bytes that were sent', () => {
+    const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
+    expect(identifyKey(asNodeReadsIt, known, nowMs)).toEqual({ kind: 'identified', key: acme });
+  });
 
   it.each([undefined, '', 'Bearer', 'Bearer ', 'Basic s3cret', 'Bearers3cret', 's3cret'])(
     '%j presents no key',
