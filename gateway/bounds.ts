@@ -103,6 +103,10 @@ export const bounds = {
   configPollIntervalMs: 500,
   /** One configuration file. */
   configBytesMax: 16_777_216,
+  /** Values that one anchor of a configuration file may stand for: every key may share its limits, an alias bomb ends here. */
+  configAliasesMax: 10_000,
+  /** Problems in one report: more help nobody, and working out their places costs time. */
+  configProblemsMax: 100,
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,

@@ -1,7 +1,8 @@
+import { bounds } from '../bounds.ts';
 import { closestName } from './closest-name.ts';
 import { isMapping, type Mapping } from './is-mapping.ts';
 import type { YamlSource } from './parse-yaml.ts';
-import { type Problem, problemsMax } from './problem.ts';
+import type { Problem } from './problem.ts';
 import { nameOf } from './shape-problems.ts';
 
 /** A list of keys as it was read, and where it stands: at the root of the keys file, or under `keys`. */
@@ -22,7 +23,7 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): P
   const digests = new Map<string, Path>();
 
   entries.forEach((entry, index) => {
-    if (!isMapping(entry) || problems.length > problemsMax) return;
+    if (!isMapping(entry) || problems.length > bounds.configProblemsMax) return;
     const keyPath = [...path, index];
     if (typeof entry.id === 'string') claim(ids, entry.id, [...keyPath, 'id'], 'this id');
     listOf(entry.secrets).forEach((secret, position) => {

@@ -1,10 +1,11 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { bounds } from '../bounds.ts';
 import type { Operation, Settings } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { isMapping } from './is-mapping.ts';
 import type { YamlSource } from './parse-yaml.ts';
-import { type Problem, problemsMax, wholeFile } from './problem.ts';
+import { type Problem, wholeFile } from './problem.ts';
 import { readOperations } from './read-operations.ts';
 import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './settings-schema.ts';
 import { shapeProblems } from './shape-problems.ts';
@@ -146,9 +147,12 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   const sorted = all.sort(
     (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
   );
-  const next = sorted[problemsMax];
+  const next = sorted[bounds.configProblemsMax];
   if (next === undefined) return sorted;
-  return [...sorted.slice(0, problemsMax), { ...next, message: 'from here on there are more problems' }];
+  return [
+    ...sorted.slice(0, bounds.configProblemsMax),
+    { ...next, message: 'from here on there are more problems' },
+  ];
 }
 
 function placeName({ file, line, column }: Problem): string {

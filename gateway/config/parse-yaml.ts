@@ -1,6 +1,7 @@
 import { type Alias, isScalar, LineCounter, type Node, parseDocument, visit, type YAMLError } from 'yaml';
+import { bounds } from '../bounds.ts';
 import { maskSecrets } from './mask-secrets.ts';
-import { type Place, type Problem, placeAt, problemsMax } from './problem.ts';
+import { type Place, type Problem, placeAt } from './problem.ts';
 import type { Substituted } from './substitute-variables.ts';
 import { offsetOf, type ParsedDocument, type YamlPart, type YamlPath } from './yaml-offset.ts';
 
@@ -99,7 +100,7 @@ function findDuplicates(document: ParsedDocument, problemAt: ProblemAt): Problem
     Map: (_, map) => {
       const firstOffsets = new Map<string, number>();
       for (const { key } of map.items) {
-        if (!isScalar<string>(key) || problems.length > problemsMax) continue;
+        if (!isScalar<string>(key) || problems.length > bounds.configProblemsMax) continue;
         const offset = offsetOfNode(key);
         const firstOffset = firstOffsets.get(key.value);
         if (firstOffset === undefined) {
@@ -125,7 +126,7 @@ function fillVariables(
   const problems: Problem[] = [];
   visit(document, {
     Scalar: (position, scalar) => {
-      if (problems.length > problemsMax) return visit.BREAK;
+      if (problems.length > bounds.configProblemsMax) return visit.BREAK;
       if (position === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${'))
         return undefined;
       const substituted = substitute(scalar.value);
@@ -143,16 +144,13 @@ function resolvePlain(text: string): string | number | boolean {
   return text;
 }
 
-/** How many values aliases may stand for: every key may share its limits, but an alias bomb ends here. */
-const aliasesMax = 10_000;
-
 type Plain =
   | { readonly kind: 'plain'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly reason: string; readonly offset: number };
 
 function toPlain(document: ParsedDocument): Plain {
   try {
-    return { kind: 'plain', value: document.toJS({ maxAliasCount: aliasesMax }) };
+    return { kind: 'plain', value: document.toJS({ maxAliasCount: bounds.configAliasesMax }) };
   } catch (error) {
     // The library throws a ReferenceError for an alias bomb or an unset anchor, and lets a stack overflow through.
     if (error instanceof ReferenceError) {

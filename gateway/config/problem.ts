@@ -19,9 +19,6 @@ export interface Problem extends Place {
   readonly related?: Place & { readonly message: string };
 }
 
-/** A check stops looking beyond this many: more help nobody, and working out their places costs time. */
-export const problemsMax = 100;
-
 /** Longer lines are cut in an excerpt: a file of one line must not fill the log. */
 const excerptCharsMax = 200;
 

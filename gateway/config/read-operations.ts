@@ -213,7 +213,8 @@ function resolveSuccessor(
   if (successorId === undefined || operation.deprecation === undefined) return operation;
   const successor = byId.get(successorId)?.operation;
   if (successor === undefined || successor.id === operation.id) {
-    const meant = didYouMean(successorId, byId.keys()) || '; write the operationId of another operation';
+    const others = [...byId.keys()].filter((id) => id !== operation.id);
+    const meant = didYouMean(successorId, others) || '; write the operationId of another operation';
     report(
       [...path, 'x-deprecated-successor'],
       `\`x-deprecated-successor\` names no other operation${meant}`,

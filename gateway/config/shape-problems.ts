@@ -1,14 +1,17 @@
 import type * as z from 'zod';
+import { bounds } from '../bounds.ts';
 import { closestName } from './closest-name.ts';
 import type { YamlSource } from './parse-yaml.ts';
-import { type Problem, problemsMax } from './problem.ts';
+import type { Problem } from './problem.ts';
 
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
 /** Turns what a schema refuses into problems with their places; `path` is where the checked value stands in its file. */
 export function shapeProblems(error: z.ZodError, source: YamlSource, path: Path = []): Problem[] {
-  return error.issues.slice(0, problemsMax + 1).flatMap((issue) => problemsOf(issue, source, path));
+  return error.issues
+    .slice(0, bounds.configProblemsMax + 1)
+    .flatMap((issue) => problemsOf(issue, source, path));
 }
 
 function problemsOf(issue: Issue, source: YamlSource, base: Path): Problem[] {
@@ -22,7 +25,9 @@ function problemsOf(issue: Issue, source: YamlSource, base: Path): Problem[] {
     case 'invalid_union': {
       const meant = issue.errors.find((branch) => !branch.some(isWrongAsAWhole));
       if (meant !== undefined)
-        return meant.slice(0, problemsMax + 1).flatMap((inner) => problemsOf(inner, source, path));
+        return meant
+          .slice(0, bounds.configProblemsMax + 1)
+          .flatMap((inner) => problemsOf(inner, source, path));
       return [{ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }];
     }
     case 'invalid_key': {

@@ -45,8 +45,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
         report(loaded);
       }
     }
-    // The next look is only planned now, so that no two overlap.
-    if (!isStopped) timer = setTimeout(look, intervalMs);
+    // The next look is only planned now, so that no two overlap; it comes sooner when it may confirm an edit.
+    if (!isStopped) timer = setTimeout(look, isStill ? intervalMs : intervalMs / 2);
   }
 
   async function load(): Promise<Loaded> {

@@ -107,7 +107,7 @@ test.each([
 test('keys create adds to a list in the main file', async () => {
   const inline = mainDocument.replace(
     'keys: keys.yaml',
-    'keys:\n  - { id: acme, plan: free, secrets: [] } # first',
+    'keys:\n  - { id: acme, plan: free, secrets: [] } # first\n\n# What is offered.',
   );
   const { file } = configFolder({ 'tollgate.yaml': inline });
   const { stdout } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);

@@ -92,7 +92,7 @@ test.each<[rule: string, text: string, messages: string[]]>([
   [
     'a successor that is the operation itself',
     deprecated('x-deprecated-since: 2026-11-20, x-deprecated-successor: a'),
-    ['1:113: `x-deprecated-successor` names no other operation; did you mean `a`?'],
+    ['1:113: `x-deprecated-successor` names no other operation; write the operationId of another operation'],
   ],
   [
     'an unknown word',
