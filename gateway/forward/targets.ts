@@ -66,6 +66,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
   const pools = new Set<Pool>();
   let targets: readonly Watched[] = [];
   let pending: Promise<void> | undefined;
+  let retiring: Promise<unknown> | undefined;
 
   if (isIP(hostname) !== 0) adopt([hostname]);
   else void keepLookingUp();
@@ -125,8 +126,11 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
 
   async function watch(target: Watched): Promise<void> {
     const { healthClient: client, stop } = target;
+    const check = { client, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
     do {
-      const health = await checkHealth({ client, path: upstream.health, timeoutMs: bounds.healthTimeoutMs });
+      let health = await checkHealth(check);
+      // One slow answer is no illness: a healthy target is asked once more, at once.
+      if (health.kind === 'unhealthy' && target.healthy) health = await checkHealth(check);
       if (stop.signal.aborted) return;
       if (health.kind === 'unhealthy') eject(target, health.reason);
       else if (!target.healthy) {
@@ -161,7 +165,8 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
       ),
     async retire() {
       stop.abort();
-      await Promise.all(targets.map(retireTarget));
+      retiring ??= Promise.all(targets.map(retireTarget));
+      await retiring;
     },
     async destroy() {
       await Promise.all([...pools].map((pool) => pool.destroy()));

@@ -50,6 +50,7 @@ export async function startFront({
   server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
     const res = new ServerResponse(req);
     res.assignSocket(socket);
+    res.once('finish', () => socket.end());
     void forwarder.forwardUpgrade({ ...common, req, res, socket, head }).then((outcome) => end(outcome, res));
   });
 

@@ -33,6 +33,7 @@ export interface RecordingBackend {
   react: Reaction;
   /** Status of `/healthz`; undefined hangs. */
   health: number | undefined;
+  healthChecks: number;
   readonly openConnections: () => number;
   /** Resolves when the backend has that many requests. */
   received(count: number): Promise<void>;
@@ -71,6 +72,7 @@ export async function startRecordingBackend({
 
   function serve(request: RecordedRequest, socket: Socket): void {
     if (request.target === '/healthz') {
+      backend.healthChecks++;
       if (backend.health !== undefined) socket.write(okAnswer('', backend.health));
       return;
     }
@@ -89,6 +91,7 @@ export async function startRecordingBackend({
     requests: [],
     react,
     health: 200,
+    healthChecks: 0,
     openConnections: () => sockets.size,
     received(count) {
       if (backend.requests.length >= count) return Promise.resolve();

@@ -1,0 +1,172 @@
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
+
+let backend: RecordingBackend;
+let front: Front;
+
+beforeEach(async () => {
+  backend = await startRecordingBackend();
+  front = await startFront({
+    url: backend.url,
+    bounds: { upstreamHeadersTimeoutMs: 300, upstreamBodyIdleTimeoutMs: 300 },
+  });
+});
+
+afterEach(async () => {
+  await front.close();
+  await backend.close();
+});
+
+describe('a backend that answers with nonsense', () => {
+  it.each([
+    ['status 099', 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'],
+    ['status 600', 'HTTP/1.1 600 X\r\nContent-Length: 0\r\n\r\n'],
+    ['status 20', 'HTTP/1.1 20 X\r\nContent-Length: 0\r\n\r\n'],
+    ['garbage', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['HTTP/0.9', '<html>hello</html>'],
+    ['a 101 out of the blue', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+    ['a 101 without Upgrade', 'HTTP/1.1 101 X\r\n\r\n'],
+    ['a 100 out of the blue', `HTTP/1.1 100 Continue\r\n\r\n${okAnswer('hi')}`],
+    ['huge headers', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`],
+    ['a control character in a value', 'HTTP/1.1 200 OK\r\nX: a\x01b\r\nContent-Length: 0\r\n\r\n'],
+    ['a NUL in a value', 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n'],
+    ['a control character in a name', 'HTTP/1.1 200 OK\r\nX\x01: a\r\nContent-Length: 0\r\n\r\n'],
+    [
+      'length and chunks',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc'],
+    ['a length that is no number', 'HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nabc'],
+    ['another transfer coding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
+  ])('%s: 502, and the next request is served', async (_what, raw) => {
+    backend.react = (_request, socket) => socket.write(raw, 'latin1');
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
+    backend.react = (_request, socket) => socket.write(okAnswer('fine'));
+    expect(await sendRaw(front.port, get('/'))).toMatch(/^HTTP\/1.1 200 OK[\s\S]*fine$/);
+    expect(front.outcomes[0]).toMatchObject({ kind: 'failed', code: 'upstream_failed', headersSent: false });
+  });
+
+  it('a control character in the reason phrase never reaches the client', async () => {
+    backend.react = (_request, socket) => socket.write('HTTP/1.1 200 a\x01b\r\nContent-Length: 2\r\n\r\nhi');
+    expect(await sendRaw(front.port, get('/'))).not.toContain('\x01');
+    expect(front.outcomes).toHaveLength(1);
+  });
+});
+
+describe('a backend that breaks off', () => {
+  it.each([
+    ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
+    ['inside a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
+  ])('half a body %s: the client sees that its answer is cut', async (_how, raw) => {
+    backend.react = (_request, socket) => socket.end(raw);
+    const answer = await sendRaw(front.port, get('/'));
+    expect(statusOf(answer)).toBe(200);
+    expect(answer.endsWith('0\r\n\r\n')).toBe(false);
+    expect(answer).not.toContain('502');
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_failed', headersSent: true }]);
+  });
+
+  it('a body that stops coming is cut', async () => {
+    backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf');
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
+  });
+
+  it('no answer in time is 504, and is not tried again', async () => {
+    backend.react = () => {};
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(504);
+    expect(backend.requests).toHaveLength(1);
+  });
+
+  it('an exchange that never stops is cut by the total timeout', async () => {
+    await front.close();
+    front = await startFront({
+      url: backend.url,
+      bounds: { upstreamTotalTimeoutMs: 200, sweepIntervalMs: 50 },
+    });
+    let drip: NodeJS.Timeout | undefined;
+    backend.react = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      drip = setInterval(() => socket.write('1\r\nx\r\n'), 20);
+      socket.once('close', () => clearInterval(drip));
+    };
+    const answer = await sendRaw(front.port, get('/'));
+    expect(answer.endsWith('0\r\n\r\n')).toBe(false);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
+  });
+});
+
+it('bytes after an answer never reach another client', async () => {
+  backend.react = (request, socket) => {
+    socket.write(okAnswer(request.target) + okAnswer('stolen', 200, ['X-Stolen: 1']));
+  };
+  for (let i = 0; i < 20; i++) {
+    const answer = await sendRaw(front.port, get(`/${i}`));
+    expect(answer).toMatch(new RegExp(`\\r\\n\\r\\n/${i}$`));
+    expect(answer).not.toMatch(/stolen/i);
+  }
+});
+
+describe('a request is sent again', () => {
+  it('when GET died before any byte of an answer', async () => {
+    backend.react = (_request, socket) => {
+      if (backend.requests.length === 1) socket.destroy();
+      else socket.write(okAnswer('second'));
+    };
+    expect(await sendRaw(front.port, get('/'))).toMatch(/second$/);
+    expect(front.outcomes).toMatchObject([{ kind: 'answered', attempts: 2 }]);
+  });
+
+  it('never when it is a POST that was written', async () => {
+    backend.react = (_request, socket) => socket.destroy();
+    const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi';
+    expect(statusOf(await sendRaw(front.port, post))).toBe(502);
+    expect(backend.requests).toHaveLength(1);
+  });
+
+  it('never more often than attemptsMax', async () => {
+    backend.react = (_request, socket) => socket.destroy();
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
+    expect(backend.requests).toHaveLength(3);
+  });
+
+  it('within the budget, when all requests fail', async () => {
+    backend.react = (_request, socket) => socket.destroy();
+    await Promise.all(Array.from({ length: 60 }, () => sendRaw(front.port, get('/'))));
+    // Ten and a fifth of the requests; twice that when a window of the budget ended meanwhile.
+    expect(backend.requests.length).toBeGreaterThanOrEqual(60);
+    expect(backend.requests.length).toBeLessThanOrEqual(60 + 2 * (10 + 12));
+  });
+});
+
+it('a client that goes away takes its request to the backend with it', async () => {
+  let cut = () => {};
+  const aborted = new Promise<void>((resolve) => {
+    cut = resolve;
+  });
+  backend.react = (_request, socket) => void socket.once('close', cut);
+  const client = sendRawAndLeave();
+  await backend.received(1);
+  client.destroy();
+  await aborted;
+  await front.ended(1);
+  expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 1 }]);
+});
+
+it('a client that sends less than it promised is gone, not a fault of the backend', async () => {
+  const client = sendRawAndLeave('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
+  setTimeout(() => client.destroy(), 50);
+  await front.ended(1);
+  expect(front.outcomes).toMatchObject([{ kind: 'client_gone' }]);
+  expect(backend.requests).toEqual([]);
+});
+
+function sendRawAndLeave(text = get('/')) {
+  const socket = connect(front.port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(text);
+  return socket;
+}

@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import {
+  fieldLines,
+  okAnswer,
+  type Reaction,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+import { type Front, sendRaw, startFront, statusOf } from './start-front.ts';
+
+const started: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of started.splice(0).reverse()) await each.close();
+});
+
+async function startFor(url: string): Promise<Front> {
+  const front = await startFront({
+    url,
+    bounds: { upstreamHeadersTimeoutMs: 300 },
+    requestFields: ['X-Key-Id', 'acme'],
+    responseFields: ['X-RateLimit-Limit', '60'],
+  });
+  started.push(front);
+  return front;
+}
+
+async function startRecording(react: Reaction): Promise<RecordingBackend> {
+  const backend = await startRecordingBackend({ react });
+  started.push(backend);
+  return backend;
+}
+
+const handshake = [
+  'GET /v1/live?a=%20b? HTTP/1.1',
+  'Host: api.test',
+  'Connection: Upgrade, X-Hop',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+  'Authorization: Bearer secret',
+  'X_Key_Id: forged',
+  'X-Hop: 1',
+  '',
+  '',
+].join('\r\n');
+
+const switching = (...fields: string[]) =>
+  ['HTTP/1.1 101 Sure', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
+
+describe('a WebSocket', () => {
+  it('carries messages both ways and ends with either side', async () => {
+    const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const sockets = new WebSocketServer({ server });
+    sockets.on('connection', (socket) => socket.on('message', (data) => socket.send(`echo ${data}`)));
+    started.push({
+      close: async () => {
+        sockets.close();
+        server.closeAllConnections();
+        server.close();
+      },
+    });
+    const front = await startFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+
+    const client = new WebSocket(`ws://127.0.0.1:${front.port}/v1/live`);
+    const [[answer]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
+    expect(answer.headers['x-ratelimit-limit']).toBe('60');
+    client.send('hello');
+    const [message] = await once(client, 'message');
+    expect(String(message)).toBe('echo hello');
+    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 101 }]);
+    expect(front.forwarder.state().targets[0]?.inFlight).toBe(1);
+
+    client.close();
+    await once(client, 'close');
+    while (front.forwarder.state().targets[0]?.inFlight !== 0) await new Promise((r) => setTimeout(r, 5));
+  });
+
+  it('is asked for with the raw target and the fields of any request', async () => {
+    const backend = await startRecording((_request, socket) => socket.end(switching()));
+    const front = await startFor(backend.url);
+    await sendRaw(front.port, handshake);
+    const [request] = backend.requests;
+    expect(request?.head.split('\r\n')[0]).toBe('GET /v1/live?a=%20b? HTTP/1.1');
+    expect(request && fieldLines(request).map((line) => line.toLowerCase())).toEqual([
+      'host: api.test',
+      'sec-websocket-key: dghlihnhbxbszsbub25jzq==',
+      'sec-websocket-version: 13',
+      'x-key-id: acme',
+      'connection: upgrade',
+      'upgrade: websocket',
+    ]);
+  });
+
+  it('lets nothing pass before the backend accepted', async () => {
+    let afterHandshake = '';
+    let accept = () => {};
+    const backend = await startRecording((_request, socket) => {
+      socket.on('data', (text) => {
+        afterHandshake += text;
+      });
+      accept = () => socket.write(switching());
+    });
+    const front = await startFor(backend.url);
+    const client = connect(front.port, '127.0.0.1');
+    client.write(`${handshake}early`);
+    await backend.received(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(afterHandshake).toBe('');
+    accept();
+    await once(client, 'data');
+    while (afterHandshake !== 'early') await new Promise((resolve) => setTimeout(resolve, 5));
+    client.destroy();
+  });
+
+  it('that the backend refuses is answered as any request, and the connection ends', async () => {
+    const backend = await startRecording((_request, socket) =>
+      socket.write(okAnswer('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
+    );
+    const front = await startFor(backend.url);
+    const answer = await sendRaw(front.port, handshake);
+    expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
+    expect(answer.match(/x-ratelimit-limit: \d+/gi)).toEqual(['X-RateLimit-Limit: 60']);
+    expect(answer).toMatch(/no$/);
+    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 403 }]);
+  });
+
+  it.each([
+    ['status 099', 502, 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'],
+    ['garbage', 502, 'hello\r\n\r\n'],
+    ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
+    ['a 101 to nothing', 502, 'HTTP/1.1 101 X\r\n\r\n'],
+    ['a control character', 502, switching('X: a\x01b')],
+    ['nothing', 504, ''],
+  ])('whose backend answers with %s is %i', async (_what, status, raw) => {
+    const backend = await startRecording((_request, socket) => void (raw && socket.write(raw, 'latin1')));
+    const front = await startFor(backend.url);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(status);
+    expect(front.outcomes).toHaveLength(1);
+  });
+
+  it('without a backend is 503', async () => {
+    const backend = await startRecording(() => {});
+    const front = await startFor(backend.url);
+    await backend.close();
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes).toMatchObject([{ code: 'upstream_unavailable', retryAfterSeconds: 1 }]);
+    started.splice(0, 1);
+  });
+
+  it('is cut when the forwarder closes', async () => {
+    const backend = await startRecording((_request, socket) => socket.write(switching()));
+    const front = await startFor(backend.url);
+    const client = connect(front.port, '127.0.0.1');
+    client.on('error', () => {});
+    client.write(handshake);
+    await once(client, 'data');
+    const closed = once(client, 'close');
+    await front.forwarder.close();
+    await closed;
+  });
+});

@@ -1,0 +1,200 @@
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  fieldLines,
+  okAnswer,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
+
+let backend: RecordingBackend;
+let front: Front;
+
+beforeEach(async () => {
+  backend = await startRecordingBackend();
+  front = await startFront({
+    url: backend.url,
+    bodyBytesMax: 200_000,
+    requestFields: ['X-Key-Id', 'acme'],
+    responseFields: ['X-RateLimit-Limit', '60'],
+  });
+});
+
+afterEach(async () => {
+  await front.close();
+  await backend.close();
+});
+
+describe('what the backend receives', () => {
+  it('is the raw target, the fields in order, and ours', async () => {
+    await sendRaw(
+      front.port,
+      get('/v1/pub/%2e%2e/a;b?x=%00&&y?', 'ACCEPT: a', 'X_Key_Id: forged', 'Via: 1.0 old'),
+    );
+    const [request] = backend.requests;
+    expect(request?.head.split('\r\n')[0]).toBe('GET /v1/pub/%2e%2e/a;b?x=%00&&y? HTTP/1.1');
+    expect(request && fieldLines(request)).toEqual([
+      'host: api.test',
+      'connection: keep-alive',
+      'ACCEPT: a',
+      'Via: 1.0 old',
+      'X-Key-Id: acme',
+    ]);
+  });
+
+  it.each(['POST', 'DELETE', 'OPTIONS', 'GET', 'PATCH'])(
+    'is one %s with its chunked body, never a second request in it',
+    async (method) => {
+      const smuggled = 'GET /admin HTTP/1.1\r\nHost: x\r\n\r\n';
+      const head = `${method} /v1/pets HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+      const chunk = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n`;
+      const answer = await sendRaw(front.port, `${head}${chunk}${chunk}0\r\n\r\n`);
+      expect(statusOf(answer)).toBe(200);
+      expect(backend.requests).toHaveLength(1);
+      expect(backend.requests[0]?.head).toMatch(/\r\ntransfer-encoding: chunked\r\n/);
+      expect(backend.requests[0]?.head).not.toMatch(/content-length/i);
+      expect(backend.requests[0]?.rawBody).toContain(smuggled);
+    },
+  );
+
+  it.each([
+    ['POST', 5],
+    ['GET', 5],
+    ['DELETE', 70_000],
+    ['PUT', 150_000],
+  ])('is a %s with a Content-Length of %i and exactly that body', async (method, length) => {
+    const body = 'é'.repeat(length);
+    const head = `${method} /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n`;
+    expect(statusOf(await sendRaw(front.port, head + body))).toBe(200);
+    expect(backend.requests).toHaveLength(1);
+    expect(backend.requests[0]?.head.match(/content-length: \d+|transfer-encoding/gi)).toEqual([
+      `content-length: ${length}`,
+    ]);
+    expect(backend.requests[0]?.rawBody === body).toBe(true);
+  });
+
+  it('is nothing of a body whose announced length is beyond the limit', async () => {
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200001\r\n\r\n';
+    expect(statusOf(await sendRaw(front.port, head))).toBe(413);
+    expect(backend.requests).toEqual([]);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'payload_too_large', attempts: 0 }]);
+  });
+
+  it('is never a whole chunked body beyond the limit', async () => {
+    const chunk = `${(50_000).toString(16)}\r\n${'x'.repeat(50_000)}\r\n`;
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    expect(statusOf(await sendRaw(front.port, `${head}${chunk.repeat(5)}0\r\n\r\n`))).toBe(413);
+    expect(backend.requests).toEqual([]);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'payload_too_large', headersSent: false }]);
+  });
+});
+
+describe('Expect: 100-continue', () => {
+  const head =
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n';
+
+  it('is answered 100 before the body, and the final answer follows', async () => {
+    const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
+    let received = '';
+    socket.on('data', (chunk: string) => {
+      received += chunk;
+      if (received === 'HTTP/1.1 100 Continue\r\n\r\n') socket.write('hi');
+    });
+    socket.write(head);
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(received).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/);
+    expect(backend.requests[0]?.rawBody).toBe('hi');
+    expect(backend.requests[0]?.head).not.toMatch(/expect/i);
+  });
+
+  it('hears no 100 when no target can be connected to', async () => {
+    await backend.close();
+    const answer = await sendRaw(front.port, head);
+    expect(statusOf(answer)).toBe(503);
+  });
+});
+
+describe('what the client receives', () => {
+  it('is status, fields and body, without the backend’s reason phrase', async () => {
+    backend.react = (_request, socket) =>
+      socket.write(okAnswer('hello', 201, ['Set-Cookie: a=1', 'Set-Cookie: b=2', 'X-RateLimit-Limit: 9']));
+    const answer = await sendRaw(front.port, get('/'));
+    const [head = '', body] = answer.split('\r\n\r\n');
+    const lines = head.split('\r\n');
+    expect(lines[0]).toBe('HTTP/1.1 201 Created');
+    expect(lines).toContain('set-cookie: a=1');
+    expect(lines).toContain('set-cookie: b=2');
+    expect(lines).toContain('Cache-Control: private');
+    expect(lines.filter((line) => /x-ratelimit-limit/i.test(line))).toEqual(['X-RateLimit-Limit: 60']);
+    expect(body).toBe('hello');
+  });
+
+  it('is every byte of a large answer, also when it reads slowly', async () => {
+    const body = Buffer.alloc(5_000_000, 'abcdefghij').toString();
+    backend.react = (_request, socket) => socket.write(okAnswer(body));
+    const received = await new Promise<string>((resolve, reject) => {
+      httpRequest({ port: front.port, host: '127.0.0.1' }, async (res) => {
+        let text = '';
+        for await (const chunk of res) {
+          text += chunk;
+          await new Promise((next) => setTimeout(next, 1));
+        }
+        resolve(text);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(received === body).toBe(true);
+  });
+
+  it.each([
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n', 'content-length: 17'],
+    ['GET', 'HTTP/1.1 304 X\r\nETag: "a"\r\nContent-Length: 17\r\n\r\n', 'etag: "a"'],
+    ['GET', 'HTTP/1.1 204 X\r\nX-A: b\r\n\r\n', 'x-a: b'],
+  ])('has no body after %s when the backend sends %j', async (method, raw, field) => {
+    backend.react = (_request, socket) => socket.write(raw);
+    const answer = await sendRaw(front.port, get('/').replace('GET', method));
+    expect(answer).toContain(field);
+    expect(answer.endsWith('\r\n\r\n')).toBe(true);
+  });
+
+  it('is a chunked answer without its trailers', async () => {
+    backend.react = (_request, socket) =>
+      socket.write(
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n',
+      );
+    const answer = await sendRaw(front.port, get('/'));
+    expect(answer).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
+    expect(answer).not.toMatch(/x-t/i);
+  });
+
+  it('is the final answer without interim ones', async () => {
+    backend.react = (_request, socket) =>
+      socket.write(`HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n${okAnswer('hi')}`);
+    const answer = await sendRaw(front.port, get('/'));
+    expect(statusOf(answer)).toBe(200);
+    expect(answer).not.toContain('103');
+  });
+
+  it('is an answer that came while the body was still being sent, and the connection lives on', async () => {
+    await backend.close();
+    backend = await startRecordingBackend({
+      reactTo: 'head',
+      react: (_request, socket) => socket.write(okAnswer('early')),
+    });
+    front.forwarder.setUpstream({ url: backend.url, health: '/healthz' });
+    const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
+    let received = '';
+    socket.on('data', (chunk: string) => {
+      received += chunk;
+    });
+    socket.write(`POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(20_000)}`);
+    await front.ended(1);
+    socket.write(`${'x'.repeat(80_000)}${get('/2')}`);
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
+    expect(backend.requests.map(({ target }) => target)).toEqual(['/1', '/2']);
+  });
+});
