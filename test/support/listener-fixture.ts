@@ -58,7 +58,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, served: string[
     refuse(res, screened.code, screened.message);
     return;
   }
-  if (screened.expectsContinue) res.writeContinue();
+  if (req.headers.expect !== undefined) res.writeContinue();
   let bodyBytes = 0;
   req.on('data', (chunk: Buffer) => {
     bodyBytes += chunk.length;
