@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { makeCustomKey } from '../support/gateway-process.ts';
+import { type Answer, startLoad } from '../support/load.ts';
+import { patientStore } from '../support/tuning.ts';
+
+export interface Ban {
+  /** From the answer that banned: its status, error code and announced seconds. */
+  readonly code: string;
+  readonly retryAfterSeconds: number;
+  /** Requests sent to every process while the ban was on, and what they were answered. */
+  readonly during: Record<string, number>;
+  /** Admitted while the ban was on by Redis's clock. */
+  readonly admittedDuring: number;
+  /** The answer to a request one second before the announced time, to one at it, and to one of another process at it. */
+  readonly oneSecondEarlier: number;
+  readonly atTheTime: readonly number[];
+  /** By Redis's clock, from the announced end of the ban to the first admission by any process. */
+  readonly liftedAfterMs: number;
+  /** Seconds announced by the next ban of the same key. */
+  readonly nextSeconds: number;
+}
+
+const limitPerMinute = 5;
+const refusalsToBan = 4;
+
+/**
+ * A key is banned through one of three processes. Windows of two seconds and bans of three: the ban ends later than the
+ * window whose refusals led to it.
+ */
+export async function measureBan(): Promise<Ban> {
+  const key = makeCustomKey(limitPerMinute, 1_000_000);
+  const fleet = await startFleet({
+    starts: Array.from({ length: 3 }, () => ({
+      tuning: { bounds: patientStore, windowLengths: { minuteMs: 2_000, dayMs: 86_400_000_000 } },
+    })),
+    config: {
+      keys: [key.entry],
+      bans: { after: refusalsToBan, within: '10s', for: '3s', max: '60s' },
+    },
+  });
+  const send = async (origin: string): Promise<Answer> => {
+    const load = startLoad({ origins: [origin], secrets: [key.secret], clients: 1, requestsMax: 1 });
+    const { answers, failures } = await load.done;
+    const [answer] = answers;
+    if (answer === undefined) throw new Error(failures.join());
+    return answer;
+  };
+  const [first = '', second = '', third = ''] = fleet.origins;
+  try {
+    // One request each, so that connecting is not a part of what follows.
+    for (const origin of fleet.origins) await send(origin);
+    const banned = await sendUntilBanned(() => send(first));
+    const announcedMs = (await redisNowMs(fleet)) + banned.retryAfterSeconds * 1000;
+
+    const during: Record<string, number> = {};
+    let admittedDuring = 0;
+    const endMs = await bannedUntilMs(fleet, key.entry.id);
+    let oneSecondEarlier = 0;
+    while ((await redisNowMs(fleet)) < endMs - 400) {
+      for (const origin of [second, third, first]) {
+        const answer = await send(origin);
+        const beforeEnd = (await redisNowMs(fleet)) < endMs;
+        if (!beforeEnd) continue;
+        during[codeOf(answer)] = (during[codeOf(answer)] ?? 0) + 1;
+        if (answer.status === 200) admittedDuring += 1;
+        if ((await redisNowMs(fleet)) >= announcedMs - 1_000) oneSecondEarlier = answer.status;
+      }
+      await sleep(50);
+    }
+    await sleep(Math.max(0, announcedMs - (await redisNowMs(fleet))));
+    const atTheTime = [await send(first), await send(second)].map(({ status }) => status);
+    const liftedAfterMs = (await redisNowMs(fleet)) - endMs;
+    const next = await sendUntilBanned(() => send(third));
+    return {
+      ...banned,
+      during,
+      admittedDuring,
+      oneSecondEarlier,
+      atTheTime,
+      liftedAfterMs,
+      nextSeconds: next.retryAfterSeconds,
+    };
+  } finally {
+    await fleet.stop();
+  }
+}
+
+async function sendUntilBanned(send: () => Promise<Answer>) {
+  for (let sent = 0; sent < 100; sent += 1) {
+    const answer = await send();
+    if (codeOf(answer) === 'key_banned') {
+      return { code: 'key_banned', retryAfterSeconds: Number(answer.headers['retry-after']) };
+    }
+  }
+  throw new Error('a hundred requests did not ban the key');
+}
+
+function codeOf({ status, body }: Answer): string {
+  return status === 200 ? 'admitted' : JSON.parse(body).code;
+}
+
+async function redisNowMs({ inspector }: Fleet): Promise<number> {
+  const [seconds, microseconds] = await inspector.time();
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+}
+
+async function bannedUntilMs({ inspector, prefix }: Fleet, keyId: string): Promise<number> {
+  return Number(await inspector.hget(`${prefix}:{${keyId}}`, 'bannedUntilMs'));
+}

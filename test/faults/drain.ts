@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Balancer, startBalancer } from '../support/balancer.ts';
+import { originOf } from '../support/fleet.ts';
+import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { countStatuses, startLoad, until } from '../support/load.ts';
+import { openRawClient } from '../support/raw-http.ts';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+
+const key = makeCustomKey(1_000_000_000, 1_000_000_000);
+const clients = 40;
+
+/** Answers after a while, so that there are always requests in flight. */
+function startSlowBackend(): Promise<RecordingBackend> {
+  return startRecordingBackend({
+    react: (_request, socket) => void sleep(20).then(() => socket.write(okAnswer('[]'))),
+  });
+}
+
+function configFor(backend: RecordingBackend): Record<string, unknown> {
+  return testConfig({ upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] });
+}
+
+export interface Drain {
+  readonly answers: number;
+  readonly statuses: Record<number, number>;
+  /** Requests that got no whole answer. */
+  readonly failures: readonly string[];
+  /** Clients whose last answer said `Connection: close`. */
+  readonly toldToClose: number;
+  readonly clients: number;
+  readonly idleSocketClosed: boolean;
+  readonly exitCode: number | null;
+  readonly endedAfterMs: number;
+}
+
+/** SIGTERM while kept-alive clients send one request after the other; each leaves when it is told to. */
+export async function measureDrain({ requests }: { readonly requests: number }): Promise<Drain> {
+  const backend = await startSlowBackend();
+  const gateway = await startGateway(configFor(backend));
+  const origins = [originOf(gateway)];
+  const idle = await openRawClient(gateway.port);
+  let idleSocketClosed = false;
+  void idle.closed.then(() => {
+    idleSocketClosed = true;
+  });
+  idle.send(`GET /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`);
+  await idle.response();
+  const load = startLoad({ origins, secrets: [key.secret], clients, leavesOnClose: true });
+  try {
+    await until('half of the requests are answered', () => load.answers.length >= requests / 2, 120_000);
+    const startedMs = performance.now();
+    const exitCode = await gateway.stop('SIGTERM');
+    const endedAfterMs = performance.now() - startedMs;
+    const { answers, failures } = await load.stop();
+    await until('the idle socket is closed', () => idleSocketClosed);
+    return {
+      answers: answers.length,
+      statuses: countStatuses(answers),
+      failures,
+      toldToClose: answers.filter(({ headers }) => headers.connection === 'close').length,
+      clients,
+      idleSocketClosed,
+      exitCode,
+      endedAfterMs,
+    };
+  } finally {
+    idle.destroy();
+    await gateway.stop('SIGKILL');
+    await load.stop();
+    await backend.close();
+  }
+}
+
+export interface RollingRestart {
+  readonly answers: number;
+  readonly statuses: Record<number, number>;
+  readonly failures: readonly string[];
+  readonly exitCodes: readonly (number | null)[];
+}
+
+/** Three processes behind a balancer that follows `/readyz` are replaced one after the other under load. */
+export async function measureRollingRestart(): Promise<RollingRestart> {
+  const backend = await startSlowBackend();
+  const config = configFor(backend);
+  const balancer = await startBalancer();
+  let running: GatewayProcess[] = await Promise.all([1, 2, 3].map(() => startGateway(config)));
+  for (const gateway of running) balancer.add(gateway);
+  const load = startLoad({ origins: [balancer.origin], secrets: [key.secret], clients });
+  const exitCodes: (number | null)[] = [];
+  try {
+    for (const old of running) {
+      const fresh = await startGateway(config);
+      running = [...running.filter((gateway) => gateway !== old), fresh];
+      balancer.add(fresh);
+      exitCodes.push(await replace(old, balancer));
+    }
+    const { answers, failures } = await load.stop();
+    return { answers: answers.length, statuses: countStatuses(answers), failures, exitCodes };
+  } finally {
+    await load.stop();
+    await balancer.close();
+    await Promise.all(running.map((gateway) => gateway.stop('SIGKILL')));
+    await backend.close();
+  }
+}
+
+async function replace(old: GatewayProcess, balancer: Balancer): Promise<number | null> {
+  const exitCode = await old.stop('SIGTERM');
+  balancer.remove(old);
+  return exitCode;
+}

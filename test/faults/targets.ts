@@ -1,0 +1,137 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { originOf, readiness } from '../support/fleet.ts';
+import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+
+export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
+
+export interface TargetFaults {
+  readonly statuses: Record<number, number>;
+  /** Requests without an answer by the gateway. */
+  readonly failures: readonly string[];
+  /** POSTs that more than one target, or one of them twice, received. */
+  readonly duplicated: number;
+  /** Answers 503 without Retry-After. */
+  readonly badRefusals: number;
+  /** From the fault to the last answer that was an error. */
+  readonly lastErrorAfterMs: number;
+  /** Statuses of what was asked when the fault was over. */
+  readonly afterwards: Record<number, number>;
+  readonly running: boolean;
+}
+
+const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
+const answer201 = okAnswer('{"id":1}', 201);
+
+/** POSTs under load through one gateway to three targets of one name, of which one or all go wrong and come back. */
+export async function measureTargetFault(fault: TargetFault): Promise<TargetFaults> {
+  const key = makeCustomKey(1_000_000_000, 1_000_000_000);
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-hosts-'));
+  const hostsFile = join(folder, 'hosts');
+  await writeFile(hostsFile, hosts.join('\n'));
+  const backends = new Map<string, RecordingBackend>();
+  const all: RecordingBackend[] = [];
+  let port = 0;
+
+  async function open(host: string): Promise<void> {
+    const backend = await startRecordingBackend({
+      host,
+      port,
+      react: (_request, socket) => void sleep(2).then(() => socket.write(answer201)),
+    });
+    port = backend.port;
+    backends.set(host, backend);
+    all.push(backend);
+  }
+  for (const host of hosts) await open(host);
+
+  const gateway = await startGateway(
+    testConfig({
+      upstream: { url: `http://targets.test:${port}`, health: '/healthz' },
+      keys: [key.entry],
+    }),
+    // A hanging request is answered within the test.
+    { tuning: { hostsFile, bounds: { upstreamHeadersTimeoutMs: 1_500 } } },
+  );
+  let posts = 0;
+  const post = { origins: [originOf(gateway)], secrets: [key.secret], path: '/v1/pets' };
+  const postBody = () => `{"name":"post-${posts++}","categoryId":1}`;
+  const load = startLoad({ ...post, clients: 12, pauseMs: 2, postBody });
+  try {
+    await until('targets are in use', () => all.every(({ requests }) => requests.length > 10));
+    const faultAtMs = performance.now();
+    await cause(fault, backends, open);
+    await until('all targets are healthy again', async () => {
+      const { targets } = (await readiness(gateway)).body.upstream;
+      return targets.length === hosts.length && targets.every(({ healthy }) => healthy);
+    });
+    const { answers, failures } = await load.stop();
+    const afterwards = await startLoad({ ...post, clients: 4, requestsMax: 60, postBody }).done;
+    const errorsAtMs = answers.filter(({ status }) => status !== 201).map(({ atMs }) => atMs);
+    const received = all.flatMap(({ requests }) => requests.map(({ rawBody }) => nameIn(rawBody)));
+    return {
+      statuses: countStatuses(answers),
+      failures,
+      duplicated: received.length - new Set(received).size,
+      badRefusals: answers.filter(isBadRefusal).length,
+      lastErrorAfterMs: errorsAtMs.length === 0 ? 0 : Math.max(...errorsAtMs) - faultAtMs,
+      afterwards: countStatuses(afterwards.answers),
+      running: gateway.child.exitCode === null,
+    };
+  } finally {
+    await load.stop();
+    await gateway.stop('SIGKILL');
+    await Promise.all([...backends.values()].map((backend) => backend.close()));
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function cause(
+  fault: TargetFault,
+  backends: Map<string, RecordingBackend>,
+  open: (host: string) => Promise<void>,
+): Promise<void> {
+  const [first = ''] = hosts;
+  switch (fault) {
+    case 'one dies':
+      await backends.get(first)?.close();
+      await sleep(1_500);
+      return open(first);
+    case 'one flaps':
+      for (let times = 0; times < 3; times += 1) {
+        await backends.get(first)?.close();
+        await sleep(250);
+        await open(first);
+        await sleep(250);
+      }
+      return;
+    case 'one hangs': {
+      const backend = backends.get(first);
+      if (backend === undefined) return;
+      const { react } = backend;
+      backend.react = () => {};
+      backend.health = undefined;
+      await sleep(3_000);
+      backend.react = react;
+      backend.health = 200;
+      return;
+    }
+    case 'all gone':
+      await Promise.all([...backends.values()].map((backend) => backend.close()));
+      await sleep(1_500);
+      for (const host of hosts) await open(host);
+      return;
+  }
+}
+
+function isBadRefusal({ status, headers }: Answer): boolean {
+  return status === 503 && headers['retry-after'] === undefined;
+}
+
+function nameIn(body: string): string {
+  return /post-\d+/.exec(body)?.[0] ?? body;
+}

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { measureBan } from '../faults/ban.ts';
+
+it('a banned key is refused by every process until the announced second, and admitted by all from then on', async () => {
+  const found = await measureBan();
+  expect(found.admittedDuring).toBe(0);
+  expect(Object.keys(found.during)).toEqual(['key_banned']);
+  expect(found.oneSecondEarlier).toBe(429);
+  expect(found.atTheTime).toEqual([200, 200]);
+  expect(found.liftedAfterMs).toBeGreaterThanOrEqual(0);
+  expect(found.nextSeconds).toBeGreaterThan(found.retryAfterSeconds);
+});

@@ -1,0 +1,55 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { createGateway } from '../../gateway/gateway.ts';
+import { expectHonest } from '../support/answer.ts';
+import { makeKey, testConfig } from '../support/gateway-process.ts';
+import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+
+const sunsetMs = Date.UTC(2030, 11, 5);
+
+it('GET /pets/{petId} is served to the last millisecond before its sunset, and is a charged 410 from then on', async () => {
+  const backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okAnswer('{}')) });
+  const key = makeKey();
+  let nowMs = sunsetMs - 1;
+  const gateway = createGateway({
+    settings: await settingsOf({ upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] }),
+    logger: pino({ level: 'silent' }),
+    nowMs: () => nowMs,
+  });
+  const { listen } = await gateway.start();
+  const get = (path: string, headers: Record<string, string> = { Authorization: `Bearer ${key.secret}` }) =>
+    fetch(`http://127.0.0.1:${listen.port}/v1${path}`, { headers });
+
+  try {
+    await expectHonest(await get('/pets/1'), 200);
+    nowMs = sunsetMs;
+    const gone = await get('/pets/1');
+    expect(await expectHonest(gone, 410)).toMatchObject({ code: 'gone' });
+    expect(gone.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+    expect(gone.headers.get('link')).toContain('</v1/pets>; rel="successor-version"');
+    expect(gone.headers.get('cache-control')).toBe('no-store');
+    // The last request of the old minute, the first of a new one.
+    expect(gone.headers.get('x-ratelimit-remaining')).toBe('59');
+    await expectHonest(await get('/pets/1', {}), 401);
+    await expectHonest(await get('/pets'), 200);
+    expect(backend.requests.map(({ target }) => target)).toEqual(['/v1/pets/1', '/v1/pets']);
+  } finally {
+    await gateway.drain({ graceMs: 0 });
+    await backend.close();
+  }
+});
+
+async function settingsOf(overrides: Record<string, unknown>) {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  const file = join(folder, 'gateway.yaml');
+  await writeFile(file, stringify(testConfig(overrides)));
+  const loaded = await loadSettings({ file, env: {} });
+  await rm(folder, { recursive: true });
+  if (loaded.kind === 'invalid') throw new Error('the configuration of this test is not valid');
+  return loaded.settings;
+}

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { measureTargetFault, type TargetFault } from '../faults/targets.ts';
+
+describe.each<[TargetFault, readonly string[]]>([
+  // A POST that was on its way to the target that died is not sent again, so its client hears 502.
+  ['one dies', ['201', '502']],
+  ['one hangs', ['201', '504']],
+  ['one flaps', ['201', '502']],
+  ['all gone', ['201', '502', '503']],
+])('targets of one name under load of POSTs: %s', (fault, statuses) => {
+  it('no POST arrives twice, every client is answered, and all is well afterwards', async () => {
+    const found = await measureTargetFault(fault);
+    expect(found.duplicated).toBe(0);
+    expect(found.failures).toEqual([]);
+    expect(statuses).toEqual(expect.arrayContaining(Object.keys(found.statuses)));
+    expect(found.badRefusals).toBe(0);
+    expect(found.afterwards).toEqual({ 201: 60 });
+    expect(found.running).toBe(true);
+  });
+});
