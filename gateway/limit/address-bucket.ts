@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis';
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import {
+  RateLimiterMemory,
+  RateLimiterRedis,
+  RateLimiterRes,
+  RLWrapperTimeouts,
+} from 'rate-limiter-flexible';
+import { bounds } from '../bounds.ts';
 import type { AddressDecision, Window } from '../model.ts';
 import { addressGroup } from './address-group.ts';
 
@@ -15,7 +21,7 @@ export function createAddressBucket(deps: {
 }): AddressBucket {
   const { redis, nowMs } = deps;
   const own = new RateLimiterMemory({ points: 1, duration: windowSeconds });
-  let shared: RateLimiterRedis | undefined;
+  let shared: RLWrapperTimeouts | undefined;
 
   return {
     async charge(address, perMinute) {
@@ -45,14 +51,15 @@ export function createAddressBucket(deps: {
   function setLimit(perMinute: number): void {
     own.points = perMinute;
     if (redis === undefined) return;
-    shared = new RateLimiterRedis({
+    const limiter = new RateLimiterRedis({
       storeClient: redis.client,
       keyPrefix: `${redis.prefix}:address`,
       points: perMinute,
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
-      insuranceLimiter: own,
     });
+    // The insurance is the wrapper's alone: the limiter's own would charge once more when a late call fails at last.
+    shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }
 
@@ -63,7 +70,7 @@ export interface AddressBucket {
 const windowSeconds = 60;
 
 /** The library rejects with the figures when the limit is passed; any other rejection is a bug. */
-async function consume(limiter: RateLimiterMemory | RateLimiterRedis, group: string) {
+async function consume(limiter: RateLimiterMemory | RLWrapperTimeouts, group: string) {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(group);
     return { refused: false, remainingPoints, msBeforeNext };

@@ -106,7 +106,12 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
       },
     });
     return {
-      store: createRedisQuotaStore({ client, prefix, lengths: windowLengths }),
+      store: createRedisQuotaStore({
+        client,
+        prefix,
+        lengths: windowLengths,
+        deadlineMs: bounds.storeDeadlineMs,
+      }),
       health: watch,
       addresses: createAddressBucket({
         redis: { client, prefix, available: watch.available },

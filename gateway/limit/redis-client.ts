@@ -2,12 +2,12 @@ import { Redis } from 'ioredis';
 import { bounds } from '../bounds.ts';
 
 /**
- * The connection to Redis that the limiter's parts share. No command waits beyond `bounds.storeDeadlineMs`, none is
- * kept for later and none is sent twice by the library: what became of it is for the caller to judge.
+ * The connection to Redis that the limiter's parts share. No command is kept for later and none is sent twice by the
+ * library: what became of it is for the caller to judge. A connection that goes silent is given up; each caller has its
+ * own, shorter deadline (`within-deadline.ts`).
  */
 export function createRedisClient(url: string): Redis {
   return new Redis(url, {
-    commandTimeout: bounds.storeDeadlineMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Redis, ReplyError, type Result } from 'ioredis';
 import type { QuotaCall, WindowLengths } from './decide-quota.ts';
 import type { QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
+import { withinDeadline } from './within-deadline.ts';
 
 const script = readFileSync(new URL('decide-quota.lua', import.meta.url), 'utf8');
 
@@ -10,8 +11,10 @@ export function createRedisQuotaStore(deps: {
   client: Redis;
   prefix: string;
   lengths: WindowLengths;
+  /** A call without a reply by then has failed, though it may have run. */
+  deadlineMs: number;
 }): QuotaStore {
-  const { client, prefix, lengths } = deps;
+  const { client, prefix, lengths, deadlineMs } = deps;
   client.defineCommand('decideQuota', { numberOfKeys: 1, lua: script });
 
   return {
@@ -21,7 +24,7 @@ export function createRedisQuotaStore(deps: {
       client.stream.cork();
       const replies = calls.map(run);
       client.stream.uncork();
-      return Promise.all(replies);
+      return withinDeadline(Promise.all(replies), deadlineMs, () => calls.map(() => late));
     },
   };
 
@@ -55,6 +58,7 @@ export function createRedisQuotaStore(deps: {
   }
 }
 
+const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply within the deadline' };
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
 
 function toDecided(reply: ScriptReply): QuotaReply {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { bounds } from '../bounds.ts';
+import { withinDeadline } from './within-deadline.ts';
 
 /** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
 export interface StoreWatch {
@@ -33,6 +34,7 @@ export function watchStore(deps: {
   let reason: string | undefined = 'not connected yet';
   let failuresInARow = 0;
   let connectionError = 'connection lost';
+  let isShakingHands = false;
   let probing = false;
 
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
@@ -42,6 +44,7 @@ export function watchStore(deps: {
   client.on('error', (error: Error) => {
     connectionError = error.message;
   });
+  client.on('connect', shakeHands);
   client.on('ready', probe);
   client.on('close', loseConnection);
 
@@ -56,13 +59,20 @@ export function watchStore(deps: {
     close() {
       clearTimeout(startTimer);
       clearTimeout(probeTimer);
+      client.off('connect', shakeHands);
       client.off('ready', probe);
       client.off('close', loseConnection);
     },
   };
 
+  function shakeHands(): void {
+    isShakingHands = true;
+  }
+
   function loseConnection(): void {
-    leave(connectionError);
+    // A server that took the first connection and was slow to greet may take the next: `startTimer` decides.
+    if (phase !== 'starting' || !isShakingHands) leave(connectionError);
+    isShakingHands = false;
     connectionError = 'connection lost';
   }
 
@@ -72,7 +82,10 @@ export function watchStore(deps: {
   }
 
   function leave(why: string): void {
-    if (phase === 'away') return;
+    if (phase === 'away') {
+      reason = why;
+      return;
+    }
     enter('away', why);
     log.warn({ reason: why }, 'Redis is away');
   }
@@ -99,18 +112,20 @@ export function watchStore(deps: {
   /** A real write, so that a Redis that is full or read-only is not taken for one that is there. */
   function probe(): void {
     probeLater();
-    if (!probing && client.status === 'ready') {
-      probing = true;
-      client
-        .set(probeKey, nowMs(), 'PX', bounds.storeHeartbeatIntervalMs)
-        .then(comeBack, (error: Error) => {
-          if (phase === 'available') failed(error.message);
-          else leave(error.message);
-        })
-        .finally(() => {
-          probing = false;
-        });
-    }
+    if (probing || client.status !== 'ready') return;
+    probing = true;
+    const written = client.set(probeKey, nowMs(), 'PX', bounds.storeHeartbeatIntervalMs).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    void withinDeadline(written, bounds.storeDeadlineMs, () => 'no reply within the deadline').then(
+      (failure) => {
+        probing = false;
+        if (failure === undefined) comeBack();
+        else if (phase === 'available') failed(failure);
+        else leave(failure);
+      },
+    );
   }
 
   function probeLater(): void {

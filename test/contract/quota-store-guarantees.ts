@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { QuotaCall, QuotaOutcome, Unsent, WindowLengths } from '../../gateway/limit/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
 
 /**
@@ -176,10 +177,8 @@ export const nothingUnsent: Unsent = {
   banLevel: 0,
 };
 
-/** Windows that have just begun and last for days, so that no test stands on a boundary by chance. */
 export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<WindowLengths> {
-  const nowMs = await subject.nowMs();
-  return { minuteMs: Math.floor(nowMs / 3_000), dayMs: Math.floor(nowMs / 1_000) };
+  return freshWindows(await subject.nowMs());
 }
 
 /** A call of no request for a fresh key, without bans in reach. */

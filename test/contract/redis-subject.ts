@@ -11,6 +11,8 @@ export type MakeStore = (deps: {
   client: Redis;
   prefix: string;
   lengths: WindowLengths;
+  /** Generous: what is tested here is what Redis decides, not how fast this machine is. */
+  deadlineMs: number;
   /** The clock of the process that the store runs in. */
   nowMs: () => number;
 }) => QuotaStore;
@@ -25,7 +27,13 @@ export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
     prefix,
     client: own,
     async open(lengths, skewMs = 0) {
-      return make({ client: await connect(), prefix, lengths, nowMs: () => Date.now() + skewMs });
+      return make({
+        client: await connect(),
+        prefix,
+        lengths,
+        deadlineMs: 20_000,
+        nowMs: () => Date.now() + skewMs,
+      });
     },
     async nowMs() {
       const [seconds, micros] = await own.time();
@@ -41,7 +49,6 @@ export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
   async function connect(): Promise<Redis> {
     const client = createRedisClient(redisUrl());
     client.on('error', () => {});
-    client.options.commandTimeout = 5_000;
     clients.push(client);
     if (client.status !== 'ready') await once(client, 'ready');
     return client;

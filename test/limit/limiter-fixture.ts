@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../gateway/limit/limiter.ts';
 import type { BanPolicy, Decision, Key } from '../../gateway/model.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
 
 /** A limiter that is closed when the test ends, and the lines it logged. */
@@ -12,7 +13,13 @@ export function openLimiter(
   const logged: LogLine[] = [];
   const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const redis = url === undefined ? {} : { redis: { url, prefix, onFailure } };
-  const limiter = createLimiter({ log, nowMs: Date.now, windowLengths: longWindows(), ...redis, ...deps });
+  const limiter = createLimiter({
+    log,
+    nowMs: Date.now,
+    windowLengths: freshWindows(Date.now()),
+    ...redis,
+    ...deps,
+  });
   onTestFinished(() => limiter.close());
   return { ...limiter, logged };
 }
@@ -20,11 +27,6 @@ export function openLimiter(
 export interface LogLine {
   readonly msg: string;
   readonly [field: string]: unknown;
-}
-
-/** Windows that have just begun and last for days, so that no test stands on a boundary by chance. */
-export function longWindows(): { minuteMs: number; dayMs: number } {
-  return { minuteMs: Math.floor(Date.now() / 3_000), dayMs: Math.floor(Date.now() / 1_000) };
 }
 
 export function keyOf(perMinute: number, perDay: number, id: string = freshPrefix()): Key {

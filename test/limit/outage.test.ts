@@ -3,17 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
 import type { Decision } from '../../gateway/model.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
-import {
-  count,
-  decideInTurn,
-  decideTogether,
-  keyOf,
-  longWindows,
-  openLimiter,
-  until,
-} from './limiter-fixture.ts';
+import { count, decideInTurn, decideTogether, keyOf, openLimiter, until } from './limiter-fixture.ts';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -110,7 +103,7 @@ it('every decision is made, on one side or the other, while Redis goes and comes
 
 it('an outage admits at most one more limit per process, and what was written back counts', async () => {
   const prefix = freshPrefix();
-  const windowLengths = longWindows();
+  const windowLengths = freshWindows(Date.now());
   const key = keyOf(40, 1_000);
   const processes = [1, 2, 3].map(() => openLimiter({ url: server.url, prefix, windowLengths }));
   const admitted: number[] = [];
@@ -135,7 +128,7 @@ it('an outage admits at most one more limit per process, and what was written ba
 
 it('a ban that falls during an outage is shared when Redis is back', async () => {
   const prefix = freshPrefix();
-  const windowLengths = longWindows();
+  const windowLengths = freshWindows(Date.now());
   const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
   const limiter = openLimiter({ url: server.url, prefix, windowLengths });
   const neighbour = openLimiter({ url: server.url, prefix, windowLengths });

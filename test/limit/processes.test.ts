@@ -2,8 +2,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
-import { longWindows } from './limiter-fixture.ts';
 
 /** Runs `flooding-process.ts` and answers what its requests were told. */
 async function flood(options: object): Promise<Record<string, number>> {
@@ -15,7 +15,7 @@ async function flood(options: object): Promise<Record<string, number>> {
 
 it('three processes with clocks minutes apart admit exactly the limit between them', async () => {
   // The windows have just begun, so the process whose clock is behind is still in the ones before.
-  const windowLengths = longWindows();
+  const windowLengths = freshWindows(Date.now());
   const prefix = freshPrefix();
   const shared = {
     url: redisUrl(),

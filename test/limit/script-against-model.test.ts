@@ -48,7 +48,7 @@ it('the script in Redis and the pure function decide every sequence alike', asyn
         model = actual.state;
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, interruptAfterTimeLimit: 8_000 },
   );
 });
 
