@@ -1,0 +1,68 @@
+import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { readRequests } from './read-requests.ts';
+import { readResponses } from './read-responses.ts';
+
+/** What one connection carried, and how it ended. */
+export interface Conversation {
+  /** The client's own, so that the backend's `X-Forwarded-For` tells whose request it got. */
+  readonly address: string;
+  readonly sent: string;
+  readonly received: string;
+  /** `answered`: all that could be expected came and we left; `hung`: it did not within the limit. */
+  readonly end: 'answered' | 'closed' | 'reset' | 'hung';
+}
+
+/** No answer may take longer. */
+export const hangMs = 3_000;
+
+export interface ConversationOptions {
+  readonly port: number;
+  /** On loopback. */
+  readonly address: string;
+  /** One write each, Latin-1. */
+  readonly pieces: readonly string[];
+}
+
+/**
+ * Sends the pieces and listens until every whole request has its answer or the gateway closed. A
+ * request that is not whole is then ended by closing our side; what is malformed must be refused without that.
+ */
+export async function converse({ port, address, pieces }: ConversationOptions): Promise<Conversation> {
+  const sent = pieces.join('');
+  const { requests, methods, end } = readRequests(sent);
+  const wholeCount = requests.filter(({ body }) => body !== undefined).length;
+
+  const socket = connect({ port, host: '127.0.0.1', localAddress: address, noDelay: true });
+  socket.setEncoding('latin1');
+  const outcome = Promise.withResolvers<Conversation['end']>();
+  const timer = setTimeout(() => outcome.resolve('hung'), hangMs);
+  let received = '';
+  let allSent = false;
+  socket.on('data', (text: string) => {
+    received += text;
+    leaveWhenAnswered();
+  });
+  socket.on('end', () => outcome.resolve('closed'));
+  socket.on('error', () => outcome.resolve('reset'));
+  socket.on('close', () => outcome.resolve('closed'));
+
+  function leaveWhenAnswered(): void {
+    if (!allSent || readResponses(received, methods).responses.length < wholeCount) return;
+    if (end === 'clean') outcome.resolve('answered');
+    else if (end === 'incomplete') socket.end();
+  }
+
+  for (const piece of pieces) {
+    if (socket.destroyed) break;
+    socket.write(piece, 'latin1');
+    if (pieces.length > 1) await turn();
+  }
+  allSent = true;
+  leaveWhenAnswered();
+
+  const how = await outcome.promise;
+  clearTimeout(timer);
+  socket.destroy();
+  return { address, sent, received, end: how };
+}

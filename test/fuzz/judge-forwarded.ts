@@ -1,0 +1,87 @@
+import { keyIdBySecret } from './fuzz-keys.ts';
+import { listOf, valuesOf } from './read-message.ts';
+import type { ReadRequest } from './read-requests.ts';
+import { onlyValue } from './read-responses.ts';
+import { forgery } from './strange-parts.ts';
+
+/** What may reach the backend, written from the specification; a path with a second reading may not. */
+const operations: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
+  [['GET', 'HEAD', 'POST'], /^\/v1\/pets$/],
+  [
+    ['GET', 'HEAD'],
+    /^\/v1\/pets\/(?!\.{1,2}$)(?!.*%(?:2f|5c|2e|25|[01][0-9a-f]|7f))[\w\-.~!$&'()*+,=:@%]+$/i,
+  ],
+  [['GET', 'HEAD'], /^\/v1\/store\/orders$/],
+];
+
+/** Fields that end at the gateway, `-` standing for any byte but letters and digits. */
+const endsAtGateway =
+  /^(authorization|proxy-.*|te|trailer|upgrade|keep-alive|expect|forwarded|http2-settings)$/;
+const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;
+
+/** What is wrong with a request that the backend received, given the client's request that it came from. */
+export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): string[] {
+  const name = `${forwarded.method} ${forwarded.target}`;
+  const faults: string[] = [];
+  if (forwarded.method !== original.method || forwarded.target !== original.target) {
+    faults.push(`the backend received ${name} where the client sent ${original.method} ${original.target}`);
+  }
+  const path = forwarded.target.split('?', 1)[0] ?? '';
+  if (!operations.some(([methods, form]) => methods.includes(forwarded.method) && form.test(path))) {
+    faults.push(`the backend received ${name}, which is no operation`);
+  }
+  const isSameBody =
+    forwarded.body === original.body || (forwarded.body === undefined && isBeginning(original));
+  if (!isSameBody) {
+    faults.push(
+      `the backend received the body ${JSON.stringify(forwarded.body)} of ${JSON.stringify(original.body)}`,
+    );
+  }
+  const keyId = presentedKey(original);
+  const told = onlyValue(forwarded.fields, 'x-key-id');
+  if (keyId === undefined || told !== keyId)
+    faults.push(`${name} came as key ${told}, the client was ${keyId}`);
+  return [...faults, ...judgeFields(forwarded, name)];
+}
+
+/** Cut in mid-body is right for a body that the client never finished, or that is too large. */
+function isBeginning(original: ReadRequest): boolean {
+  return original.body === undefined || original.body.length > 0;
+}
+
+/** The key whose secret the request presents in its one Authorization field. */
+function presentedKey({ fields }: ReadRequest): string | undefined {
+  const credentials = onlyValue(fields, 'authorization') ?? '';
+  return keyIdBySecret.get(/^bearer +(\S+)$/i.exec(credentials)?.[1] ?? '');
+}
+
+function judgeFields({ fields }: ReadRequest, name: string): string[] {
+  const faults: string[] = [];
+  const own = new Map<string, string>();
+  for (const field of fields) {
+    const folded = field.name.replaceAll(/[^a-z0-9]/g, '-');
+    if (endsAtGateway.test(folded)) faults.push(`${name} came with ${field.name}: ${field.value}`);
+    if (!ownField.test(folded)) continue;
+    if (folded !== field.name) faults.push(`${name} came with the disguised field ${field.name}`);
+    if (own.has(folded)) faults.push(`${name} came with two fields ${folded}`);
+    if (field.value.includes(forgery)) faults.push(`${name} came with the forged ${folded}: ${field.value}`);
+    own.set(folded, field.value);
+  }
+  for (const expected of [
+    'host',
+    'x-request-id',
+    'x-key-id',
+    'x-plan',
+    'x-forwarded-for',
+    'x-forwarded-proto',
+  ]) {
+    if (!own.has(expected)) faults.push(`${name} came without ${expected}`);
+  }
+  const options = listOf(fields, 'connection').filter(
+    (option) => option !== 'keep-alive' && option !== 'close',
+  );
+  if (options.length > 0) faults.push(`${name} came with Connection: ${options}`);
+  if (!valuesOf(fields, 'via').some((via) => via.includes('tollgate')))
+    faults.push(`${name} came without Via`);
+  return faults;
+}

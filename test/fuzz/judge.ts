@@ -1,0 +1,93 @@
+import type { Conversation } from './converse.ts';
+import { hangMs } from './converse.ts';
+import { judgeAnswer } from './judge-answer.ts';
+import { judgeForwarded } from './judge-forwarded.ts';
+import { type ReadRequest, readRequests } from './read-requests.ts';
+import { onlyValue, readResponses } from './read-responses.ts';
+import type { BackendSight } from './strict-backend.ts';
+
+export interface Evidence {
+  readonly conversation: Conversation;
+  /** What the backend received during the conversation. */
+  readonly sight: BackendSight;
+  readonly memory: Memory;
+}
+
+/** What the judge knows of earlier conversations; it adds to it. */
+export interface Memory {
+  /** Every request id answered so far. */
+  readonly requestIds: Set<string>;
+  /** The last request of a conversation that was left in mid-body, by the client's address. */
+  readonly unfinished: Map<string, ReadRequest>;
+}
+
+export interface Verdict {
+  /** Statuses of the answers, in order. */
+  readonly statuses: readonly number[];
+  /** How many requests the backend received whole. */
+  readonly admitted: number;
+  readonly faults: readonly string[];
+}
+
+/**
+ * The oracle: what the client sent and got and what the backend saw must fit together, by a reading of the RFC that
+ * shares no code with the gateway.
+ */
+export function judge({ conversation, sight, memory }: Evidence): Verdict {
+  const reading = readRequests(conversation.sent);
+  const { requests, methods } = reading;
+  const answers = readResponses(conversation.received, methods);
+  const { responses } = answers;
+  const faults = [...sight.faults];
+  if (answers.fault !== undefined) faults.push(`the client received ${answers.fault}`);
+
+  responses.forEach((response, i) => {
+    faults.push(...judgeAnswer(response, requests[i]));
+    const id = onlyValue(response.fields, 'x-request-id') ?? '';
+    if (memory.requestIds.has(id)) faults.push(`the request id ${id} was used twice`);
+    memory.requestIds.add(id);
+  });
+  faults.push(...judgeEnd(conversation, reading, answers));
+
+  const last = requests.at(-1);
+  // Also a whole one may be cut off at the backend, when it is too large.
+  if (last !== undefined && last.body !== '') memory.unfinished.set(conversation.address, last);
+  const answered = new Map(
+    responses.map(({ fields }, i) => [onlyValue(fields, 'x-request-id'), requests[i]]),
+  );
+  for (const forwarded of sight.requests) {
+    const name = `${forwarded.method} ${forwarded.target}`;
+    const address = onlyValue(forwarded.fields, 'x-forwarded-for') ?? '';
+    const id = onlyValue(forwarded.fields, 'x-request-id');
+    const original =
+      answered.get(id) ?? (forwarded.body === undefined ? memory.unfinished.get(address) : undefined);
+    // One request of the client is one at the backend.
+    answered.delete(id);
+    if (original === undefined) faults.push(`the backend received ${name} for ${address}, not the client's`);
+    else faults.push(...judgeForwarded(forwarded, original));
+  }
+
+  return {
+    statuses: responses.map(({ status }) => status),
+    admitted: sight.requests.filter(({ body }) => body !== undefined).length,
+    faults,
+  };
+}
+
+/** How a connection may end: with an answer for each whole request, or after an answer that says it is the last. */
+function judgeEnd(
+  { end }: Conversation,
+  reading: ReturnType<typeof readRequests>,
+  { responses, incomplete }: ReturnType<typeof readResponses>,
+): string[] {
+  if (end === 'hung')
+    return [`nothing happened for ${hangMs} ms (the input is ${reading.end}: ${reading.why})`];
+  if (end === 'answered') return incomplete ? ['the client received more than the answers'] : [];
+  if (incomplete) return ['the connection ended within an answer'];
+  const last = responses.at(-1);
+  if (last?.closes) return [];
+  const wholeCount = reading.requests.filter(({ body }) => body !== undefined).length;
+  if (responses.length < wholeCount) return ['the connection ended before the last answer, unannounced'];
+  if (reading.end === 'malformed') return [`no answer with Connection: close refused ${reading.why}`];
+  return reading.end === 'clean' ? ['the connection ended unannounced'] : [];
+}

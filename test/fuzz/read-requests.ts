@@ -1,0 +1,67 @@
+import { type Field, framingOf, listOf, readBody, readHead } from './read-message.ts';
+
+export interface ReadRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly version: '1.0' | '1.1';
+  readonly fields: readonly Field[];
+  /** Without chunk framing; undefined as long as it is not whole. */
+  readonly body: string | undefined;
+}
+
+/** What a client's bytes mean, to a reader who knows only the RFC. */
+export interface RequestsReading {
+  /** The last one may still be without its whole body. */
+  readonly requests: readonly ReadRequest[];
+  /** What answers are framed by (RFC 9112 §6.3): the method of each request, and of a malformed head behind them. */
+  readonly methods: readonly string[];
+  /**
+   * `clean`: nothing is left over; `closed`: the last request asked to close, the rest has no meaning;
+   * `incomplete`: more bytes may make it whole; `malformed`: nothing can.
+   */
+  readonly end: 'clean' | 'closed' | 'incomplete' | 'malformed';
+  readonly why: string;
+}
+
+/** Several spaces between its parts leave no doubt, and a recipient may take them (RFC 9112 §3). */
+const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
+
+/** Reads a sequence of requests, as pipelined on one connection. */
+export function readRequests(text: string): RequestsReading {
+  const requests: ReadRequest[] = [];
+  const ended = (end: RequestsReading['end'], why = '') => {
+    const methods = requests.map(({ method }) => method);
+    if (end === 'malformed') methods.push(text.startsWith('HEAD', at) ? 'HEAD' : '');
+    return { requests, methods, end, why };
+  };
+  let at = 0;
+  for (;;) {
+    // Empty lines before a request are ignored (RFC 9112 §2.2).
+    while (text[at] === '\r' || text[at] === '\n') at++;
+    if (at === text.length) return ended('clean');
+    const head = readHead(text, at);
+    if (head.kind === 'incomplete') return ended('incomplete', 'no end of the head');
+    if (head.kind === 'malformed') return ended('malformed', head.why);
+    const line = requestLine.exec(head.startLine);
+    if (line === null) return ended('malformed', `the request line ${JSON.stringify(head.startLine)}`);
+    const [, method = '', target = '', version] = line;
+    if (method === 'CONNECT') return ended('malformed', 'a tunnel');
+    const framing = framingOf(head.fields);
+    if (version === '1.0' && framing.kind === 'chunked') return ended('malformed', 'chunked in HTTP/1.0');
+    if (framing.kind === 'malformed') return ended('malformed', framing.why);
+    const body = readBody(text, head.end, framing);
+    requests.push({
+      method,
+      target,
+      version: version === '1.0' ? '1.0' : '1.1',
+      fields: head.fields,
+      body: body.kind === 'complete' ? body.content : undefined,
+    });
+    if (body.kind === 'incomplete') return ended('incomplete', 'no end of the body');
+    if (body.kind === 'malformed') return ended('malformed', body.why);
+    at = body.end;
+    const connection = listOf(head.fields, 'connection');
+    if (connection.includes('close')) return ended('closed');
+    if (version === '1.0' && !connection.includes('keep-alive')) return ended('closed');
+  }
+}

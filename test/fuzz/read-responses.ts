@@ -1,0 +1,78 @@
+import { type Field, framingOf, listOf, readBody, readHead, valuesOf } from './read-message.ts';
+
+export interface ReadResponse {
+  readonly status: number;
+  readonly fields: readonly Field[];
+  /** Undefined where there can be none: answers to HEAD, 204, 304. */
+  readonly body: string | undefined;
+  /** The response says that it is the connection's last. */
+  readonly closes: boolean;
+  /** Interim responses (RFC 9110 §15.2) that came before it. */
+  readonly interim: readonly number[];
+}
+
+export interface ResponsesReading {
+  readonly responses: readonly ReadResponse[];
+  /** Bytes are left that more bytes may make a response. */
+  readonly incomplete: boolean;
+  /** Why the bytes are not a sequence of responses. */
+  readonly fault: string | undefined;
+}
+
+const statusLine = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]+$/;
+
+/**
+ * Reads what a server sent as the sequence of answers to requests with these methods.
+ *
+ * @param methods of the requests, in order
+ */
+export function readResponses(text: string, methods: readonly string[]): ResponsesReading {
+  const responses: ReadResponse[] = [];
+  const ended = (fault?: string) => ({ responses, incomplete: false, fault });
+  let interim: number[] = [];
+  let at = 0;
+  while (at < text.length) {
+    if (responses.at(-1)?.closes) return ended('bytes behind an answer with Connection: close');
+    const head = readHead(text, at);
+    if (head.kind === 'incomplete') return { responses, incomplete: true, fault: undefined };
+    if (head.kind === 'malformed') return ended(head.why);
+    const status = Number(statusLine.exec(head.startLine)?.[1] ?? 0);
+    if (status === 0) return ended(`the status line ${JSON.stringify(head.startLine)}`);
+    at = head.end;
+    if (status < 200) {
+      interim.push(status);
+      continue;
+    }
+    const closes = listOf(head.fields, 'connection').includes('close');
+    let body: string | undefined;
+    if (hasBody({ status, method: methods[responses.length], closes, follows: text[at] })) {
+      const framing = framingOf(head.fields);
+      if (framing.kind === 'none') return ended('an answer without framing');
+      const reading = readBody(text, at, framing);
+      if (reading.kind === 'incomplete') return { responses, incomplete: true, fault: undefined };
+      if (reading.kind === 'malformed') return ended(reading.why);
+      body = reading.content;
+      at = reading.end;
+    } else if (status === 204 && framingOf(head.fields).kind !== 'none') return ended('a 204 with framing');
+    responses.push({ status, fields: head.fields, body, closes, interim });
+    interim = [];
+  }
+  return { responses, incomplete: interim.length > 0, fault: undefined };
+}
+
+/** What broke a HEAD request's own head or framing may be answered with a body, as the last answer: nobody knows it was HEAD. */
+function hasBody(answer: {
+  readonly status: number;
+  readonly method: string | undefined;
+  readonly closes: boolean;
+  readonly follows: string | undefined;
+}): boolean {
+  if (answer.status === 204 || answer.status === 304) return false;
+  return answer.method !== 'HEAD' || (answer.status >= 400 && answer.closes && answer.follows === '{');
+}
+
+/** The only value of a field; undefined when it is missing or came more than once. */
+export function onlyValue(fields: readonly Field[], name: string): string | undefined {
+  const values = valuesOf(fields, name);
+  return values.length === 1 ? values[0] : undefined;
+}

@@ -1,0 +1,36 @@
+import { parseArgs } from 'node:util';
+import { describeFinding } from './describe-finding.ts';
+import { fuzz } from './fuzz.ts';
+
+/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; on a finding its smallest form, and exits 1. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+      count: { type: 'string', default: '1000000' },
+      seconds: { type: 'string', default: '60' },
+    },
+  });
+  const [seed, count, seconds] = [values.seed, values.count, values.seconds].map(wholeNumber);
+  if (seed === undefined || count === undefined || seconds === undefined) {
+    console.error('usage: npm run fuzz -- [--seed N] [--count N] [--seconds N]');
+    process.exitCode = 2;
+    return;
+  }
+  console.log(`fuzz: seed ${seed}, at most ${count} connections and ${seconds} s`);
+  const { connections, answersByStatus, admitted, finding } = await fuzz({ seed, count, seconds });
+  const answers = [...answersByStatus].sort(([a], [b]) => a - b).map(([status, n]) => `${n} × ${status}`);
+  console.log(
+    `fuzz: ${connections} connections, ${admitted} requests admitted, answers: ${answers.join(', ')}`,
+  );
+  if (finding !== undefined) {
+    console.error(describeFinding(finding));
+    process.exitCode = 1;
+  }
+}
+
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+await main();

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { okAnswer } from '../support/recording-backend.ts';
+import { type ReadRequest, readRequests } from './read-requests.ts';
+
+export interface StrictBackend {
+  readonly url: string;
+  /** What arrived since the last call, but for health checks. */
+  take(): BackendSight;
+  close(): Promise<void>;
+}
+
+export interface BackendSight {
+  /** With its body, or cut off by the gateway in mid-body (then `body` is undefined). */
+  readonly requests: readonly ReadRequest[];
+  /** Bytes that are no request, or that came before the request ahead of them was answered. */
+  readonly faults: readonly string[];
+}
+
+/**
+ * A backend that reads with the strict reader, on raw sockets: broken framing or a byte too many is a fault, never
+ * repaired. It answers each request with 200 and the request id that it was given.
+ */
+export async function startStrictBackend(): Promise<StrictBackend> {
+  const sockets = new Set<Socket>();
+  let requests: ReadRequest[] = [];
+  let faults: string[] = [];
+
+  const server = createServer((socket) => {
+    let unread = '';
+    sockets.add(socket);
+    socket.setEncoding('latin1');
+    socket.on('error', () => {});
+    socket.on('data', (text: string) => {
+      unread += text;
+      const { requests: found, end, why } = readRequests(unread);
+      if (end === 'malformed') faults.push(`the backend received ${why} in ${JSON.stringify(unread)}`);
+      if (found.length > 1)
+        faults.push(`the backend received bytes behind a request: ${JSON.stringify(unread)}`);
+      if (end === 'malformed' || found.length > 1) {
+        socket.destroy();
+        return;
+      }
+      const [request] = found;
+      if (request?.body === undefined) return;
+      unread = '';
+      record(request);
+      socket.write(answerTo(request));
+    });
+    socket.on('close', () => {
+      sockets.delete(socket);
+      for (const partial of readRequests(unread).requests) record(partial);
+    });
+  });
+
+  function record(request: ReadRequest): void {
+    if (request.target !== '/healthz') requests.push(request);
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    take() {
+      const sight = { requests, faults };
+      requests = [];
+      faults = [];
+      return sight;
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function answerTo({ method, fields }: ReadRequest): string {
+  const seen = fields.find(({ name }) => name === 'x-request-id')?.value ?? null;
+  const answer = okAnswer(JSON.stringify({ seen }), 200, ['Content-Type: application/json']);
+  return method === 'HEAD' ? answer.slice(0, answer.indexOf('\r\n\r\n') + 4) : answer;
+}
