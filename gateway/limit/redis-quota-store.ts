@@ -73,7 +73,7 @@ function toFailure(error: Error): StoreFailure {
   return { kind: 'failed', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
 }
 
-type Twelve = [
+type ScriptReply = [
   number,
   number,
   number,
@@ -87,10 +87,9 @@ type Twelve = [
   number,
   number,
 ];
-type ScriptReply = Twelve;
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    decideQuota(key: string, ...args: number[]): Result<Twelve, Context>;
+    decideQuota(key: string, ...args: number[]): Result<ScriptReply, Context>;
   }
 }
