@@ -30,7 +30,8 @@ async function main(): Promise<void> {
   if (seed === 'demo') for (const pet of demoPets) pets.add(pet);
   const app = createApp({ pets, logger });
 
-  // Once: a second signal ends the process at once, as is usual.
+  // Once each: the same signal again ends the process at once, as is usual.
+  let isStopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
 
   try {
@@ -45,6 +46,8 @@ async function main(): Promise<void> {
   }
 
   async function stop(signal: string): Promise<void> {
+    if (isStopping) return;
+    isStopping = true;
     logger.info({ signal }, 'store stopping');
     // Closing waits for requests in flight, and for silent connections, of which Node keeps no time then.
     setTimeout(() => app.server.closeAllConnections(), bounds.closeDeadlineMs).unref();

@@ -11,6 +11,7 @@ import { digestSecret, issueSecret } from '../config/issue-secret.ts';
 
 const startTimeoutMs = 20_000;
 const startPollMs = 50;
+const signalEchoMs = 500;
 
 const port = process.env.PORT ?? '8080';
 const adminPort = process.env.ADMIN_PORT ?? '9090';
@@ -33,18 +34,18 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
 });
 const children = [store, gateway];
 
-// A terminal's Ctrl-C reaches the children by itself, a signal to this process alone does not: they may hear both.
-process.on('SIGINT', stopAll);
-process.on('SIGTERM', stopAll);
+// The children are in process groups of their own, so that a Ctrl-C reaches each once: from here. This process hears it
+// twice, from the terminal and from npm; only a later one means "at once".
+let lastSignalMs = Number.NEGATIVE_INFINITY;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
 const firstExit = Promise.race(children.map(exitCode));
 const isUp = await Promise.race([waitUntilUp(), firstExit.then(() => false)]);
 if (isUp) printGuide();
 
-const codes = await firstExit.then(async () => {
-  stopAll();
-  return Promise.all(children.map(exitCode));
-});
+await firstExit;
+for (const child of children) if (isRunning(child)) child.kill('SIGTERM');
+const codes = await Promise.all(children.map(exitCode));
 process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
 
 function pathOf(file: string): string {
@@ -54,17 +55,25 @@ function pathOf(file: string): string {
 function spawnNode(script: string, args: readonly string[], env: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [pathOf(script), ...args], {
     stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
     env: { ...process.env, ...env },
   });
 }
 
 async function exitCode(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  if (isRunning(child)) await once(child, 'exit');
   return child.exitCode;
 }
 
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
 function stopAll(): void {
-  for (const child of children) child.kill('SIGTERM');
+  const nowMs = performance.now();
+  if (nowMs - lastSignalMs < signalEchoMs) return;
+  lastSignalMs = nowMs;
+  for (const child of children) child.kill('SIGINT');
 }
 
 async function waitUntilUp(): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
+import { readableLine } from './readable-line.ts';
 
 /** How much is collected before a write, bytes: 65,536 was measured slower, single lines cost a system call each. */
 const bufferBytes = 4_096;
@@ -19,10 +20,9 @@ export interface Log {
 export function createLog({ pretty }: { readonly pretty: boolean }): Log {
   if (pretty) {
     const stream: DestinationStream = PinoPretty({
-      colorize: true,
-      ignore: 'pid,hostname',
       translateTime: 'SYS:HH:MM:ss.l',
-      singleLine: true,
+      hideObject: true,
+      messageFormat: (entry) => readableLine(entry),
       sync: true,
     });
     return { logger: pino({ base: null }, stream), flush: () => {} };
