@@ -25,23 +25,30 @@ export interface FleetOptions {
   readonly starts: readonly FleetMember[];
   /** Of all of them, over those of `testConfig`. */
   readonly config: Record<string, unknown>;
+  /** Redis asks for it from then on. */
+  readonly redisPassword?: string;
 }
 
 export interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
 }
 
-export async function startFleet({ starts, config }: FleetOptions): Promise<Fleet> {
+export async function startFleet({ starts, config, redisPassword }: FleetOptions): Promise<Fleet> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
+  const inspector = inspect(redis.url);
+  const redisUrl = new URL(redis.url);
+  if (redisPassword !== undefined) {
+    await inspector.config('SET', 'requirepass', redisPassword);
+    redisUrl.password = redisPassword;
+  }
   const prefix = 'test';
   const shared = testConfig({ upstream: { url: store.url, health: '/healthz' }, ...config });
   const configOf = ({ onFailure = 'local' }: FleetMember, overrides: Record<string, unknown> = {}) => ({
     ...shared,
-    redis: { url: redis.url, prefix, onFailure },
+    redis: { url: redisUrl.href, prefix, onFailure },
     ...overrides,
   });
   const gateways = await Promise.all(starts.map((start) => startGateway(configOf(start), start)));
-  const inspector = inspect(redis.url);
 
   return {
     gateways,

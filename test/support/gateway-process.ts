@@ -27,15 +27,17 @@ export interface KeyEntry {
 }
 
 /** A key with a secret of its own; tests make their secrets. */
-export function makeKey(entry: Partial<Omit<KeyEntry, 'secrets'>> = {}): { entry: KeyEntry; secret: string } {
-  const secret = `test-${randomUUID()}`;
+export function makeKey(
+  entry: Partial<Omit<KeyEntry, 'secrets'>> = {},
+  secret = `test-${randomUUID()}`,
+): { entry: KeyEntry; secret: string } {
   const sha256 = createHash('sha256').update(secret).digest('hex');
   return { secret, entry: { id: `key-${randomUUID()}`, plan: 'free', ...entry, secrets: [{ sha256 }] } };
 }
 
 /** A key that states its own limits. */
-export function makeCustomKey(perMinute: number, perDay: number) {
-  return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } });
+export function makeCustomKey(perMinute: number, perDay: number, secret?: string) {
+  return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
 
 export interface GatewayProcess {

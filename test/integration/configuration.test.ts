@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { type Fleet, originOf, readiness, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import { until } from '../support/load.ts';
+
+const kept = makeCustomKey(1_000_000, 1_000);
+const revoked = makeKey();
+let fleet: Fleet;
+
+beforeAll(async () => {
+  fleet = await startFleet({
+    // The second reads its configuration as a container of Kubernetes does.
+    starts: [{}, { layout: 'mounted' }, {}],
+    config: { keys: [kept.entry, revoked.entry] },
+  });
+});
+afterAll(() => fleet.stop());
+
+async function get(gateway: GatewayProcess, secret: string): Promise<Response> {
+  return fetch(`${originOf(gateway)}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } });
+}
+
+describe('an edit of the configuration reaches every process', () => {
+  it('when a key is revoked it is refused everywhere, and no other is', async () => {
+    for (const gateway of fleet.gateways) expect((await get(gateway, revoked.secret)).status).toBe(200);
+    await fleet.editConfig({ keys: [kept.entry] });
+    for (const gateway of fleet.gateways) {
+      await until(
+        'the revoked key is refused',
+        async () => (await get(gateway, revoked.secret)).status === 401,
+      );
+      expect((await get(gateway, kept.secret)).status).toBe(200);
+    }
+  });
+
+  it('when it is broken it changes nothing, and is reported with file, line, column and a caret', async () => {
+    const usedBefore = await used();
+    const broken = stringify({
+      ...parse(stringify(fleet.config)),
+      plans: { free: { perMinute: -1, perDay: 10 } },
+    });
+    const line = broken.split('\n').findIndex((text) => text.includes('perMinute: -1')) + 1;
+    await Promise.all(fleet.gateways.map((gateway) => gateway.editConfig(broken)));
+    for (const gateway of fleet.gateways) {
+      const entry = await gateway.line(({ msg }) => String(msg).includes('not reloaded'));
+      expect(entry.msg).toContain(`gateway.yaml:${line}:`);
+      expect(entry.msg).toMatch(/perMinute: -1\n.*\^/);
+      const { httpStatus, body } = await readiness(gateway);
+      expect(httpStatus).toBe(200);
+      expect(body.status).toBe('degraded');
+      expect(body.config.lastError).toContain(`gateway.yaml:${line}:`);
+
+      const response = await get(gateway, kept.secret);
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-ratelimit-limit')).toBe('1000');
+    }
+    expect(await used()).toBe(usedBefore + fleet.gateways.length);
+  });
+
+  it('when it is mended it is in force, with the counts as they were', async () => {
+    const usedBefore = await used();
+    const raised = { ...kept.entry, limits: { perMinute: 1_000_000, perDay: 2_000 } };
+    await fleet.editConfig({ keys: [raised] });
+    for (const gateway of fleet.gateways) {
+      await until('the configuration is sound', async () => (await readiness(gateway)).body.status === 'ok');
+    }
+    for (const [index, gateway] of fleet.gateways.entries()) {
+      const { headers } = await get(gateway, kept.secret);
+      expect(headers.get('x-ratelimit-limit')).toBe('2000');
+      expect(headers.get('x-ratelimit-remaining')).toBe(String(2_000 - usedBefore - index - 1));
+    }
+  });
+});
+
+async function used(): Promise<number> {
+  return Number(await fleet.inspector.hget(`${fleet.prefix}:{${kept.entry.id}}`, 'dayUsed'));
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
+import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import { exchangeRaw } from '../support/raw-http.ts';
+
+/** A secret without a pattern that other text could share: any eight bytes of it are a leak. */
+function randomSecret(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url');
+}
+
+const valid = makeCustomKey(1_000_000, 1_000_000, randomSecret());
+const tight = makeCustomKey(1, 1_000, randomSecret());
+const disabled = makeKey({ disabled: true }, randomSecret());
+const unknown = randomSecret();
+const redisPassword = randomSecret();
+const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword];
+
+let fleet: Fleet;
+const answers: string[] = [];
+
+beforeAll(async () => {
+  fleet = await startFleet({
+    starts: [{}, { onFailure: 'refuse' }],
+    config: { keys: [valid.entry, tight.entry, disabled.entry], addressBucket: { perMinute: 1_000 } },
+    redisPassword,
+  });
+});
+afterAll(() => fleet.stop());
+
+describe('no byte of a secret comes out of the gateway', () => {
+  it('when clients put secrets where they do not belong', async () => {
+    for (const secret of [valid.secret, tight.secret, disabled.secret, unknown]) {
+      for (const { port } of fleet.gateways) {
+        for (const bytes of oddRequests(secret)) answers.push(await answersTo(port, bytes));
+      }
+    }
+    expectNoSecretIn('an answer', answers.join('\n'));
+    expect(answers.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
+  });
+
+  it('when a secret is written into the configuration in place of its digest', async () => {
+    await fleet.editConfig({
+      keys: [valid.entry, { ...tight.entry, secrets: [{ sha256: tight.secret }] }],
+    });
+    for (const gateway of fleet.gateways) {
+      await gateway.line(({ msg }) => String(msg).includes('not reloaded'));
+      const { body, text } = await readiness(gateway);
+      expect(body.status).toBe('degraded');
+      expectNoSecretIn('/readyz', text);
+    }
+  });
+
+  it('when Redis goes away, and never into Redis', async () => {
+    const dump: unknown[] = [];
+    for (const key of await fleet.inspector.keys('*')) {
+      const type = await fleet.inspector.type(key);
+      dump.push(key, type === 'hash' ? await fleet.inspector.hgetall(key) : await fleet.inspector.get(key));
+    }
+    expect(JSON.stringify(dump)).toContain(valid.entry.id);
+    expectNoSecretIn('Redis', JSON.stringify(dump));
+    await fleet.redis.kill();
+    for (const gateway of fleet.gateways) {
+      await gateway.line(({ msg }) => msg === 'Redis is away');
+      expectNoSecretIn('/readyz', (await readiness(gateway)).text);
+    }
+  });
+
+  it('in all that was logged until the end', async () => {
+    for (const gateway of fleet.gateways) {
+      await gateway.stop('SIGTERM');
+      expect(gateway.output()).toContain('"status":401');
+      expectNoSecretIn('the log', gateway.output());
+    }
+  });
+});
+
+/** Careless and malicious clients alike: each line is one connection. */
+function oddRequests(secret: string): string[] {
+  const bearer = `Authorization: Bearer ${secret}`;
+  const request = (target: string, ...fields: string[]) =>
+    [`GET ${target} HTTP/1.1`, 'Host: api.test', ...fields, 'Connection: close', '', ''].join('\r\n');
+  const body = JSON.stringify({ name: secret, categoryId: secret });
+  return [
+    request('/v1/pets', bearer),
+    request('/v1/pets', `authorization: bearer ${secret}`),
+    request(`/v1/pets?limit=${secret}&api_key=${secret}`, bearer),
+    request(`/v1/pets?access_token=${secret}`),
+    request(`/v1/pets/1#${secret}`, bearer),
+    request('/v1/pets', `Authorization: Basic ${secret}`),
+    request('/v1/pets', `Authorization: ${secret}`),
+    request('/v1/pets', `Authorization: Bearer ${secret} ${secret}`),
+    request('/v1/pets', bearer, bearer),
+    request('/v1/pets', `X-Api-Key: ${secret}`),
+    request('/v1/pets', `Cookie: key=${secret}`),
+    request('/v1/pets', `${secret}: 1`),
+    request('/v1/pets', `Bad Name ${secret}: 1`),
+    request('/v1/pets', `Host: ${secret}`),
+    request('/v1/pets', bearer, `Expect: ${secret}`),
+    request('/v1/pets', bearer, `Transfer-Encoding: ${secret}`),
+    request('/v1/pets', bearer, `Content-Length: ${secret}`),
+    request(
+      '/v1/pets',
+      bearer,
+      `X-Request-Id: ${secret}`,
+      `X-Key-Id: ${secret}`,
+      `X-Forwarded-For: ${secret}`,
+    ),
+    request(`http://${secret}@api.test/v1/pets`, bearer),
+    `${secret} /v1/pets HTTP/1.1\r\nHost: api.test\r\n\r\n`,
+    `GET /v1/pets HTTP/${secret}\r\nHost: api.test\r\n\r\n`,
+    `Bearer ${secret}\r\n\r\n`,
+    [
+      'POST /v1/pets HTTP/1.1',
+      'Host: api.test',
+      bearer,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  ];
+}
+
+async function answersTo(port: number, bytes: string): Promise<string> {
+  const responses = await exchangeRaw(port, bytes);
+  return responses
+    .map(({ status, headers, body }) => `HTTP ${status} ${JSON.stringify([...headers])} ${body}`)
+    .join('\n');
+}
+
+/** No eight consecutive bytes of a secret, as they are, percent-encoded or in base64. */
+function expectNoSecretIn(place: string, text: string): void {
+  for (const secret of secrets) {
+    const forms = [secret, Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('hex')];
+    for (const form of forms) {
+      for (let start = 0; start + 8 <= form.length; start += 1) {
+        const piece = form.slice(start, start + 8);
+        expect(text.includes(piece), `${place} holds a piece of a secret`).toBe(false);
+      }
+    }
+  }
+}
