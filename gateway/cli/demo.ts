@@ -44,7 +44,8 @@ const isUp = await Promise.race([waitUntilUp(), firstExit.then(() => false)]);
 if (isUp) printGuide();
 
 await firstExit;
-for (const child of children) if (isRunning(child)) child.kill('SIGTERM');
+// One of them failed: the other is of no use alone.
+if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
 const codes = await Promise.all(children.map(exitCode));
 process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
 
