@@ -48,8 +48,9 @@ export async function converse({ port, address, pieces }: ConversationOptions): 
   socket.on('close', () => outcome.resolve('closed'));
 
   function leaveWhenAnswered(): void {
-    if (!allSent || readResponses(received, methods).responses.length < wholeCount) return;
-    if (end === 'clean') outcome.resolve('answered');
+    const count = readResponses(received, methods).responses.length;
+    if (!allSent || count < wholeCount) return;
+    if (end === 'clean' || count > methods.length) outcome.resolve('answered');
     else if (end === 'incomplete') socket.end();
   }
 

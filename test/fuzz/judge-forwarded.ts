@@ -15,8 +15,7 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
 ];
 
 /** Fields that end at the gateway, `-` standing for any byte but letters and digits. */
-const endsAtGateway =
-  /^(authorization|proxy-.*|te|trailer|upgrade|keep-alive|expect|forwarded|http2-settings)$/;
+const endsAtGateway = /^(authorization|proxy-.*|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
 const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;
 
 /** What is wrong with a request that the backend received, given the client's request that it came from. */
@@ -41,6 +40,13 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
   const told = onlyValue(forwarded.fields, 'x-key-id');
   if (keyId === undefined || told !== keyId)
     faults.push(`${name} came as key ${told}, the client was ${keyId}`);
+  // RFC 9110 §7.6.1; of the gateway's own fields the backend has the gateway's copy.
+  const named = new Set(listOf(original.fields, 'connection'));
+  for (const field of forwarded.fields) {
+    if (named.has(field.name) && !ownField.test(field.name) && !['connection', 'via'].includes(field.name)) {
+      faults.push(`${name} came with ${field.name}, which Connection named`);
+    }
+  }
   return [...faults, ...judgeFields(forwarded, name)];
 }
 

@@ -17,8 +17,8 @@ export interface Evidence {
 export interface Memory {
   /** Every request id answered so far. */
   readonly requestIds: Set<string>;
-  /** The last request of a conversation that was left in mid-body, by the client's address. */
-  readonly unfinished: Map<string, ReadRequest>;
+  /** The client's requests by its address: what the gateway cuts off at the backend shows there a little later. */
+  readonly requests: Map<string, readonly ReadRequest[]>;
 }
 
 export interface Verdict {
@@ -41,6 +41,9 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   const faults = [...sight.faults];
   if (answers.fault !== undefined) faults.push(`the client received ${answers.fault}`);
 
+  if (responses.length > methods.length) {
+    faults.push(`${responses.length} answers to ${methods.length} requests (${reading.why})`);
+  }
   responses.forEach((response, i) => {
     faults.push(...judgeAnswer(response, requests[i]));
     const id = onlyValue(response.fields, 'x-request-id') ?? '';
@@ -49,21 +52,17 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   });
   faults.push(...judgeEnd(conversation, reading, answers));
 
-  const last = requests.at(-1);
-  // Also a whole one may be cut off at the backend, when it is too large.
-  if (last !== undefined && last.body !== '') memory.unfinished.set(conversation.address, last);
+  memory.requests.set(conversation.address, requests);
   const answered = new Map(
     responses.map(({ fields }, i) => [onlyValue(fields, 'x-request-id'), requests[i]]),
   );
   for (const forwarded of sight.requests) {
-    const name = `${forwarded.method} ${forwarded.target}`;
-    const address = onlyValue(forwarded.fields, 'x-forwarded-for') ?? '';
     const id = onlyValue(forwarded.fields, 'x-request-id');
-    const original =
-      answered.get(id) ?? (forwarded.body === undefined ? memory.unfinished.get(address) : undefined);
+    const original = answered.get(id) ?? cutOff(forwarded, memory);
     // One request of the client is one at the backend.
     answered.delete(id);
-    if (original === undefined) faults.push(`the backend received ${name} for ${address}, not the client's`);
+    if (original === undefined)
+      faults.push(`the backend received what no client sent: ${JSON.stringify(forwarded)}`);
     else faults.push(...judgeForwarded(forwarded, original));
   }
 
@@ -72,6 +71,14 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
     admitted: sight.requests.filter(({ body }) => body !== undefined).length,
     faults,
   };
+}
+
+/** The request that one without a whole body came from; its answer has another id, or is none. */
+function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | undefined {
+  if (forwarded.body !== undefined) return undefined;
+  const { method, target, fields } = forwarded;
+  const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
+  return candidates.find((one) => one.method === method && one.target === target && one.body !== '');
 }
 
 /** How a connection may end: with an answer for each whole request, or after an answer that says it is the last. */

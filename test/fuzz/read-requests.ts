@@ -13,7 +13,7 @@ export interface ReadRequest {
 export interface RequestsReading {
   /** The last one may still be without its whole body. */
   readonly requests: readonly ReadRequest[];
-  /** What answers are framed by (RFC 9112 §6.3): the method of each request, and of a malformed head behind them. */
+  /** What may be answered, and by which the answer is framed (RFC 9112 §6.3): each request, and what is none behind them. */
   readonly methods: readonly string[];
   /**
    * `clean`: nothing is left over; `closed`: the last request asked to close, the rest has no meaning;
@@ -31,7 +31,7 @@ export function readRequests(text: string): RequestsReading {
   const requests: ReadRequest[] = [];
   const ended = (end: RequestsReading['end'], why = '') => {
     const methods = requests.map(({ method }) => method);
-    if (end === 'malformed') methods.push(text.startsWith('HEAD', at) ? 'HEAD' : '');
+    if (end === 'malformed' || end === 'incomplete') methods.push(text.startsWith('HEAD', at) ? 'HEAD' : '');
     return { requests, methods, end, why };
   };
   let at = 0;

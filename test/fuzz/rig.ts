@@ -26,13 +26,14 @@ export async function startRig(): Promise<Rig> {
       addressBucket: { perMinute: 1_000_000_000 },
     }),
   );
-  const memory: Memory = { requestIds: new Set(), unfinished: new Map() };
+  const memory: Memory = { requestIds: new Set(), requests: new Map() };
   let conversations = 0;
   return {
     gateway,
     async try(pieces) {
       const address = loopbackAddress(++conversations);
       const conversation = await converse({ port: gateway.port, address, pieces });
+      memory.requests.delete(loopbackAddress(conversations - rememberedMax));
       return judge({ conversation, sight: backend.take(), memory });
     },
     async stop() {
@@ -44,6 +45,9 @@ export async function startRig(): Promise<Rig> {
     },
   };
 }
+
+/** Conversations whose requests the judge remembers: seconds of them. */
+const rememberedMax = 10_000;
 
 /** All of 127.0.0.0/8 is this machine. */
 function loopbackAddress(n: number): string {
