@@ -172,7 +172,7 @@ function acceptSwitch(
 
 type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
 
-/** The backend did not switch: its answer goes to the client as that of any request, and the connection ends. */
+/** The backend did not switch: its answer goes to the client as that of any request; the end of `res` closes the connection. */
 function passOn(
   answer: IncomingMessage,
   { res, socket, responseFields: ownFields }: UpgradeRequest,
@@ -184,7 +184,9 @@ function passOn(
     return { kind: 'failed', code: 'upstream_failed', cause: head.cause };
   }
   res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...head.fields, 'Connection', 'close']);
-  pipeline(answer, res, (error) => (error ? socket.destroy() : socket.end()));
+  pipeline(answer, res, (error) => {
+    if (error) socket.destroy();
+  });
   return { kind: 'answered', status };
 }
 

@@ -24,12 +24,6 @@ export interface RelayContext {
 }
 
 /**
- * A body that came whole in one piece of at most this size goes out as a Latin-1 string, byte for byte the same: Node
- * writes it in one piece with the head, which takes … less CPU per request than a head and a buffer.
- */
-const wholeBodyBytesMax = 16_384;
-
-/**
  * Carries one request to a target and the answer back, attempt by attempt. It is undici's dispatch handler itself: one
  * object per request instead of a closure per event.
  */
@@ -46,8 +40,6 @@ export class Relay implements Dispatcher.DispatchHandler {
   private attempts = 0;
   private reach: Reach = 'not_reached';
   private status = 0;
-  /** Of the answer; NaN when the backend did not say. */
-  private contentLength = Number.NaN;
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, resolve: (outcome: ForwardOutcome) => void) {
@@ -149,18 +141,12 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.status = status;
-    this.contentLength = Number(headers['content-length']);
     res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', head.fields);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return;
     const { res } = this.request;
-    const isWhole = chunk.length === this.contentLength && chunk.length <= wholeBodyBytesMax;
-    if (isWhole) {
-      res.end(chunk.toString('latin1'), 'latin1');
-      return;
-    }
     if (res.write(chunk)) return;
     controller.pause();
     res.once('drain', () => controller.resume());
@@ -170,7 +156,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     const target = this.leaveTarget();
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
-    if (!res.writableEnded) res.end();
+    res.end();
     if (!req.complete) this.streamedBody?.discardRest();
     this.settle({
       kind: 'answered',

@@ -66,6 +66,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
   const pools = new Set<Pool>();
   let targets: readonly Watched[] = [];
   let pending: Promise<void> | undefined;
+  let isLost = false;
   let retiring: Promise<unknown> | undefined;
 
   if (isIP(hostname) !== 0) adopt([hostname]);
@@ -83,8 +84,11 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
     try {
       const addresses = await resolve(hostname);
       if (addresses.length > 0 && !stop.signal.aborted) adopt(addresses);
+      if (isLost) log.info({ hostname }, 'the upstream can be looked up again');
+      isLost = false;
     } catch (error) {
-      log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
+      if (!isLost) log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
+      isLost = true;
     }
   }
 
