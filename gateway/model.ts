@@ -69,9 +69,9 @@ export type Decision =
       readonly retryAtMs: number;
     };
 
-/** What the address bucket says to a request without a valid key. */
+/** What the address bucket says to a request without a valid key: `counted` is no admission, it still hears 401 or 400. */
 export interface AddressDecision {
-  readonly kind: 'admitted' | 'refused';
+  readonly kind: 'counted' | 'refused';
   readonly standing: Standing;
   readonly source: DecisionSource;
 }

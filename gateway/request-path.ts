@@ -87,7 +87,7 @@ async function refuseStranger(exchange: Exchange, stations: Stations, refusal: R
   );
   exchange.decision = decision;
   exchange.standing = decision.standing;
-  if (decision.kind === 'admitted') return { kind: 'refused', ...refusal };
+  if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
   const { inForce, nowMs } = decision.standing;
   return {
     kind: 'refused',

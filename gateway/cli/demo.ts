@@ -42,6 +42,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 const firstExit = Promise.race(children.map(exitCode));
 const isUp = await Promise.race([waitUntilUp(), firstExit.then(() => false)]);
 if (isUp) printGuide();
+else if (children.every(isRunning))
+  console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may say why.`);
 
 await firstExit;
 // One of them failed: the other is of no use alone.

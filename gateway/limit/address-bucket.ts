@@ -37,7 +37,7 @@ export function createAddressBucket(deps: {
         windowSeconds,
       };
       return {
-        kind: spent.refused ? 'refused' : 'admitted',
+        kind: spent.refused ? 'refused' : 'counted',
         standing: { nowMs: atMs, windows: [window], inForce: window },
         source: redis === undefined || (limiter === shared && redis.available()) ? 'shared' : 'local',
       };

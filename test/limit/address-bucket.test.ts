@@ -30,9 +30,9 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
     const limiter = open();
     const decisions = await charge(limiter, '192.0.2.1', 5);
     expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.remaining])).toEqual([
-      ['admitted', 2],
-      ['admitted', 1],
-      ['admitted', 0],
+      ['counted', 2],
+      ['counted', 1],
+      ['counted', 0],
       ['refused', 0],
       ['refused', 0],
     ]);
@@ -48,13 +48,13 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
     const limiter = open();
     await charge(limiter, '2001:db8::1', 3);
     expect((await charge(limiter, '2001:db8::2', 1))[0]?.kind).toBe('refused');
-    expect((await charge(limiter, '2001:db8:0:1::1', 1))[0]?.kind).toBe('admitted');
+    expect((await charge(limiter, '2001:db8:0:1::1', 1))[0]?.kind).toBe('counted');
   });
 
   it('follows a limit that a reload changed', async () => {
     const limiter = open();
     await charge(limiter, '192.0.2.2', 4, 3);
-    expect((await charge(limiter, '192.0.2.2', 1, 10))[0]?.kind).toBe('admitted');
+    expect((await charge(limiter, '192.0.2.2', 1, 10))[0]?.kind).toBe('counted');
   });
 });
 
@@ -67,7 +67,7 @@ it('the address bucket is shared by all processes', async () => {
   await charge(first, '192.0.2.3', 2);
   const decisions = await charge(second, '192.0.2.3', 2);
   expect(decisions.map(({ kind, source }) => [kind, source])).toEqual([
-    ['admitted', 'shared'],
+    ['counted', 'shared'],
     ['refused', 'shared'],
   ]);
 });
@@ -85,7 +85,7 @@ describe('while Redis is away', () => {
     await charge(limiter, '192.0.2.4', 1);
     await server.kill();
     const decisions = await charge(limiter, '192.0.2.4', 4);
-    expect(decisions.map(({ kind }) => kind)).toEqual(['admitted', 'admitted', 'admitted', 'refused']);
+    expect(decisions.map(({ kind }) => kind)).toEqual(['counted', 'counted', 'counted', 'refused']);
     await until(() => !isAvailable(limiter));
     expect((await charge(limiter, '192.0.2.4', 1))[0]).toMatchObject({ kind: 'refused', source: 'local' });
   });
