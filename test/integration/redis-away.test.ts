@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Fault, measureOutage } from '../faults/outage.ts';
+import { readiness } from '../support/fleet.ts';
+import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { startStore } from '../support/store-process.ts';
 
 describe.each<Fault>(['killed', 'frozen', 'full', 'read-only'])('while Redis is %s', (fault) => {
   it('nobody waits or hears a 5xx, it is seen, and afterwards the limit is shared again with local use written back', async () => {
@@ -19,4 +23,38 @@ describe.each<Fault>(['killed', 'frozen', 'full', 'read-only'])('while Redis is 
     expect(found.dayUsedAfter).toBe(survived + found.admittedAway);
     expect(found.admittedAfter).toBe(found.limit);
   });
+});
+
+it('a gateway that starts while Redis is away serves at once, says so, and shares its limits as soon as Redis is there', async () => {
+  const [redis, store] = await Promise.all([startRedis(), startStore()]);
+  await redis.kill();
+  const key = makeKey();
+  const gateway = await startGateway(
+    testConfig({
+      redis: { url: redis.url, prefix: 'test' },
+      upstream: { url: store.url, health: '/healthz' },
+      keys: [key.entry],
+    }),
+  );
+  const get = () => fetch(`${gateway.baseUrl}/pets`, { headers: { Authorization: `Bearer ${key.secret}` } });
+  const sourceOf = async (response: Response) => {
+    const id = response.headers.get('x-request-id');
+    return (await gateway.line(({ requestId }) => requestId === id)).source;
+  };
+  try {
+    const alone = await get();
+    expect(alone.status).toBe(200);
+    expect(await sourceOf(alone)).toBe('local');
+    expect((await readiness(gateway)).body).toMatchObject({ status: 'degraded' });
+
+    await redis.restart();
+    await gateway.line(({ msg }) => msg === 'Redis is back');
+    const shared = await get();
+    expect(shared.status).toBe(200);
+    expect(await sourceOf(shared)).toBe('shared');
+    expect((await readiness(gateway)).body).toMatchObject({ status: 'ok' });
+  } finally {
+    await gateway.stop('SIGKILL');
+    await Promise.all([redis.stop(), store.stop()]);
+  }
 });

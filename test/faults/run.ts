@@ -1,0 +1,247 @@
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { measureBan } from './ban.ts';
+import { measureDrain, measureRollingRestart } from './drain.ts';
+import { type Exactness, measureExactness } from './exactness.ts';
+import { measureKills } from './kills.ts';
+import { type Fault, measureOutage } from './outage.ts';
+import { measurePlanEdit } from './plan-edit.ts';
+import { measureSlowClients } from './slow-clients.ts';
+import { measureSoak } from './soak.ts';
+import { measureTargetFault, type TargetFault } from './targets.ts';
+
+/** What one measurement says about its rows of the list of faults. */
+interface Finding {
+  readonly figure: string;
+  /** Whether the outcome is as promised; figures in ms are read by people and judged by nobody here. */
+  readonly holds: boolean;
+}
+
+interface Measurement {
+  readonly rows: string;
+  readonly what: string;
+  readonly measure: () => Promise<Finding>;
+}
+
+const day = 86_400_000_000;
+
+const measurements: readonly Measurement[] = [
+  {
+    rows: '1, 3',
+    what: 'one key, three processes with clocks ±90 s, across a calendar minute',
+    measure: async () =>
+      judgeExactness(
+        await measureExactness({
+          requests: 70_000,
+          clients: 48,
+          limits: { perMinute: 5_000, perDay: 1_000_000_000 },
+          startBeforeEndMs: 8_000,
+        }),
+      ),
+  },
+  {
+    rows: '1, 3',
+    what: 'the same, windows of one second: many boundaries',
+    measure: async () =>
+      judgeExactness(
+        await measureExactness({
+          requests: 40_000,
+          clients: 48,
+          limits: { perMinute: 500, perDay: 1_000_000_000 },
+          windowLengths: { minuteMs: 1_000, dayMs: day },
+          startBeforeEndMs: 300,
+        }),
+      ),
+  },
+  {
+    rows: '1, 3',
+    what: 'the same, until the day is spent',
+    measure: async () =>
+      judgeExactness(
+        await measureExactness({
+          requests: 20_000,
+          clients: 48,
+          limits: { perMinute: 500, perDay: 900 },
+          windowLengths: { minuteMs: 1_000, dayMs: day },
+          startBeforeEndMs: 300,
+        }),
+      ),
+  },
+  {
+    rows: '1, 18',
+    what: 'a limit edited under load on three processes: 1,000, then 3,000, then 500 a day',
+    async measure() {
+      const found = await measurePlanEdit({ first: 1_000, raised: 3_000, lowered: 500 });
+      const { admitted, followedMs, failures } = found;
+      return {
+        figure: `admitted ${admitted.first}, ${admitted.raised}, ${admitted.lowered}; all processes followed after ${ms(followedMs.raised)} and ${ms(followedMs.lowered)}`,
+        holds:
+          admitted.first === 1_000 &&
+          admitted.raised === 3_000 &&
+          admitted.lowered === 3_000 &&
+          failures.length === 0,
+      };
+    },
+  },
+  {
+    rows: '4',
+    what: 'gateways killed in mid-flight',
+    async measure() {
+      const { kills, answers, keys, keysWithoutExpiry } = await measureKills({ rounds: 15 });
+      return {
+        figure: `${keysWithoutExpiry.length} of ${keys} keys without expiry after ${kills} kills and ${answers} answers`,
+        holds: keysWithoutExpiry.length === 0,
+      };
+    },
+  },
+  ...(['killed', 'frozen', 'full', 'read-only'] as const).map(outage),
+  {
+    rows: '9',
+    what: 'SIGTERM under load, 40 kept-alive clients',
+    async measure() {
+      const found = await measureDrain({ requests: 10_000 });
+      return {
+        figure: `${found.failures.length} of ${found.answers} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, a grace of 1,000 ms for balancers in it`,
+        holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
+      };
+    },
+  },
+  {
+    rows: '10',
+    what: 'rolling restart of three processes behind a balancer',
+    async measure() {
+      const { answers, failures, exitCodes } = await measureRollingRestart();
+      return {
+        figure: `${failures.length} of ${answers} failed; exit codes ${exitCodes.join(', ')}`,
+        holds: failures.length === 0 && exitCodes.every((code) => code === 0),
+      };
+    },
+  },
+  ...(['one dies', 'one hangs', 'one flaps', 'all gone'] as const).map(targets),
+  {
+    rows: '22',
+    what: '4,000 idle sockets, 100 slow headers, 100 slow bodies, 100 slow readers; timeouts as shipped',
+    async measure() {
+      const found = await measureSlowClients({ idle: 4_000, slow: 100, goodRequests: 6_000 });
+      const { baseline, besideSlow } = found.p99Ms;
+      const { before, during, after } = found.descriptors;
+      return {
+        figure: `good traffic ${statuses(found.good)}; p99 ${(besideSlow / baseline).toFixed(2)}× (${ms(baseline)} → ${ms(besideSlow)}); descriptors ${before} → ${during} → ${after}`,
+        holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
+      };
+    },
+  },
+  {
+    rows: '24, 25',
+    what: 'a ban of 3 s, three processes',
+    async measure() {
+      const found = await measureBan();
+      return {
+        figure: `${found.admittedDuring} admitted during it; one second earlier ${found.oneSecondEarlier}, at the announced time ${found.atTheTime.join(' and ')}, ${ms(found.liftedAfterMs)} after its end; the next: ${found.nextSeconds} s`,
+        holds:
+          found.admittedDuring === 0 &&
+          found.oneSecondEarlier === 429 &&
+          found.atTheTime.every((status) => status === 200),
+      };
+    },
+  },
+  {
+    rows: '28',
+    what: 'soak, 60 s of mixed traffic',
+    async measure() {
+      const { requests, failures, slopeBytesPerSecond, residentBytes, descriptors } = await measureSoak({
+        seconds: 60,
+      });
+      return {
+        figure: `${requests} requests; resident memory ${mib(residentBytes.middle)} → ${mib(residentBytes.end)} over the second half (${(slopeBytesPerSecond / 1024).toFixed(0)} KiB/s); descriptors ${descriptors.before} → ${descriptors.after}`,
+        holds: failures.length === 0 && descriptors.after <= descriptors.before + 10,
+      };
+    },
+  },
+];
+
+function judgeExactness(found: Exactness): Finding {
+  const { answers, admitted, over, under, toldTwice, windows, dayUsed, failures, perSecond } = found;
+  return {
+    figure: `${answers} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${toldTwice} told another's remaining; Redis counted ${dayUsed}`,
+    holds: over + under + toldTwice + failures.length === 0 && admitted === dayUsed,
+  };
+}
+
+function outage(fault: Fault): Measurement {
+  return {
+    rows: { killed: '5, 7', frozen: '6, 7', full: '8', 'read-only': '8' }[fault],
+    what: `Redis ${fault} under load, two processes under \`local\` and one under \`refuse\``,
+    async measure() {
+      const found = await measureOutage(fault);
+      const survived = fault === 'killed' ? 0 : found.admittedBefore;
+      const atMost = found.limit * 2 + found.admittedBefore;
+      return {
+        figure:
+          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; decisions without Redis p99 ${ms(found.p99DecisionMs)}, slowest ${ms(found.slowestDecisionMs)}; ` +
+          `back after ${ms(found.backAfterMs)}; ${found.admittedBefore + found.admittedAway} admitted of a limit of ${found.limit}, ${found.dayUsedAfter} of them in Redis afterwards`,
+        holds:
+          found.failures.length === 0 &&
+          Object.keys(found.local).join() === '200' &&
+          found.badRefusals === 0 &&
+          found.admittedBefore + found.admittedAway <= atMost &&
+          found.dayUsedAfter === survived + found.admittedAway &&
+          found.admittedAfter === found.limit,
+      };
+    },
+  };
+}
+
+function targets(fault: TargetFault): Measurement {
+  return {
+    rows: fault === 'all gone' ? '11, 12' : '11',
+    what: `three targets, ${fault}, POSTs under load`,
+    async measure() {
+      const found = await measureTargetFault(fault);
+      return {
+        figure: `${found.duplicated} POSTs duplicated; ${statuses(found.statuses)}; last error ${ms(found.lastErrorAfterMs)} after the fault began; afterwards ${statuses(found.afterwards)}`,
+        holds:
+          found.duplicated === 0 &&
+          found.failures.length === 0 &&
+          found.badRefusals === 0 &&
+          found.running &&
+          Object.keys(found.afterwards).join() === '201',
+      };
+    },
+  };
+}
+
+function ms(value: number): string {
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ms`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+function statuses(counts: Record<number, number>): string {
+  return Object.entries(counts)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(', ');
+}
+
+/** Measures every fault (or those whose description holds the word given), prints a table and writes it. */
+async function run(only: string | undefined): Promise<void> {
+  const chosen = measurements.filter(({ what }) => only === undefined || what.includes(only));
+  const lines = ['| rows | fault | figure | holds |', '|---|---|---|---|'];
+  for (const { rows, what, measure } of chosen) {
+    console.log(`… ${what}`);
+    const finding = await measure().catch((error: unknown) => ({ figure: String(error), holds: false }));
+    if (!finding.holds) process.exitCode = 1;
+    lines.push(`| ${rows} | ${what} | ${finding.figure} | ${finding.holds ? 'yes' : '**no**'} |`);
+    console.log(lines.at(-1));
+  }
+  const machine = `${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`;
+  const text = `# Measured by \`npm run faults\`\n\n${machine}\n\n${lines.join('\n')}\n`;
+  console.log(`\n${text}`);
+  if (only === undefined) await writeFile(new URL('figures.md', import.meta.url), text);
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
+await run(values.only);

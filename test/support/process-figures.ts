@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Open descriptors of a process (Linux). */
+export function openDescriptors(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Resident memory of a process, bytes (Linux). */
+export function residentBytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kibibytes) * 1024;
+}
+
+/** How many descriptors this process, and those it starts, may open. */
+export function descriptorsMax(): number {
+  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+}
