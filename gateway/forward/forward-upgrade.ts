@@ -49,6 +49,9 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
   async function forward(request: UpgradeRequest): Promise<ForwardOutcome> {
     const startedMs = performance.now();
     await targets().pending;
+    if (request.socket.destroyed) {
+      return { kind: 'client_gone', upstreamMs: performance.now() - startedMs, attempts: 0 };
+    }
     const target = targets().choose(undefined);
     if (target === undefined) {
       const cause = 'no healthy target has room';

@@ -68,7 +68,10 @@ export class Relay implements Dispatcher.DispatchHandler {
     inFlight.enter(this);
     res.on('close', () => this.onClientClose());
 
-    if (contentLength > bodyBytesMax) {
+    if (res.destroyed) {
+      // While the limits were asked; its `close` is not told again.
+      this.onClientClose();
+    } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
       this.attempt();

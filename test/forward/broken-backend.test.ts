@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -154,6 +155,15 @@ it('a client that goes away takes its request to the backend with it', async () 
   await aborted;
   await front.ended(1);
   expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 1 }]);
+});
+
+it('a client that went away before it was forwarded never reaches the backend', async () => {
+  await front.close();
+  front = await startFront({ url: backend.url, before: (res) => once(res, 'close') });
+  sendRawAndLeave().end();
+  await front.ended(1);
+  expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 0 }]);
+  expect(backend.requests).toEqual([]);
 });
 
 it('a client that sends less than it promised is gone, not a fault of the backend', async () => {

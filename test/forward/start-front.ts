@@ -14,6 +14,8 @@ export interface FrontOptions {
   readonly requestFields?: readonly string[];
   readonly responseFields?: readonly string[];
   readonly keepForwarded?: boolean;
+  /** What comes before forwarding, as the limits do. */
+  readonly before?: (res: ServerResponse) => Promise<unknown>;
 }
 
 export interface Front {
@@ -34,6 +36,7 @@ export async function startFront({
   requestFields = [],
   responseFields = [],
   keepForwarded = false,
+  before = async () => {},
 }: FrontOptions): Promise<Front> {
   const forwarder = createForwarder({
     upstream: { url, health: '/healthz' },
@@ -55,7 +58,9 @@ export async function startFront({
   });
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
-    void forwarder.forward({ ...common, req, res, bodyBytesMax }).then((outcome) => end(outcome, res));
+    void before(res)
+      .then(() => forwarder.forward({ ...common, req, res, bodyBytesMax }))
+      .then((outcome) => end(outcome, res));
   }
 
   function end(outcome: ForwardOutcome, res: ServerResponse): void {
