@@ -28,9 +28,9 @@ export interface Outage {
   readonly dayUsedAfter: number;
   /** Admitted of a new key with that limit, by both local processes after the return. */
   readonly admittedAfter: number;
-  /** From access lines: total less upstream time of the local processes, while the fault was on. */
-  readonly slowestDecisionMs: number;
-  readonly p99DecisionMs: number;
+  /** Total less upstream time of requests decided without Redis: the slowest before the breaker opened, the rest after. */
+  readonly slowestBeforeBreakerMs: number;
+  readonly p99AfterBreakerMs: number;
   /** From the repair until every process had logged that Redis is back. */
   readonly backAfterMs: number;
   /** Access lines of the local processes with the source `local`. */
@@ -76,7 +76,6 @@ export async function measureOutage(fault: Fault): Promise<Outage> {
       await send(first, tight.secret, usedBefore / 2),
       await send(second, tight.secret, usedBefore / 2),
     ];
-    const faultAt = linesSoFar(locals);
     await breakRedis(fleet, fault);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = await Promise.all([first, second].map((origin) => send(origin, tight.secret, 2 * limit)));
@@ -97,7 +96,7 @@ export async function measureOutage(fault: Fault): Promise<Outage> {
     const readyAfter = await Promise.all(fleet.gateways.map(readiness));
 
     const outcomes = [...before, ...away, ...after, localOutcome, refusingOutcome];
-    const decisions = await decisionTimes(locals, faultAt);
+    const times = decisionTimes(locals);
     return {
       local: countStatuses(localOutcome.answers),
       refusing: countStatuses(refusingOutcome.answers),
@@ -112,8 +111,8 @@ export async function measureOutage(fault: Fault): Promise<Outage> {
       admittedAway,
       dayUsedAfter: await dayUsed(),
       admittedAfter: countAdmitted(after.flatMap(({ answers }) => answers)),
-      slowestDecisionMs: decisions.at(-1) ?? 0,
-      p99DecisionMs: decisions[Math.floor(decisions.length * 0.99)] ?? 0,
+      slowestBeforeBreakerMs: times.before.at(-1) ?? 0,
+      p99AfterBreakerMs: times.after[Math.floor(times.after.length * 0.99)] ?? 0,
       backAfterMs,
       decidedLocally: locals.flatMap(({ lines }) => lines.filter(({ source }) => source === 'local')).length,
     };
@@ -168,18 +167,17 @@ function countLines({ lines }: GatewayProcess, msg: string): number {
   return lines.filter((line) => line.msg === msg).length;
 }
 
-function linesSoFar(gateways: readonly GatewayProcess[]): readonly number[] {
-  return gateways.map(({ lines }) => lines.length);
-}
-
-/** What each request took beside the upstream, from the access lines since the fault that were decided locally; ascending. */
-async function decisionTimes(
-  gateways: readonly GatewayProcess[],
-  from: readonly number[],
-): Promise<number[]> {
-  return gateways
-    .flatMap(({ lines }, index) => lines.slice(from[index]))
-    .filter(({ source }) => source === 'local')
-    .map(({ totalMs, upstreamMs }) => Number(totalMs) - Number(upstreamMs ?? 0))
-    .toSorted((a, b) => a - b);
+/** By the access lines that name the source `local`, before and after the process logged that Redis is away; ascending. */
+function decisionTimes(gateways: readonly GatewayProcess[]) {
+  const before: number[] = [];
+  const after: number[] = [];
+  for (const { lines } of gateways) {
+    const opened = lines.findIndex(({ msg }) => msg === 'Redis is away');
+    for (const [index, { source, totalMs, upstreamMs }] of lines.entries()) {
+      if (source === 'local')
+        (index < opened ? before : after).push(Number(totalMs) - Number(upstreamMs ?? 0));
+    }
+  }
+  const ascending = (a: number, b: number) => a - b;
+  return { before: before.toSorted(ascending), after: after.toSorted(ascending) };
 }

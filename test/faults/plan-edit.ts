@@ -1,6 +1,6 @@
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { type Answer, startLoad, until } from '../support/load.ts';
+import { startLoad, until } from '../support/load.ts';
 import { patientStore } from '../support/tuning.ts';
 
 export interface PlanEdit {
@@ -33,21 +33,22 @@ export async function measurePlanEdit(limits: {
   });
   const admittedSoFar = () => load.answers.filter(({ status }) => status === 200).length;
 
-  /** Until the limit is in force and spent on every process; answers how long that took and what was admitted. */
+  /** Until the limit is in force and spent on every process; answers when the last of them followed, and what was admitted. */
   async function spent(limit: number) {
     const fromMs = performance.now();
-    const firstAtMs = new Map<string, number>();
+    const followedAtMs = new Map<string, number>();
+    const spentAt = new Set<string>();
     let looked = load.answers.length;
     await until(`a limit of ${limit} on all processes`, () => {
-      for (; looked < load.answers.length; looked += 1) {
-        const answer = load.answers[looked];
-        if (answer !== undefined && isRefusalWithin(answer, limit) && !firstAtMs.has(answer.origin)) {
-          firstAtMs.set(answer.origin, answer.atMs);
-        }
+      for (const { origin, status, headers, atMs } of load.answers.slice(looked)) {
+        looked += 1;
+        if (headers['x-ratelimit-limit'] !== String(limit)) continue;
+        if (!followedAtMs.has(origin)) followedAtMs.set(origin, atMs);
+        if (status === 429) spentAt.add(origin);
       }
-      return firstAtMs.size === fleet.origins.length;
+      return spentAt.size === fleet.origins.length;
     });
-    return { admitted: admittedSoFar(), tookMs: Math.max(...firstAtMs.values()) - fromMs };
+    return { admitted: admittedSoFar(), tookMs: Math.max(...followedAtMs.values()) - fromMs };
   }
 
   try {
@@ -67,8 +68,4 @@ export async function measurePlanEdit(limits: {
     await load.stop();
     await fleet.stop();
   }
-}
-
-function isRefusalWithin({ status, headers }: Answer, limit: number): boolean {
-  return status === 429 && headers['x-ratelimit-limit'] === String(limit);
 }

@@ -179,7 +179,7 @@ function outage(fault: Fault): Measurement {
       const atMost = found.limit * 2 + found.admittedBefore;
       return {
         figure:
-          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; decisions without Redis p99 ${ms(found.p99DecisionMs)}, slowest ${ms(found.slowestDecisionMs)}; ` +
+          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; slowest decision until the breaker opened ${ms(found.slowestBeforeBreakerMs)}, p99 from then on ${ms(found.p99AfterBreakerMs)}; ` +
           `back after ${ms(found.backAfterMs)}; ${found.admittedBefore + found.admittedAway} admitted of a limit of ${found.limit}, ${found.dayUsedAfter} of them in Redis afterwards`,
         holds:
           found.failures.length === 0 &&
