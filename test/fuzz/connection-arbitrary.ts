@@ -14,7 +14,7 @@ export function connectionArbitrary(): fc.Arbitrary<Pieces> {
     .record({
       messages: fc.array(messages, { minLength: 1, maxLength: 3 }),
       mutations: seldom(none<Mutation>(), fc.array(mutations, { minLength: 1, maxLength: 3 })),
-      cuts: seldom(none<number>(), fc.array(positions, { minLength: 1, maxLength: 4 })),
+      cuts: fc.array(positions, { maxLength: 3 }),
     })
     .map((connection) => {
       const text = connection.mutations.reduce(mutate, connection.messages.join(''));
