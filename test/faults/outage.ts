@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
+import type { Tuning } from '../support/tuning.ts';
 
 export type Fault = 'killed' | 'frozen' | 'full' | 'read-only';
 
@@ -28,7 +30,8 @@ export interface Outage {
   readonly dayUsedAfter: number;
   /** Admitted of a new key with that limit, by both local processes after the return. */
   readonly admittedAfter: number;
-  /** Total less upstream time of requests decided without Redis: the slowest before the breaker opened, the rest after. */
+  /** Total less upstream time of requests: with Redis; without it until the breaker opened, and from then on. */
+  readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
   readonly p99AfterBreakerMs: number;
   /** From the repair until every process had logged that Redis is back. */
@@ -37,16 +40,28 @@ export interface Outage {
   readonly decidedLocally: number;
 }
 
+export interface OutageOptions {
+  readonly holdMs: number;
+  /** Absent: as shipped. */
+  readonly bounds?: NonNullable<Tuning['bounds']>;
+}
+
 const limit = 40;
 const usedBefore = 20;
 
-/** Redis goes and comes back under load, before two processes that go on locally and one that refuses. */
-export async function measureOutage(fault: Fault): Promise<Outage> {
+/**
+ * Redis goes and comes back under load, before two processes that go on locally and one that refuses. It is well for
+ * `holdMs` at first, and away for as long beside what the test itself takes.
+ */
+export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOptions): Promise<Outage> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(1_000_000, limit);
   const fresh = makeCustomKey(1_000_000, limit);
   const fleet = await startFleet({
-    starts: [{}, {}, { onFailure: 'refuse' }],
+    starts: [{}, {}, { onFailure: 'refuse' as const }].map((start) => ({
+      ...start,
+      ...(bounds && { tuning: { bounds } }),
+    })),
     config: { keys: [roomy.entry, tight.entry, fresh.entry], bans: { after: 1_000_000 } },
   });
   const [first = '', second = '', refusing = ''] = fleet.origins;
@@ -76,9 +91,11 @@ export async function measureOutage(fault: Fault): Promise<Outage> {
       await send(first, tight.secret, usedBefore / 2),
       await send(second, tight.secret, usedBefore / 2),
     ];
+    await sleep(holdMs);
     await breakRedis(fleet, fault);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = await Promise.all([first, second].map((origin) => send(origin, tight.secret, 2 * limit)));
+    await sleep(holdMs);
     const [ready, unready] = await Promise.all([readiness(one), readiness(refuser)]);
 
     const repairedAtMs = performance.now();
@@ -111,8 +128,9 @@ export async function measureOutage(fault: Fault): Promise<Outage> {
       admittedAway,
       dayUsedAfter: await dayUsed(),
       admittedAfter: countAdmitted(after.flatMap(({ answers }) => answers)),
+      p99WithRedisMs: p99(times.shared),
       slowestBeforeBreakerMs: times.before.at(-1) ?? 0,
-      p99AfterBreakerMs: times.after[Math.floor(times.after.length * 0.99)] ?? 0,
+      p99AfterBreakerMs: p99(times.after),
       backAfterMs,
       decidedLocally: locals.flatMap(({ lines }) => lines.filter(({ source }) => source === 'local')).length,
     };
@@ -167,17 +185,21 @@ function countLines({ lines }: GatewayProcess, msg: string): number {
   return lines.filter((line) => line.msg === msg).length;
 }
 
-/** By the access lines that name the source `local`, before and after the process logged that Redis is away; ascending. */
+/** From access lines: decided by Redis, and alone before and after the process logged that Redis is away; ascending. */
 function decisionTimes(gateways: readonly GatewayProcess[]) {
-  const before: number[] = [];
-  const after: number[] = [];
+  const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };
   for (const { lines } of gateways) {
     const opened = lines.findIndex(({ msg }) => msg === 'Redis is away');
     for (const [index, { source, totalMs, upstreamMs }] of lines.entries()) {
-      if (source === 'local')
-        (index < opened ? before : after).push(Number(totalMs) - Number(upstreamMs ?? 0));
+      const tookMs = Number(totalMs) - Number(upstreamMs ?? 0);
+      if (source === 'shared') times.shared.push(tookMs);
+      else if (source === 'local') times[index < opened ? 'before' : 'after'].push(tookMs);
     }
   }
-  const ascending = (a: number, b: number) => a - b;
-  return { before: before.toSorted(ascending), after: after.toSorted(ascending) };
+  for (const each of Object.values(times)) each.sort((a, b) => a - b);
+  return times;
+}
+
+function p99(ascending: readonly number[]): number {
+  return ascending[Math.floor(ascending.length * 0.99)] ?? 0;
 }

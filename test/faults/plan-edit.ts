@@ -8,6 +8,8 @@ export interface PlanEdit {
   readonly statuses: readonly number[];
   /** Admitted of one key in one day, after each step: the first limit spent, raised and spent, lowered. */
   readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
+  /** Answers 200 in all. */
+  readonly answered200: number;
   /** From the edit until the last of the processes answered with the new limit. */
   readonly followedMs: { readonly raised: number; readonly lowered: number };
 }
@@ -31,7 +33,9 @@ export async function measurePlanEdit(limits: {
     pauseMs: 5,
     path: '/v1/store/orders',
   });
-  const admittedSoFar = () => load.answers.filter(({ status }) => status === 200).length;
+  /** What Redis has counted: answers of requests just admitted may still be on their way. */
+  const admittedSoFar = async () =>
+    Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
 
   /** Until the limit is in force and spent on every process; answers when the last of them followed, and what was admitted. */
   async function spent(limit: number) {
@@ -48,7 +52,7 @@ export async function measurePlanEdit(limits: {
       }
       return spentAt.size === fleet.origins.length;
     });
-    return { admitted: admittedSoFar(), tookMs: Math.max(...followedAtMs.values()) - fromMs };
+    return { admitted: await admittedSoFar(), tookMs: Math.max(...followedAtMs.values()) - fromMs };
   }
 
   try {
@@ -62,6 +66,7 @@ export async function measurePlanEdit(limits: {
       failures,
       statuses: [...new Set(answers.map(({ status }) => status))],
       admitted: { first: first.admitted, raised: raised.admitted, lowered: lowered.admitted },
+      answered200: answers.filter(({ status }) => status === 200).length,
       followedMs: { raised: raised.tookMs, lowered: lowered.tookMs },
     };
   } finally {

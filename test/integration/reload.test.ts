@@ -4,6 +4,7 @@ import { measurePlanEdit } from '../faults/plan-edit.ts';
 it('a limit edited under load holds exactly on three processes: what is used stays used, and nobody is dropped', async () => {
   const found = await measurePlanEdit({ first: 200, raised: 500, lowered: 100 });
   expect(found.admitted).toEqual({ first: 200, raised: 500, lowered: 500 });
+  expect(found.answered200).toBe(500);
   expect(found.failures).toEqual([]);
   expect(found.statuses.toSorted()).toEqual([200, 429]);
 });
