@@ -27,7 +27,6 @@ export interface Drain {
   readonly failures: readonly string[];
   /** Clients whose last answer said `Connection: close`. */
   readonly toldToClose: number;
-  readonly clients: number;
   readonly idleSocketClosed: boolean;
   readonly exitCode: number | null;
   readonly endedAfterMs: number;
@@ -58,7 +57,6 @@ export async function measureDrain({ requests }: { readonly requests: number }):
       statuses: countStatuses(answers),
       failures,
       toldToClose: answers.filter(({ headers }) => headers.connection === 'close').length,
-      clients,
       idleSocketClosed,
       exitCode,
       endedAfterMs,

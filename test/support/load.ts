@@ -15,7 +15,7 @@ export interface Load {
   readonly path?: string;
   /** The body of a request that is to be a POST. */
   readonly postBody?: () => string;
-  /** A client that was told `Connection: close` sends nothing more. */
+  /** A client that was told `Connection: close`, or finds nobody listening when it sends its next request, is done. */
   readonly leavesOnClose?: boolean;
 }
 
@@ -65,6 +65,7 @@ export function startLoad(load: Load): RunningLoad {
         answers.push(answer);
         if (load.leavesOnClose && answer.headers['connection'] === 'close') break;
       } catch (error) {
+        if (load.leavesOnClose && isNobodyThere(error)) break;
         failures.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
         await sleep(20);
       }
@@ -97,6 +98,11 @@ export function startLoad(load: Load): RunningLoad {
       return done;
     },
   };
+}
+
+/** The connection was refused, so no request was sent. */
+function isNobodyThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
 /** Waits until the test holds, looking often. */
