@@ -21,6 +21,7 @@ function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
     machine: { node: 'v24' },
     quick: false,
     rounds: own.length,
+    decidedLocally: 0,
     missing: ['haproxy (apt-get install haproxy)'],
     scenarios: [
       {

@@ -23,6 +23,8 @@ export interface Report {
   readonly quick: boolean;
   readonly rounds: number;
   readonly missing: readonly string[];
+  /** Requests that the gateway decided without Redis, because it did not answer in time. */
+  readonly decidedLocally: number;
   readonly scenarios: readonly ScenarioFigures[];
   readonly connections: readonly ConnectionsFigures[];
   readonly keys: readonly KeysFigures[];
@@ -67,6 +69,9 @@ export function renderReport(report: Report): string {
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
     `Medians of ${rounds} interleaved rounds (least–most). CPU: seconds of the whole process tree per 10,000 requests, ` +
       'Redis apart. "× tollgate": how many times the CPU of tollgate, round by round.',
+    report.decidedLocally > 0
+      ? `Redis was too slow for ${whole(report.decidedLocally)} requests, which tollgate decided alone.`
+      : '',
     missing.length > 0 ? `Missing: ${missing.join('; ')}` : '',
     '## Targets',
     renderTargets(report),

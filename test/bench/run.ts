@@ -17,7 +17,7 @@ import { haproxy } from './subjects/haproxy.ts';
 import { nginxLua } from './subjects/nginx-lua.ts';
 import { nodePeers } from './subjects/node-peers.ts';
 import type { Stage, StartedSubject, Subject } from './subjects/subject.ts';
-import { tollgate } from './subjects/tollgate.ts';
+import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 
 /** Whatever hangs, the benchmark ends. */
 const deadlineMs = 60 * 60_000;
@@ -69,12 +69,14 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('keys')) keys = await measureKeys({ stage, redis, quick: options.quick });
   redis.close();
 
+  const own = running.find(({ subject }) => subject === tollgate);
   const report: Report = {
     started: started.toISOString(),
     machine,
     quick: options.quick,
     rounds: options.rounds,
     missing,
+    decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
     scenarios: figures,
     connections,
     keys,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,4 +84,9 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 `,
     )
     .join('');
+}
+
+/** Requests that were decided without Redis because it did not answer in time: a run with many is not the whole job. */
+export function countDecidedLocally({ logFile }: StartedSubject): number {
+  return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
 }
