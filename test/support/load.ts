@@ -63,7 +63,7 @@ export function startLoad(load: Load): RunningLoad {
       try {
         const answer = await send(client, origin, secret);
         answers.push(answer);
-        if (load.leavesOnClose && answer.headers['connection'] === 'close') break;
+        if (load.leavesOnClose && answer.headers.connection === 'close') break;
       } catch (error) {
         if (load.leavesOnClose && isNobodyThere(error)) break;
         failures.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
