@@ -177,7 +177,11 @@ process.on('exit', () => {
   killAllProcesses();
   if (existsSync(dir)) rmSync(dir, { recursive: true, force: true });
 });
+let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
+  // What was under way fails when its processes end; that is not another reason.
+  if (isStopping) return;
+  isStopping = true;
   console.error(why);
   await endAllProcesses();
   process.exit(exitCode);
