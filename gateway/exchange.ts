@@ -30,6 +30,8 @@ export interface Exchange {
   readonly upgrade: { readonly socket: Duplex; readonly head: Buffer } | undefined;
   /** The raw path without the query: a careless client may put a key there. Unset until screened. */
   path: string | undefined;
+  /** Where this request ended is not certain, so nothing behind it may be read as another. */
+  endsConnection: boolean;
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
@@ -58,6 +60,7 @@ export function openExchange(
     startedMs: performance.now(),
     upgrade,
     path: undefined,
+    endsConnection: false,
     offered: undefined,
     key: undefined,
     decision: undefined,

@@ -54,7 +54,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { settings } = snapshot;
 
   const screened = screenRequest(req);
-  if (screened.kind === 'refused') return refuseStranger(exchange, stations, screened);
+  if (screened.kind === 'refused') {
+    exchange.endsConnection = true;
+    return refuseStranger(exchange, stations, screened);
+  }
   exchange.path = screened.path;
 
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
@@ -183,7 +186,7 @@ function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.status = answer.status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
-  writeRefusal(exchange.res, answer, !exchange.req.complete);
+  writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
 }
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */

@@ -21,6 +21,8 @@ export interface Connection {
   reject(rejection: Omit<Rejection, 'peerAddress'>): void;
   /** Nothing after the requests received so far can be served. */
   stopReceiving(): void;
+  /** The request that is received next is the last: Node drops what it has read behind an upgrade that it ignores. */
+  receiveLast(): void;
   /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
   handOver(res: ServerResponse): void;
   /** No request is under way or waiting. */
@@ -66,24 +68,19 @@ export function createConnection({
   let unfinished: IncomingMessage | undefined;
   let rejection: Omit<Rejection, 'peerAddress'> | undefined;
   let draining = false;
+  let nextIsLast = false;
   /** Nothing more is received. */
   let ending = false;
   /** Nothing more is served or written. */
   let closed = false;
 
-  // Node calls this after an answer with `Connection: close`.
-  const destroySoon = socket.destroySoon.bind(socket);
-  socket.destroySoon = () => {
-    if (closed) return;
-    if (current === undefined || current.req.complete) {
-      closed = true;
-      destroySoon();
-    } else close();
-  };
+  // Node calls this after an answer with `Connection: close`. Its own would reset a client that is still sending.
+  const destroySoon = socket.destroySoon;
+  socket.destroySoon = close;
 
   function receive(res: ServerResponse): void {
     if (ending || closed || rejection !== undefined) return;
-    if (draining || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
+    if (draining || nextIsLast || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
     if (current === undefined) {
       serveNow(res);
       return;
@@ -91,6 +88,11 @@ export function createConnection({
     waiting.push(res);
     // Not in this turn: the parser resumes the socket at the end of each message of the packet that it is reading.
     setImmediate(pauseWhileWaiting);
+  }
+
+  /** HTTP/1.0 without keep-alive (RFC 9112 §9.3); Node's parser also takes `Proxy-Connection` for it. */
+  function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
+    return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
   }
 
   function serveNow(res: ServerResponse): void {
@@ -126,13 +128,15 @@ export function createConnection({
   }
 
   function reject(refused: Omit<Rejection, 'peerAddress'>): void {
-    if (closed || ending || rejection !== undefined) return;
+    if (closed || rejection !== undefined) return;
+    const newest = waiting.at(-1) ?? current;
+    // Behind the last request nothing is answered, but in its body a fault is.
+    if (ending && newest?.req.complete !== false) return;
     rejection = refused;
     socket.pause();
-    const newest = waiting.at(-1) ?? current;
     if (unfinished?.complete === false) {
       // Its request has had its answer.
-      socket.destroy();
+      close();
     } else if (newest === undefined) {
       void answerRejection(refused);
     } else if (!newest.req.complete) {
@@ -179,6 +183,9 @@ export function createConnection({
       res.once('finish', () =>
         closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs }),
       );
+    },
+    receiveLast() {
+      nextIsLast = true;
     },
     isIdle,
     onInactive() {

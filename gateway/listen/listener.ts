@@ -16,7 +16,10 @@ export interface ListenerHandlers {
    * `Connection: close`; what then still arrives is read within limits and thrown away.
    */
   onRequest(req: IncomingMessage, res: ServerResponse): void;
-  /** A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8). */
+  /**
+   * A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8) and the
+   * connection closed after the answer.
+   */
   wantsUpgrade(req: IncomingMessage): boolean;
   /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
   onUpgrade(req: IncomingMessage, res: ServerResponse, socket: Duplex, head: Buffer): void;
@@ -118,6 +121,8 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   }
 
   function receive(req: IncomingMessage, res: ServerResponse): void {
+    // Half an HTTP/2 preface reads as a request, and Node cuts whatever is called PRI. Nameless it is answered: 501.
+    if (req.method === 'PRI') req.method = '';
     connections.get(req.socket)?.receive(res);
   }
 
@@ -129,7 +134,10 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
       httpVersion === '1.1' &&
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined;
-    return isPlainGet && connections.get(req.socket)?.isIdle() === true && handlers.wantsUpgrade(req);
+    const connection = connections.get(req.socket);
+    if (isPlainGet && connection?.isIdle() === true && handlers.wantsUpgrade(req)) return true;
+    connection?.receiveLast();
+    return false;
   }
 
   function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {

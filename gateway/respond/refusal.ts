@@ -41,9 +41,13 @@ const challenges = new Map<ErrorCode, string>([
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],
 ]);
 
-/** Writes a refusal. The connection is closed after it when a body is still to come: reading that would be for nothing. */
-export function writeRefusal(res: ServerResponse, answer: RefusalAnswer, hasUnreadBody: boolean): void {
-  const fields = hasUnreadBody ? [...answer.fields, 'Connection', 'close'] : answer.fields;
+/** Writes a refusal; `close` the connection after it, for example when a body is still to come that nobody will read. */
+export function writeRefusal(
+  res: ServerResponse,
+  answer: RefusalAnswer,
+  { close }: { readonly close: boolean },
+): void {
+  const fields = close ? [...answer.fields, 'Connection', 'close'] : answer.fields;
   res.writeHead(answer.status, fields as string[]);
   res.end(answer.body);
 }

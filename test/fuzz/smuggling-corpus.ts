@@ -151,6 +151,32 @@ export const smugglingCorpus: readonly CorpusCase[] = [
     bytes: withField('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ'),
     ...admitted,
   },
+  {
+    name: 'TE.TE, the first unknown',
+    bytes: framed('Transfer-Encoding: x\r\nTransfer-Encoding: chunked'),
+    ...refused,
+  },
+  {
+    name: 'gzip, chunked, and a whole request behind it',
+    bytes: `${post}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${get}\r\n`,
+    ...refused,
+  },
+  {
+    name: 'HTTP/2.0 with keep-alive, and a request behind it',
+    bytes: `GET /v1/pets HTTP/2.0\r\n${authorized}Connection: keep-alive\r\n\r\n${get}\r\n`,
+    ...refused,
+  },
+  { name: 'half an HTTP/2 preface', bytes: 'PRI /x\r\nHost: a\r\n\r\n', expect: 'refused', answers: [501] },
+  {
+    name: 'a request behind an ignored upgrade',
+    bytes: `${get}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${post}${length(smuggled)}\r\n${smuggled}`,
+    ...admitted,
+  },
+  {
+    name: 'HTTP/1.0 with Proxy-Connection, and a request behind it',
+    bytes: `GET /v1/pets HTTP/1.0\r\n${authorized}Proxy-Connection: keep-alive\r\n\r\n${get}\r\n`,
+    ...admitted,
+  },
   { name: 'the HTTP/2 preface', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', ...refused },
 
   // Pipelines.
