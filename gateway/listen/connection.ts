@@ -145,16 +145,14 @@ export function createConnection({
     }
   }
 
+  /** The answer it replaces may have begun meanwhile: a whole one stays, half a one is cut so that it is seen to be. */
   async function answerRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
     const replaced = current;
     const answer = await describeRejection({ code, message, peerAddress });
     if (closed) return;
-    if (replaced?.headersSent || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    socket.write(rejectionMessage(answer, Date.now()));
-    close();
+    if (replaced?.headersSent !== true) socket.write(rejectionMessage(answer, Date.now()));
+    if (replaced?.headersSent === true && !replaced.writableEnded) socket.destroy();
+    else close();
   }
 
   function close(): void {
