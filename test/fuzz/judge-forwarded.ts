@@ -56,7 +56,7 @@ function isBeginning(original: ReadRequest): boolean {
 }
 
 /** The key whose secret the request presents in its one Authorization field. */
-function presentedKey({ fields }: ReadRequest): string | undefined {
+export function presentedKey({ fields }: ReadRequest): string | undefined {
   const credentials = onlyValue(fields, 'authorization') ?? '';
   return keyIdBySecret.get(/^bearer +(\S+)$/i.exec(credentials)?.[1] ?? '');
 }

@@ -1,7 +1,7 @@
 import type { Conversation } from './converse.ts';
 import { hangMs } from './converse.ts';
 import { judgeAnswer } from './judge-answer.ts';
-import { judgeForwarded } from './judge-forwarded.ts';
+import { judgeForwarded, presentedKey } from './judge-forwarded.ts';
 import { type ReadRequest, readRequests } from './read-requests.ts';
 import { onlyValue, readResponses } from './read-responses.ts';
 import type { BackendSight } from './strict-backend.ts';
@@ -82,7 +82,10 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
-  return candidates.find((one) => one.method === method && one.target === target && one.body !== '');
+  const alike = candidates.filter((one) => one.method === method && one.target === target && one.body !== '');
+  const keyId = onlyValue(fields, 'x-key-id');
+  // A client may have sent the same with several keys; with none of them right, any of them shows the fault.
+  return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 
 /** How a connection may end: with an answer for each whole request, or after an answer that says it is the last. */
