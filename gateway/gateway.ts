@@ -1,7 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { createAdminListener } from './admin/admin-listener.ts';
 import type { GatewayState, Phase } from './admin/readiness.ts';
 import { bounds } from './bounds.ts';
@@ -11,14 +11,16 @@ import { createLimiter } from './limit/limiter.ts';
 import { createListener, type Rejection } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
 import type { Settings } from './model.ts';
-import { accessLine } from './observe/access-line.ts';
+import { accessLine, rejectionLine } from './observe/access-line.ts';
+import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
-import { answerRejection } from './respond/rejection.ts';
+import { ownFields } from './respond/own-fields.ts';
+import { refusalAnswer } from './respond/refusal.ts';
 import { createSnapshot } from './snapshot.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
-  readonly logger: Logger;
+  readonly log: Pick<Log, 'logger' | 'access'>;
   /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
   readonly nowMs?: () => number;
   /** Lengths of the plan's windows; tests use short ones. */
@@ -42,7 +44,7 @@ export interface Gateway {
 /** Wires the stations of the request path. */
 export function createGateway({
   settings,
-  logger,
+  log: { logger, access },
   nowMs = Date.now,
   windowLengths,
 }: GatewayOptions): Gateway {
@@ -62,7 +64,7 @@ export function createGateway({
     limiter,
     forwarder,
     nowMs,
-    record: (exchange) => logger.info(accessLine(exchange)),
+    record: (exchange) => access(accessLine(exchange)),
     reportBug: (error, exchange) =>
       logger.error({ err: error, requestId: exchange.id }, 'a bug in the request path'),
   };
@@ -93,9 +95,9 @@ export function createGateway({
       rejection.peerAddress,
       snapshot.settings.addressBucket.perMinute,
     );
-    const { answer, line } = answerRejection(rejection, standing);
-    logger.info({ ...line, config: snapshot.settings.version });
-    return answer;
+    const requestId = randomUUID();
+    access(rejectionLine({ ...rejection, requestId, standing, config: snapshot.settings.version }));
+    return refusalAnswer(rejection, ownFields(requestId, standing, undefined));
   }
 
   function currentState(): GatewayState {

@@ -21,11 +21,12 @@ export async function runGateway({ configFile }: { readonly configFile: string }
     return;
   }
 
-  const { logger, flush } = createLog({ pretty: process.stdout.isTTY === true });
+  const log = createLog({ pretty: process.stdout.isTTY === true });
+  const { logger, flush } = log;
   let settings = loaded.settings;
   for (const warning of loaded.warnings) logger.warn(warning);
 
-  const gateway = createGateway({ settings, logger });
+  const gateway = createGateway({ settings, log });
   try {
     const { listen, admin } = await gateway.start();
     logger.info(

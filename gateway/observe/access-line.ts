@@ -1,9 +1,18 @@
+import { type ErrorCode, errors } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Standing } from '../model.ts';
 
 /** The one line that a finished request leaves in the log: flat, without headers, query or secrets. */
-export function accessLine(exchange: Exchange): Record<string, string | number | undefined> {
+export type AccessLine = Readonly<Record<string, string | number | undefined>>;
+
+/** pino's number for `info`. */
+const level = 30;
+
+export function accessLine(exchange: Exchange): AccessLine {
   const { req, key, offered, decision, standing, upstream, snapshot } = exchange;
   return {
+    level,
+    time: new Date().toISOString(),
     requestId: exchange.id,
     method: req.method,
     path: exchange.path,
@@ -25,6 +34,30 @@ export function accessLine(exchange: Exchange): Record<string, string | number |
     upstreamMs: upstream === undefined ? undefined : roundMs(upstream.upstreamMs),
     totalMs: roundMs(performance.now() - exchange.startedMs),
     config: snapshot.settings.version,
+  };
+}
+
+/** The line of what the listener refused before there was a request. */
+export function rejectionLine(rejection: {
+  readonly requestId: string;
+  readonly code: ErrorCode;
+  readonly peerAddress: string;
+  readonly standing: Standing;
+  readonly config: string;
+}): AccessLine {
+  const { requestId, code, peerAddress, standing, config } = rejection;
+  return {
+    level,
+    time: new Date().toISOString(),
+    requestId,
+    status: errors[code].status,
+    error: code,
+    fault: errors[code].fault,
+    address: peerAddress,
+    window: standing.inForce.name,
+    limit: standing.inForce.limit,
+    remaining: standing.inForce.remaining,
+    config,
   };
 }
 

@@ -1,14 +1,19 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
+import type { AccessLine } from './access-line.ts';
 import { readableLine } from './readable-line.ts';
 
 /** How much is collected before a write, bytes: 65,536 was measured slower, single lines cost a system call each. */
 const bufferBytes = 4_096;
+/** What may wait while nobody reads standard output, bytes; beyond it lines are dropped rather than memory filled. */
+const bufferBytesMax = 16_777_216;
 /** The longest a line waits in that buffer, so that a quiet gateway shows its lines too. */
 const flushIntervalMs = 1_000;
 
 export interface Log {
   readonly logger: Logger;
+  /** Writes a finished request's line. */
+  access(line: AccessLine): void;
   /** Writes what is buffered; before the process ends. */
   flush(): void;
 }
@@ -18,23 +23,37 @@ export interface Log {
  * Nothing is redacted here, because no secret and no header is ever handed to it.
  */
 export function createLog({ pretty }: { readonly pretty: boolean }): Log {
-  if (pretty) {
-    const stream: DestinationStream = PinoPretty({
-      translateTime: 'SYS:HH:MM:ss.l',
-      hideObject: true,
-      messageFormat: (entry) => readableLine(entry),
-      sync: true,
-    });
-    return { logger: pino({ base: null }, stream), flush: () => {} };
-  }
-  const destination = pino.destination({
+  const { stream, flush } = pretty ? openTerminal() : openFile();
+  return {
+    logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
+    // Past pino's serialiser, which goes field by field: for these flat lines that cost a quarter of a request's CPU.
+    access: (line) => stream.write(`${JSON.stringify(line)}\n`),
+    flush,
+  };
+}
+
+function openTerminal(): Output {
+  const stream: DestinationStream = PinoPretty({
+    translateTime: 'SYS:HH:MM:ss.l',
+    hideObject: true,
+    messageFormat: (entry) => readableLine(entry),
+    sync: true,
+  });
+  return { stream, flush: () => {} };
+}
+
+function openFile(): Output {
+  const stream = pino.destination({
     dest: 1,
     sync: false,
     minLength: bufferBytes,
+    maxLength: bufferBytesMax,
     periodicFlush: flushIntervalMs,
   });
-  return {
-    logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination),
-    flush: () => destination.flushSync(),
-  };
+  return { stream, flush: () => stream.flushSync() };
+}
+
+interface Output {
+  readonly stream: DestinationStream;
+  readonly flush: () => void;
 }

@@ -15,7 +15,8 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
 ];
 
 /** Fields that end at the gateway, `-` standing for any byte but letters and digits. */
-const endsAtGateway = /^(authorization|proxy-(connection|authenticate|authorization)|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
+const endsAtGateway =
+  /^(authorization|proxy-(connection|authenticate|authorization)|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
 const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;
 
 /** What is wrong with a request that the backend received, given the client's request that it came from. */

@@ -18,7 +18,7 @@ it('GET /pets/{petId} is served to the last millisecond before its sunset, and i
   let nowMs = sunsetMs - 1;
   const gateway = createGateway({
     settings: await settingsOf({ upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] }),
-    logger: pino({ level: 'silent' }),
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
     nowMs: () => nowMs,
   });
   const { listen } = await gateway.start();

@@ -18,10 +18,11 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
 
   const loaded = await loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
-  const { logger, flush } = createLog({ pretty: false });
+  const log = createLog({ pretty: false });
+  const { logger, flush } = log;
   const gateway = createGateway({
     settings: loaded.settings,
-    logger,
+    log,
     nowMs: () => Date.now() + clockSkewMs,
     ...(windowLengths && { windowLengths }),
   });
