@@ -52,7 +52,7 @@ export function loadSettings({ file, env, drafts }: LoadOptions): Loaded {
   const reader = createSourceReader({ env, drafts });
   const problems: Problem[] = [];
 
-  const main = reader.read({ file, substitute: true, mentionedAt: wholeFile(file) });
+  const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
   const raw = main && parseShape(main, problems);
   const keyList = main && readKeys(main, file, reader, problems);
   const operations = main && readApi(main, file, reader, problems);
@@ -105,7 +105,7 @@ function readKeys(
   if (typeof keys !== 'string') return undefined;
 
   const file = besideFile(mainFile, keys);
-  const source = reader.read({ file, substitute: true, mentionedAt: main.placeOf(['keys']) });
+  const source = reader.read({ file, kind: 'keys', mentionedAt: main.placeOf(['keys']) });
   if (source === undefined) return undefined;
   // A file of comments only is an empty list.
   const entries = source.value ?? [];
@@ -123,9 +123,8 @@ function readApi(
 ): readonly Operation[] | undefined {
   const api = isMapping(main.value) ? main.value.api : undefined;
   if (typeof api !== 'string') return undefined;
-  // Its texts may show a `${…}` of somebody else's, so nothing is filled in here.
   const file = besideFile(mainFile, api);
-  const source = reader.read({ file, substitute: false, mentionedAt: main.placeOf(['api']) });
+  const source = reader.read({ file, kind: 'api', mentionedAt: main.placeOf(['api']) });
   if (source === undefined) return undefined;
   const read = readOperations(source);
   problems.push(...read.problems);

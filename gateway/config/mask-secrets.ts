@@ -1,11 +1,13 @@
-/** What looks like a secret in a line of configuration, though it does not belong there in the clear. */
+/** What looks like a secret where none belongs: in the API document and in the settings other than `keys`. */
 const secretShapes = [
-  // The user information of a URL: redis://:password@host
-  /(?<=:\/\/)[^\s/@]+(?=@)/g,
-  // A secret of ours that was pasted where its digest belongs.
+  // The user information of a URL, up to the last @ of the line: a password may hold any character.
+  /(?<=:\/\/).+(?=@)/g,
+  // The parameters of a URL: redis://redis?password=…
+  /(?<=[?&][\w-]+=)[^\s&"']+/g,
+  // A secret of ours.
   /\btg_\w+/g,
-  // Whatever a field of such a name holds; a digest is no secret.
-  /(?<=\b(?:sha256|secret|password|token)["']?\s*:\s*["']?)(?![0-9a-fA-F]{64}\b|\$\{)[^\s"',}]+/gi,
+  // All that follows a field of such a name: a password may hold any character.
+  /(?<=\b(?:sha256|secrets?|password|token)["']?\s*:\s*)\S.*/gi,
 ];
 
 /** Replaces what looks like a secret by as many asterisks, so that a caret below the line still points right. */

@@ -1,7 +1,7 @@
 import { type Alias, isScalar, LineCounter, type Node, parseDocument, visit, type YAMLError } from 'yaml';
 import { bounds } from '../bounds.ts';
-import { maskSecrets } from './mask-secrets.ts';
 import { type Place, type Problem, placeAt } from './problem.ts';
+import type { FileKind } from './show-line.ts';
 import type { Substituted } from './substitute-variables.ts';
 import { offsetOf, type ParsedDocument, type YamlPart, type YamlPath } from './yaml-offset.ts';
 
@@ -35,10 +35,11 @@ const syntaxErrorsMax = 10;
  */
 export function parseYaml(options: {
   readonly file: string;
+  readonly kind: FileKind;
   readonly text: string;
   readonly substitute?: (text: string) => Substituted;
 }): ParsedYaml {
-  const { file, text, substitute } = options;
+  const { file, kind, text, substitute } = options;
   const lineCounter = new LineCounter();
   const document = parseDocument(text, {
     lineCounter,
@@ -51,8 +52,8 @@ export function parseYaml(options: {
   const placeOf = (offset: number): Place => {
     const { line, col } = lineCounter.linePos(offset);
     // Before the first character of an empty text the counter answers line 0.
-    if (line === 0) return placeAt({ file, text, line: 1, column: 1, lineStart: 0 });
-    return placeAt({ file, text, line, column: col, lineStart: offset - col + 1 });
+    if (line === 0) return placeAt({ file, kind, text, line: 1, column: 1, lineStart: 0 });
+    return placeAt({ file, kind, text, line, column: col, lineStart: offset - col + 1 });
   };
   const problemAt: ProblemAt = (offset, message) => ({ ...placeOf(offset), message });
 
@@ -82,6 +83,7 @@ export function parseYaml(options: {
 /** What to write instead, where the library's own message does not say it. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
+  BAD_DIRECTIVE: 'a line may not begin with `%`',
   MULTIPLE_DOCS: 'a file holds one document; remove `---` and what follows',
   NON_STRING_KEY: 'a field name is plain text',
   RESOURCE_EXHAUSTION: 'it is nested too deeply',
@@ -89,8 +91,9 @@ const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
 };
 
 function syntaxMessage({ code, message }: YAMLError): string {
-  const [firstLine = ''] = message.split('\n', 1);
-  const detail = syntaxAdvice[code] ?? maskSecrets(firstLine.charAt(0).toLowerCase() + firstLine.slice(1));
+  // After a colon the library quotes the file, which may be a secret; a colon after a space is the indicator itself.
+  const [sentence = ''] = message.split(/(?<! ):|\n/, 1);
+  const detail = syntaxAdvice[code] ?? sentence.charAt(0).toLowerCase() + sentence.slice(1);
   return `this is not valid YAML: ${detail}`;
 }
 
@@ -108,7 +111,7 @@ function findDuplicates(document: ParsedDocument, problemAt: ProblemAt): Problem
         } else {
           const related = problemAt(firstOffset, 'the first one is here');
           problems.push({
-            ...problemAt(offset, `the field \`${key.value}\` stands here twice; keep one`),
+            ...problemAt(offset, 'this field stands here twice; keep one'),
             related,
           });
         }

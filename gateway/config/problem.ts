@@ -1,4 +1,4 @@
-import { maskSecrets } from './mask-secrets.ts';
+import { type FileKind, showLine } from './show-line.ts';
 
 /** A place in a configuration file, with the source line that a person has to look at. */
 export interface Place {
@@ -7,13 +7,13 @@ export interface Place {
   readonly line: number;
   /** From 1, in UTF-16 units, as editors count. */
   readonly column: number;
-  /** The line as it is in the file: a `${VAR}` unfilled, a secret masked. Empty when there is no such file. */
+  /** The line as it is in the file, with a `${VAR}` unfilled and what may be a secret masked. Empty when there is no such file. */
   readonly excerpt: string;
 }
 
 /** One thing that is wrong in the configuration. Plain data: it goes into the JSON log as it is. */
 export interface Problem extends Place {
-  /** What is wrong and what to write instead; never a substituted value, which may be a secret. */
+  /** What is wrong and what to write instead; never a substituted value or one of a key, which may be a secret. */
   readonly message: string;
   /** The other place of a conflict. */
   readonly related?: Place & { readonly message: string };
@@ -21,19 +21,27 @@ export interface Problem extends Place {
 
 /** Longer lines are cut in an excerpt: a file of one line must not fill the log. */
 const excerptCharsMax = 200;
+/** How much of a line is masked before the cut: a password in a URL is known by the `@` behind it. */
+const maskedCharsMax = 2_000;
 
 /** The place of a character offset; `lineStart` is the offset of its line's first character. */
 export function placeAt(options: {
   readonly file: string;
+  readonly kind: FileKind;
   readonly text: string;
   readonly line: number;
   readonly column: number;
   readonly lineStart: number;
 }): Place {
-  const { file, text, line, column, lineStart } = options;
-  const lineEnd = text.indexOf('\n', lineStart);
-  const source = text.slice(lineStart, lineEnd === -1 ? text.length : lineEnd).replace('\r', '');
-  return { file, line, column, excerpt: maskSecrets(source).slice(0, excerptCharsMax) };
+  const { file, kind, text, line, column, lineStart } = options;
+  const lineBreak = text.indexOf('\n', lineStart);
+  const end = Math.min(lineBreak === -1 ? text.length : lineBreak, lineStart + maskedCharsMax);
+  return {
+    file,
+    line,
+    column,
+    excerpt: showLine({ kind, text, start: lineStart, end }).slice(0, excerptCharsMax),
+  };
 }
 
 /** The place of a problem with a file as a whole. */

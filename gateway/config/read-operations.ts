@@ -29,8 +29,10 @@ export function readOperations(source: YamlSource): ReadOperations {
 
   const paths = isMapping(source.value) ? source.value.paths : undefined;
   if (!isMapping(paths)) {
-    report(['paths'], 'an OpenAPI document needs `paths`, a mapping of path templates');
-    return { operations: [], problems };
+    // Its first line would explain nothing, and shows a secret when it is the keys file that is named here.
+    const place = { ...source.placeOf(['paths']), excerpt: '' };
+    const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
+    return { operations: [], problems: [{ ...place, message }] };
   }
   const templates = Object.keys(paths).filter((template) => !template.startsWith('x-'));
   for (const { template, message, other } of checkTemplates(templates)) {

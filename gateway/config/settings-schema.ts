@@ -125,6 +125,10 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe('Peers whose X-Forwarded-* is believed.'),
 });
 
+/** The names of all settings, and those of everything that a key consists of. */
+export const settingNames = Object.keys(settingsSchema.shape);
+export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
+
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawKey = z.output<typeof keySchema>;
 

@@ -45,10 +45,12 @@ function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }
 
+/** A name that resembles none is not repeated: under `keys` it may be a secret, as in `keys: { SECRET: free }`. */
 function unknownField(name: string, known: readonly string[]): string {
   const closest = closestName(name, known);
-  const advice = closest === undefined ? `known here: ${known.join(', ')}` : `did you mean \`${closest}\`?`;
-  return `the field \`${name}\` is unknown; ${advice}`;
+  return closest === undefined
+    ? `this field is unknown; known here: ${known.join(', ')}`
+    : `the field \`${name}\` is unknown; did you mean \`${closest}\`?`;
 }
 
 /** A path as people write it: `plans.free.perMinute`, `keys[3].id`. */

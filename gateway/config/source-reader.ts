@@ -3,6 +3,7 @@ import { dirname, relative } from 'node:path';
 import { parseYaml, type YamlSource } from './parse-yaml.ts';
 import type { Place, Problem } from './problem.ts';
 import { type ReadFile, readConfigFile } from './read-config-file.ts';
+import type { FileKind } from './show-line.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
 
 /** Reads the files of one load and keeps account of everything that the result depends on. */
@@ -10,12 +11,12 @@ export interface SourceReader {
   /**
    * Reads one file as data; undefined when it is none, for the reasons in `problems()`.
    *
-   * @param substitute whether `${NAME}` is filled in
+   * @param kind what it is; `${NAME}` is filled in unless it is the API document, whose texts may show somebody else's
    * @param mentionedAt where the file is named; that it is missing is a problem there
    */
   read(options: {
     readonly file: string;
-    readonly substitute: boolean;
+    readonly kind: FileKind;
     readonly mentionedAt: Place;
   }): YamlSource | undefined;
   /** What was wrong with reading, parsing and filling in. */
@@ -65,7 +66,7 @@ export function createSourceReader(options: {
   }
 
   return {
-    read({ file, substitute, mentionedAt }) {
+    read({ file, kind, mentionedAt }) {
       const result = readText(file);
       if (result.kind === 'unreadable') {
         problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
@@ -73,8 +74,9 @@ export function createSourceReader(options: {
       }
       const parsed = parseYaml({
         file,
+        kind,
         text: result.text,
-        ...(substitute && { substitute: (text) => substituteVariables(text, lookUp) }),
+        ...(kind !== 'api' && { substitute: (text) => substituteVariables(text, lookUp) }),
       });
       problems.push(...parsed.problems);
       return parsed.kind === 'parsed' ? parsed.source : undefined;

@@ -132,7 +132,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an unknown field that resembles none',
     main('listen: { socket: /tmp/x }'),
-    'tollgate.yaml:9:11: the field `socket` is unknown; known here: host, port\n  9 | listen: { socket: /tmp/x }\n    |           ^',
+    'tollgate.yaml:9:11: this field is unknown; known here: host, port\n  9 | listen: { socket: /tmp/x }\n    |           ^',
   ],
   [
     'a missing field',
@@ -217,19 +217,19 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a duplicate YAML key, at both places',
     main('environment: other'),
-    'tollgate.yaml:9:1: the field `environment` stands here twice; keep one\n  9 | environment: other\n    | ^\ntollgate.yaml:1:1: the first one is here\n  1 | environment: test\n    | ^',
+    'tollgate.yaml:9:1: this field stands here twice; keep one\n  9 | environment: other\n    | ^\ntollgate.yaml:1:1: the first one is here\n  1 | environment: test\n    | ^',
   ],
   [
     'an alias bomb',
     keys(
       `- &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefg'].map((name, i) => `- &${name} [${Array(9).fill(`*${'abcdef'[i]}`).join(', ')}]\n`).join('')}`,
     ),
-    `keys.yaml:7:39: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - &g [${Array(9).fill('*f').join(', ')}]\n    |                                       ^`,
+    `keys.yaml:7:39: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - ** [${Array(9).fill('**').join(', ')}]\n    |                                       ^`,
   ],
   [
     'an alias of nothing',
     keys('- *nobody\n'),
-    'keys.yaml:1:3: the aliases (`*name`) stand for too many values or for none; write the values out\n  1 | - *nobody\n    |   ^',
+    'keys.yaml:1:3: the aliases (`*name`) stand for too many values or for none; write the values out\n  1 | - *******\n    |   ^',
   ],
   [
     'a missing keys file, where it is named',
@@ -266,7 +266,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     keys(
       `- { id: a, plan: free, secrets: [{ sha256: ${digestOf('a')} }] }\n- { id: b, plan: free, secrets: [{ sha256: ${digestOf('A')} }] }`,
     ),
-    `keys.yaml:2:44: \`[1].secrets[0].sha256\`: this digest is already taken by \`[0].secrets[0].sha256\`; each must be unique\n  2 | - { id: b, plan: free, secrets: [{ sha256: ${digestOf('A')} }] }\n    |                                            ^\nkeys.yaml:1:44: it is here\n  1 | - { id: a, plan: free, secrets: [{ sha256: ${digestOf('a')} }] }\n    |                                            ^`,
+    `keys.yaml:2:44: \`[1].secrets[0].sha256\`: this digest is already taken by \`[0].secrets[0].sha256\`; each must be unique\n  2 | - { id: b, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^\nkeys.yaml:1:44: it is here\n  1 | - { id: a, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^`,
   ],
   [
     'a key on a custom plan without limits',
@@ -281,7 +281,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a key id with a brace',
     keys('- { id: "a{b}", plan: free, secrets: [] }'),
-    'keys.yaml:1:9: `[0].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -\n  1 | - { id: "a{b}", plan: free, secrets: [] }\n    |         ^',
+    'keys.yaml:1:9: `[0].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -\n  1 | - { id: ******, plan: free, secrets: [] }\n    |         ^',
   ],
   [
     'a key id that is a number',
@@ -296,7 +296,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an expiry on a day that does not exist',
     keys(`- { id: a, plan: free, secrets: [{ expires: 2027-02-29, sha256: ${digestOf('a')} }] }`),
-    `keys.yaml:1:45: \`[0].secrets[0].expires\` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z\n  1 | - { id: a, plan: free, secrets: [{ expires: 2027-02-29, sha256: ${digestOf('a')} }] }\n    |                                             ^`,
+    `keys.yaml:1:45: \`[0].secrets[0].expires\` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z\n  1 | - { id: a, plan: free, secrets: [{ expires: 2027-02-29, sha256: ${'*'.repeat(64)} }] }\n    |                                             ^`,
   ],
   [
     'an unset variable',
@@ -369,7 +369,7 @@ bans: {}
     'tollgate.yaml:5:34: `plans.free.perDay` must be a whole number from 1 to 999999999999999',
     'tollgate.yaml:7:9: `plans.gold` must be a mapping with perMinute and perDay, or the word custom',
     'tollgate.yaml:11:15: the environment variable SIZE is not set; set it or SIZE_FILE, or write `${SIZE:-default}`',
-    'tollgate.yaml:12:1: the field `bans` stands here twice; keep one',
+    'tollgate.yaml:12:1: this field stands here twice; keep one',
     'tollgate.yaml:10:1: the first one is here',
     'keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?',
     'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique',
@@ -399,8 +399,8 @@ test('the structured form of a problem is plain JSON', () => {
       file: expect.stringMatching(/tollgate\.yaml$/),
       line: 9,
       column: 1,
-      excerpt: 'x: 1',
-      message: expect.stringMatching(/^the field `x` is unknown; known here: environment, /),
+      excerpt: '** *',
+      message: expect.stringMatching(/^this field is unknown; known here: environment, /),
     },
   ]);
 });

@@ -4,7 +4,7 @@ import { parseYaml } from '../../gateway/config/parse-yaml.ts';
 import { readOperations } from '../../gateway/config/read-operations.ts';
 
 function read(text: string) {
-  const parsed = parseYaml({ file: 'openapi.yaml', text });
+  const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
   if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
   return readOperations(parsed.source);
 }
