@@ -14,7 +14,7 @@ import { createLog } from './observe/create-log.ts';
  * without. A SIGINT while draining ends at once. A bad configuration is printed whole and exits 1.
  */
 export async function runGateway({ configFile }: { readonly configFile: string }): Promise<void> {
-  const loaded = await loadSettings({ file: configFile, env: process.env });
+  const loaded = loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') {
     process.stderr.write(`${formatProblems(loaded.problems)}\n`);
     process.exitCode = 1;
@@ -23,6 +23,12 @@ export async function runGateway({ configFile }: { readonly configFile: string }
 
   const log = createLog({ pretty: process.stdout.isTTY === true });
   const { logger, flush } = log;
+  process.on('uncaughtException', (bug) => {
+    logger.fatal({ err: bug }, 'a bug ends the process');
+    flush();
+    process.exit(1);
+  });
+
   let settings = loaded.settings;
   for (const warning of loaded.warnings) logger.warn(warning);
 
@@ -79,12 +85,19 @@ export async function runGateway({ configFile }: { readonly configFile: string }
 const isEntryPoint =
   process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
 if (isEntryPoint) {
-  const { values } = parseArgs({ options: { config: { type: 'string' } } });
-  const configFile = values.config ?? process.env.TOLLGATE_CONFIG;
-  if (configFile === undefined) {
+  const configFile = configFileArgument() ?? process.env.TOLLGATE_CONFIG;
+  if (configFile !== undefined) await runGateway({ configFile });
+  else {
     process.stderr.write('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n');
     process.exitCode = 1;
-  } else {
-    await runGateway({ configFile });
+  }
+}
+
+function configFileArgument(): string | undefined {
+  try {
+    return parseArgs({ options: { config: { type: 'string' } } }).values.config;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+    return undefined;
   }
 }
