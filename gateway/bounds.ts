@@ -37,6 +37,10 @@ export const bounds = {
   storeDeadlineMs: 50,
   /** How often a store that is away is probed. */
   storeProbeIntervalMs: 200,
+  /** A store that fails again this soon after it came back has relapsed: quick when it is alone, too slow under load. */
+  storeRelapseMs: 10_000,
+  /** Probes in a row that must succeed before it counts as back: one, twice as many with every relapse, at most these. */
+  storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
   storeReconnectMaxMs: 250,
   /** TCP connect to Redis. */

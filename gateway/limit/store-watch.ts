@@ -16,7 +16,9 @@ export interface StoreWatch {
 
 /**
  * Opens at once when the connection is lost and after `bounds.storeFailuresMax` failed calls in a row; closes when a
- * probe was written, which is tried as soon as ioredis is ready again. Entering and leaving are logged once each.
+ * probe was written within the deadline, which is tried as soon as ioredis is ready again. A Redis that fails again
+ * soon after its return must pass more probes each time: away from the load it is quick, and would come and go several
+ * times a second. Entering and leaving are logged once each.
  */
 export function watchStore(deps: {
   client: Redis;
@@ -33,6 +35,9 @@ export function watchStore(deps: {
   let sinceMs = nowMs();
   let reason: string | undefined = 'not connected yet';
   let failuresInARow = 0;
+  let probesPassed = 0;
+  let probesNeeded = 1;
+  let returnedMs = Number.NEGATIVE_INFINITY;
   let connectionError = 'connection lost';
   let isShakingHands = false;
   let probing = false;
@@ -82,21 +87,32 @@ export function watchStore(deps: {
   }
 
   function leave(why: string): void {
+    probesPassed = 0;
     if (phase === 'away') {
       reason = why;
       return;
     }
+    const isRelapse = nowMs() - returnedMs < bounds.storeRelapseMs;
+    probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
     enter('away', why);
     log.warn({ reason: why }, 'Redis is away');
   }
 
-  function comeBack(): void {
+  function passProbe(): void {
     failuresInARow = 0;
     if (phase === 'available') return;
+    probesPassed += 1;
+    if (probesPassed >= probesNeeded) comeBack();
+  }
+
+  function comeBack(): void {
     const awayMs = nowMs() - sinceMs;
     const wasAway = phase === 'away';
     enter('available', undefined);
-    if (wasAway) log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
+    if (wasAway) {
+      returnedMs = sinceMs;
+      log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
+    }
     deps.onReturn();
   }
 
@@ -121,7 +137,7 @@ export function watchStore(deps: {
     void withinDeadline(written, bounds.storeDeadlineMs, () => 'no reply within the deadline').then(
       (failure) => {
         probing = false;
-        if (failure === undefined) comeBack();
+        if (failure === undefined) passProbe();
         else if (phase === 'available') failed(failure);
         else leave(failure);
       },

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bounds as shipped } from '../../gateway/bounds.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
 import type { Tuning } from '../support/tuning.ts';
 
-export type Fault = 'killed' | 'frozen' | 'full' | 'read-only';
+export type Fault = 'killed' | 'frozen' | 'slow' | 'full' | 'read-only';
 
 export interface Outage {
   /** Answers of the processes that go on locally, and of the one that refuses, by status. */
@@ -62,6 +63,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
       ...start,
       ...(bounds && { tuning: { bounds } }),
     })),
+    relayed: fault === 'slow',
     config: { keys: [roomy.entry, tight.entry, fresh.entry], bans: { after: 1_000_000 } },
   });
   const [first = '', second = '', refusing = ''] = fleet.origins;
@@ -92,7 +94,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
       await send(second, tight.secret, usedBefore / 2),
     ];
     await sleep(holdMs);
-    await breakRedis(fleet, fault);
+    await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? shipped.storeDeadlineMs);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = await Promise.all([first, second].map((origin) => send(origin, tight.secret, 2 * limit)));
     await sleep(holdMs);
@@ -140,12 +142,18 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
   }
 }
 
-async function breakRedis({ redis, inspector }: Fleet, fault: Fault): Promise<void> {
+async function breakRedis(
+  { redis, relay, inspector }: Fleet,
+  fault: Fault,
+  deadlineMs: number,
+): Promise<void> {
   switch (fault) {
     case 'killed':
       return redis.kill();
     case 'frozen':
       return redis.freeze();
+    case 'slow':
+      return relay?.delay({ toServerMs: 2 * deadlineMs, toClientMs: 2 * deadlineMs });
     case 'full':
       await inspector.config('SET', 'maxmemory', '1');
       return;
@@ -156,12 +164,14 @@ async function breakRedis({ redis, inspector }: Fleet, fault: Fault): Promise<vo
   }
 }
 
-async function repairRedis({ redis, inspector }: Fleet, fault: Fault): Promise<void> {
+async function repairRedis({ redis, relay, inspector }: Fleet, fault: Fault): Promise<void> {
   switch (fault) {
     case 'killed':
       return redis.restart();
     case 'frozen':
       return redis.thaw();
+    case 'slow':
+      return relay?.delay({ toServerMs: 0, toClientMs: 0 });
     case 'full':
       await inspector.config('SET', 'maxmemory', '0');
       return;

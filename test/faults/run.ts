@@ -96,7 +96,7 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
-  ...(['killed', 'frozen', 'full', 'read-only'] as const).map(outage),
+  ...(['killed', 'frozen', 'slow', 'full', 'read-only'] as const).map(outage),
   {
     rows: '9',
     what: 'SIGTERM under load, 40 kept-alive clients',
@@ -172,7 +172,7 @@ function judgeExactness(found: Exactness): Finding {
 
 function outage(fault: Fault): Measurement {
   return {
-    rows: { killed: '5, 7', frozen: '6, 7', full: '8', 'read-only': '8' }[fault],
+    rows: { killed: '5, 7', frozen: '6, 7', slow: '5, 6', full: '8', 'read-only': '8' }[fault],
     what: `Redis ${fault} under load, two processes under \`local\` and one under \`refuse\``,
     async measure() {
       const found = await measureOutage(fault, { holdMs: 5_000 });

@@ -4,13 +4,14 @@ import { readiness } from '../support/fleet.ts';
 import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startStore } from '../support/store-process.ts';
+import { patientStore } from '../support/tuning.ts';
 
-describe.each<Fault>(['killed', 'frozen', 'full', 'read-only'])('while Redis is %s', (fault) => {
+describe.each<Fault>(['killed', 'frozen', 'slow', 'full', 'read-only'])('while Redis is %s', (fault) => {
   it('nobody waits or hears a 5xx, it is seen, and afterwards the limit is shared again with local use written back', async () => {
     const found = await measureOutage(fault, {
       holdMs: 0,
       // So that a busy machine is not taken for an outage of its own.
-      bounds: { storeDeadlineMs: 1_000 },
+      bounds: fault === 'slow' ? { ...patientStore, storeDeadlineMs: 250 } : { storeDeadlineMs: 1_000 },
     });
     expect(found.failures).toEqual([]);
     expect(Object.keys(found.local)).toEqual(['200']);

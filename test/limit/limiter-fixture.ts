@@ -51,6 +51,16 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
+/** Whether Redis is thought to be there, or away. */
+export function isStore(limiter: Limiter, available: boolean): boolean {
+  const state = limiter.state();
+  return state.kind === 'redis' && state.available === available;
+}
+
+export function messages({ logged }: { readonly logged: readonly LogLine[] }): string[] {
+  return logged.map(({ msg }) => msg);
+}
+
 /** Asks until `condition` holds. @throws after five seconds */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {

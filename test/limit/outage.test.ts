@@ -6,7 +6,16 @@ import type { Decision } from '../../gateway/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
-import { count, decideInTurn, decideTogether, keyOf, openLimiter, until } from './limiter-fixture.ts';
+import {
+  count,
+  decideInTurn,
+  decideTogether,
+  isStore,
+  keyOf,
+  messages,
+  openLimiter,
+  until,
+} from './limiter-fixture.ts';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -210,15 +219,6 @@ function isAway(limiter: Limiter): Promise<void> {
 
 function isAvailable(limiter: Limiter): Promise<void> {
   return until(() => isStore(limiter, true));
-}
-
-function isStore(limiter: Limiter, available: boolean): boolean {
-  const state = limiter.state();
-  return state.kind === 'redis' && state.available === available;
-}
-
-function messages(limiter: { readonly logged: readonly { readonly msg: string }[] }): string[] {
-  return limiter.logged.map(({ msg }) => msg);
 }
 
 /** Says something to the server, beside the limiters. */

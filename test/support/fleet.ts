@@ -3,6 +3,7 @@ import { type GatewayProcess, type GatewayStart, startGateway, testConfig } from
 import { inspect } from './inspect.ts';
 import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore } from './store-process.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
 /** Several gateway processes on one Redis, before one store: all of them real and of this test's own. */
 export interface Fleet {
@@ -10,6 +11,8 @@ export interface Fleet {
   /** `http://127.0.0.1:port` of each gateway. */
   readonly origins: readonly string[];
   readonly redis: RedisServer;
+  /** Between the gateways and that Redis. */
+  readonly relay: TcpRelay | undefined;
   /** A connection to that Redis. */
   readonly inspector: Redis;
   readonly prefix: string;
@@ -27,16 +30,25 @@ export interface FleetOptions {
   readonly config: Record<string, unknown>;
   /** Redis asks for it from then on. */
   readonly redisPassword?: string;
+  /** The gateways reach it through a relay, which can make it slow. */
+  readonly relayed?: boolean;
 }
 
 export interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
 }
 
-export async function startFleet({ starts, config, redisPassword }: FleetOptions): Promise<Fleet> {
+export async function startFleet({
+  starts,
+  config,
+  redisPassword,
+  relayed = false,
+}: FleetOptions): Promise<Fleet> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
   const inspector = inspect(redis.url);
+  const relay = relayed ? await startTcpRelay(redis.port) : undefined;
   const redisUrl = new URL(redis.url);
+  if (relay !== undefined) redisUrl.port = `${relay.port}`;
   if (redisPassword !== undefined) {
     await inspector.config('SET', 'requirepass', redisPassword);
     redisUrl.password = redisPassword;
@@ -54,6 +66,7 @@ export async function startFleet({ starts, config, redisPassword }: FleetOptions
     gateways,
     origins: gateways.map(originOf),
     redis,
+    relay,
     inspector,
     prefix,
     config: shared,
@@ -62,7 +75,7 @@ export async function startFleet({ starts, config, redisPassword }: FleetOptions
         starts.map((start, index) => gateways[index]?.editConfig(configOf(start, overrides))),
       );
     },
-    stop: () => stopAll(gateways, inspector, redis, store),
+    stop: () => stopAll(gateways, inspector, relay, redis, store),
   };
 }
 
@@ -87,10 +100,11 @@ interface ReadinessBody {
 async function stopAll(
   gateways: readonly GatewayProcess[],
   inspector: Redis,
+  relay: TcpRelay | undefined,
   redis: RedisServer,
   store: StoreProcess,
 ): Promise<void> {
   inspector.disconnect();
   await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
-  await Promise.all([redis.stop(), store.stop()]);
+  await Promise.all([relay?.stop(), redis.stop(), store.stop()]);
 }
