@@ -103,8 +103,10 @@ export const bounds = {
   /** How long exchanges may still take when the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 
-  /** How often the configuration files' content is looked at. */
-  configPollIntervalMs: 500,
+  /** How often the configuration files' content is looked at; the second look that finds an edit confirms it. */
+  configPollIntervalMs: 250,
+  /** How long the thread that loads the configuration waits for another edit. */
+  configThreadIdleMs: 60_000,
   /** One configuration file. */
   configBytesMax: 16_777_216,
   /** Values that one anchor of a configuration file may stand for: every key may share its limits, an alias bomb ends here. */

@@ -6,6 +6,7 @@ import { checkKeys } from './check-keys.ts';
 import { isMapping } from './is-mapping.ts';
 import type { YamlSource } from './parse-yaml.ts';
 import { type Problem, wholeFile } from './problem.ts';
+import type { Digests } from './read-config-file.ts';
 import { readOperations } from './read-operations.ts';
 import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './settings-schema.ts';
 import { shapeProblems } from './shape-problems.ts';
@@ -29,8 +30,8 @@ export interface ValidSettings {
   readonly warnings: readonly string[];
   /** Where the keys stand: their own file, or the main one. */
   readonly keysFile: string;
-  /** Every file that was read. */
-  readonly files: readonly string[];
+  /** Of every file that was read: exactly the content that this result was made of. */
+  readonly digests: Digests;
   /** A digest of all that was read; the same as `settings.version`. */
   readonly version: string;
 }
@@ -38,8 +39,8 @@ export interface ValidSettings {
 export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
-  /** Every file that was read, those included that are missing. */
-  readonly files: readonly string[];
+  /** Of every file that was read, those included that are missing. */
+  readonly digests: Digests;
   /** A digest of all that was read. */
   readonly version: string;
 }
@@ -57,16 +58,16 @@ export function loadSettings({ file, env, drafts }: LoadOptions): Loaded {
   const keyList = main && readKeys(main, file, reader, problems);
   const operations = main && readApi(main, file, reader, problems);
 
-  const files = reader.files();
+  const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
   if (raw === undefined || keyList === undefined || operations === undefined || all.length > 0) {
-    return { kind: 'invalid', problems: all, files, version };
+    return { kind: 'invalid', problems: all, digests, version };
   }
   const settings = buildSettings({ raw, keys: keyList.keys, operations, version });
   const warnings =
     settings.keys.size === 0 ? [`${file}: there is no key yet; every request is answered 401`] : [];
-  return { kind: 'valid', settings, warnings, keysFile: keyList.file, files, version };
+  return { kind: 'valid', settings, warnings, keysFile: keyList.file, digests, version };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {

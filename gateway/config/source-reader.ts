@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { dirname, relative } from 'node:path';
 import { parseYaml, type YamlSource } from './parse-yaml.ts';
 import type { Place, Problem } from './problem.ts';
-import { type ReadFile, readConfigFile } from './read-config-file.ts';
+import { type Digests, digestOfContent, type ReadFile, readConfigFile } from './read-config-file.ts';
 import type { FileKind } from './show-line.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
 
@@ -21,8 +21,8 @@ export interface SourceReader {
   }): YamlSource | undefined;
   /** What was wrong with reading, parsing and filling in. */
   problems(): readonly Problem[];
-  /** Every file asked for, missing ones and those of `NAME_FILE` included. */
-  files(): string[];
+  /** Of every file asked for, missing ones and those of `NAME_FILE` included. */
+  digests(): Digests;
   /** 12 hex digits over the files' names and contents and the variables that were filled in. */
   version(): string;
 }
@@ -34,13 +34,16 @@ export function createSourceReader(options: {
 }): SourceReader {
   const { env, drafts } = options;
   const problems: Problem[] = [];
-  const contents = new Map<string, string>();
+  const digests = new Map<string, string>();
   const variables = new Map<string, Variable>();
 
   function readText(file: string): ReadFile {
     const draft = drafts?.get(file);
-    const result: ReadFile = draft === undefined ? readConfigFile(file) : { kind: 'read', text: draft };
-    contents.set(file, result.kind === 'read' ? result.text : result.reason);
+    const result: ReadFile =
+      draft === undefined
+        ? readConfigFile(file)
+        : { kind: 'read', text: draft, digest: digestOfContent(draft) };
+    digests.set(file, result.digest);
     return result;
   }
 
@@ -82,11 +85,11 @@ export function createSourceReader(options: {
       return parsed.kind === 'parsed' ? parsed.source : undefined;
     },
     problems: () => problems,
-    files: () => [...contents.keys()],
+    digests: () => digests,
     version() {
       // Names relative to the main file, so that replicas in different folders agree.
-      const [mainFile = ''] = contents.keys();
-      const named = [...contents].map(([file, content]) => [relative(dirname(mainFile), file), content]);
+      const [mainFile = ''] = digests.keys();
+      const named = [...digests].map(([file, digest]) => [relative(dirname(mainFile), file), digest]);
       return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
     },
   };

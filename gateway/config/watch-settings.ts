@@ -1,8 +1,9 @@
 import { bounds } from '../bounds.ts';
-import { createFingerprintFiles } from './fingerprint-files.ts';
+import { createDigestFiles } from './digest-files.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
-import { loadSettingsInWorker } from './load-settings-in-worker.ts';
 import { wholeFile } from './problem.ts';
+import type { Digests } from './read-config-file.ts';
+import { createSettingsLoader } from './settings-loader.ts';
 
 export interface WatchOptions extends LoadOptions {
   /** What is in force: the result of the first load. */
@@ -21,56 +22,71 @@ export interface SettingsWatch {
 
 /**
  * Looks at the content of every configuration file at an interval, which sees what file events miss: editors that
- * replace the file, Kubernetes' symlink swaps, bind mounts. New content is loaded when two looks in a row found it the
- * same: a file that is still being written may be valid YAML that lacks its last keys.
+ * replace the file, Kubernetes' symlink swaps, bind mounts.
+ *
+ * New content is loaded as soon as it is seen, and accepted once two looks in a row found exactly what the load has
+ * read: a file that is still being written may be valid YAML that lacks its last keys. The looks go on during a load,
+ * so what happens to the files after those two does not matter: edits faster than loads delay none of them for ever.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, onValid, onInvalid, intervalMs = bounds.configPollIntervalMs } = options;
-  const fingerprintFiles = createFingerprintFiles();
-  let { files, version } = initial;
-  let loadedFingerprint: string | undefined;
-  let lastFingerprint: string | undefined;
+  const digestFiles = createDigestFiles();
+  const loader = createSettingsLoader();
+  let accepted = initial;
+  /** Loaded and not accepted yet. */
+  let candidate: Loaded | undefined;
+  let isLoading = false;
+  let lastSeen = '';
+  /** What two looks in a row found, since the load began that may have read it. */
+  let seenTwice = new Set<string>();
   let isStopped = false;
   let timer = setTimeout(look, intervalMs);
 
   async function look(): Promise<void> {
-    const fingerprint = await fingerprintFiles(files, Date.now());
-    const isStill = fingerprint === lastFingerprint;
-    lastFingerprint = fingerprint;
-    if (isStill && fingerprint !== loadedFingerprint && !isStopped) {
-      const loaded = await load();
-      // An edit that began during the load may have been read in part; the next looks see it whole.
-      if ((await fingerprintFiles(files, Date.now())) === fingerprint) {
-        loadedFingerprint = fingerprint;
-        report(loaded);
-      }
-    }
-    // The next look is only planned now, so that no two overlap; it comes sooner when it may confirm an edit.
-    if (!isStopped) timer = setTimeout(look, isStill ? intervalMs : intervalMs / 2);
+    const digests = await digestFiles((candidate ?? accepted).digests.keys(), Date.now());
+    if (isStopped) return;
+    const seen = contentOf(digests);
+    if (seen === lastSeen) seenTwice.add(seen);
+    lastSeen = seen;
+    acceptCandidate();
+    if (!isLoading && seen !== contentOf((candidate ?? accepted).digests)) void load(digests);
+    // The next look is only planned now, so that no two overlap.
+    timer = setTimeout(look, intervalMs);
   }
 
-  async function load(): Promise<Loaded> {
+  async function load(digests: Digests): Promise<void> {
+    isLoading = true;
+    seenTwice = new Set();
     try {
-      return await loadSettingsInWorker({ file, env });
+      candidate = await loader.load({ file, env });
     } catch (error) {
       // The thread died, of memory for example; the files stay watched and the gateway goes on with what it has.
       const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
-      return { kind: 'invalid', problems: [{ ...wholeFile(file), message }], files, version: message };
+      candidate = { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
     }
+    isLoading = false;
+    if (!isStopped) acceptCandidate();
   }
 
-  function report(loaded: Loaded): void {
-    files = loaded.files;
-    if (isStopped || loaded.version === version) return;
-    version = loaded.version;
-    if (loaded.kind === 'valid') onValid(loaded);
-    else onInvalid(loaded);
+  function acceptCandidate(): void {
+    if (candidate === undefined || !seenTwice.has(contentOf(candidate.digests))) return;
+    const before = accepted;
+    accepted = candidate;
+    candidate = undefined;
+    if (accepted.version === before.version) return;
+    if (accepted.kind === 'valid') onValid(accepted);
+    else onInvalid(accepted);
   }
 
   return {
     stop() {
       isStopped = true;
       clearTimeout(timer);
+      loader.close();
     },
   };
+}
+
+function contentOf(digests: Digests): string {
+  return [...digests].map(([file, digest]) => `${file} ${digest}`).join('\n');
 }

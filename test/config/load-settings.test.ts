@@ -320,7 +320,7 @@ test('a missing main file is reported', () => {
   const { file } = configFolder();
   rmSync(file);
   const loaded = loadSettings({ file, env: {} });
-  expect(loaded).toMatchObject({ kind: 'invalid', files: [file] });
+  expect(loaded).toMatchObject({ kind: 'invalid', digests: new Map([[file, 'does not exist']]) });
   expect(loaded.kind === 'invalid' && formatProblems(loaded.problems)).toBe(
     `${file}:1:1: this file does not exist`,
   );

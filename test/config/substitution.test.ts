@@ -39,7 +39,7 @@ test('NAME_FILE names a file with the value, as Docker secrets do', () => {
   const env = { REDIS_URL_FILE: folder.pathOf('secret') };
   expect(load(folder, env)).toMatchObject({ redis: { url: 'redis://:word@redis' } });
   const loaded = loadSettings({ file: folder.file, env });
-  expect(loaded.files).toContain(folder.pathOf('secret'));
+  expect([...loaded.digests.keys()]).toContain(folder.pathOf('secret'));
 });
 
 test('a NAME_FILE that cannot be read is reported without its path', () => {

@@ -123,11 +123,37 @@ test('a broken edit is reported once with its place, and its repair brings the s
 test('a file that is being written is not loaded, though every part of it is valid', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 200);
-  // A piece every 10 ms and a look every 100: no two looks find the same until the keys are whole.
+  // A piece every 10 ms and a look every 200: no two looks find the same until the keys are whole.
   const pieces = Array.from({ length: 50 }, (_, i) => `- { id: k${i}, plan: free, secrets: [] }\n`);
   folder.write('keys.yaml', '');
   for (const piece of pieces) {
     appendFileSync(folder.pathOf('keys.yaml'), piece);
+    await sleep(10);
+  }
+  await reported(reports, [60]);
+  await quiet();
+  expect(reports).toEqual([60]);
+});
+
+test('edits that follow each other faster than a thread starts take effect all along', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder);
+  for (let limit = 101; limit <= 120; limit++) {
+    folder.write('tollgate.yaml', withLimit(limit));
+    await sleep(150);
+  }
+  // Not one of them kept the files still for as long as the load of another takes.
+  expect(reports.length).toBeGreaterThan(3);
+  await vi.waitFor(() => expect(reports.at(-1)).toBe(120), { timeout: 15_000, interval: 20 });
+});
+
+test('a file that is newly named while it is being written is accepted when it is whole', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder, 200);
+  folder.write('other.yaml', '');
+  folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
+  for (let i = 0; i < 100; i++) {
+    appendFileSync(folder.pathOf('other.yaml'), `- { id: k${i}, plan: free, secrets: [] }\n`);
     await sleep(10);
   }
   await reported(reports, [60]);

@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+
+test('the thread answers what loadSettings answers, load after load', async () => {
+  const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
+  const loader = createSettingsLoader();
+  onTestFinished(() => loader.close());
+  for (const env of [{ NAME: 'a' }, { NAME: 'b' }, {}]) {
+    const options = { file: folder.file, env };
+    expect(await loader.load(options)).toEqual(loadSettings(options));
+  }
+});
+
+test('after its thread ended the loader starts another', async () => {
+  const { file } = configFolder();
+  const loader = createSettingsLoader();
+  onTestFinished(() => loader.close());
+  for (let i = 0; i < 2; i++) {
+    expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
+    loader.close();
+  }
+});
+
+test('a load that cannot be asked for throws, and the next one is answered', async () => {
+  const { file } = configFolder();
+  const loader = createSettingsLoader();
+  onTestFinished(() => loader.close());
+  // A file name of another type is a bug; it must reach the caller instead of ending the process.
+  await expect(loader.load({ file: Symbol('none') as unknown as string, env: {} })).rejects.toThrow();
+  await expect(loader.load({ file: 7 as unknown as string, env: {} })).rejects.toThrow();
+  expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
+});
