@@ -80,6 +80,12 @@ export const bounds = {
   connectionsPerTargetMax: 256,
   /** Requests waiting for a connection to one target; beyond it 503. */
   queuedPerTargetMax: 1_024,
+  /** WebSockets at one target, apart from its requests; beyond it 503. */
+  tunnelsPerTargetMax: 4_096,
+  /** WebSockets of one key in this process: one key cannot take all of a target's; beyond it 503. */
+  tunnelsPerKeyMax: 256,
+  /** A WebSocket in which neither side moved a byte for this long is cut; most clients and servers ping every minute. */
+  tunnelIdleTimeoutMs: 600_000,
   /** Header block of an answer. */
   upstreamHeadersBytesMax: 65_536,
   /** How often the upstream's name is looked up again. */

@@ -35,7 +35,7 @@ export interface Gateway {
   /** Keeps the last good snapshot and says so in `/readyz`. */
   reportFailedReload(error: string): void;
   /**
-   * The graceful end: readiness goes first, then accepting stops, answers in flight finish with `Connection: close`,
+   * The graceful end: readiness goes first, then accepting stops and tunnels end, answers in flight finish with `Connection: close`,
    * and after `bounds.drainDeadlineMs` the rest is cut.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
@@ -134,6 +134,8 @@ export function createGateway({
     async drain({ graceMs }) {
       phase = 'draining';
       await sleep(graceMs);
+      // A tunnel does not end by itself. By now balancers look elsewhere, and so the client connects again there.
+      forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await Promise.all([limiter.close(), forwarder.close()]);
       admin.close();

@@ -7,7 +7,7 @@ import type { Limiter } from './limit/limiter.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
-import type { Decision } from './model.ts';
+import type { AddressDecision, Decision } from './model.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalAnswer, writeRefusal } from './respond/refusal.ts';
@@ -55,8 +55,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   const screened = screenRequest(req);
   if (screened.kind === 'refused') {
+    // Like what the parser refuses: counted on the address, with its own status however much the address has spent.
     exchange.endsConnection = true;
-    return refuseStranger(exchange, stations, screened);
+    await countOnAddress(exchange, stations);
+    return screened;
   }
   exchange.path = screened.path;
 
@@ -83,13 +85,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
 /** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
 async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
-  const { origin, snapshot } = exchange;
-  const decision = await stations.limiter.chargeAddress(
-    origin.address,
-    snapshot.settings.addressBucket.perMinute,
-  );
-  exchange.decision = decision;
-  exchange.standing = decision.standing;
+  const decision = await countOnAddress(exchange, stations);
   if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
   const { inForce, nowMs } = decision.standing;
   return {
@@ -99,6 +95,14 @@ async function refuseStranger(exchange: Exchange, stations: Stations, refusal: R
       'Too many requests without a valid API key from this address; retry after the time in the Retry-After header.',
     fields: ['Retry-After', String(secondsUntil(inForce.resetMs, nowMs))],
   };
+}
+
+async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promise<AddressDecision> {
+  const { origin, snapshot } = exchange;
+  const decision = await limiter.chargeAddress(origin.address, snapshot.settings.addressBucket.perMinute);
+  exchange.decision = decision;
+  exchange.standing = decision.standing;
+  return decision;
 }
 
 function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>): Refusal {
@@ -124,7 +128,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   const outcome =
     upgrade === undefined
       ? await forwarder.forward({ ...request, bodyBytesMax: snapshot.settings.bodyBytesMax })
-      : await forwarder.forwardUpgrade({ ...request, ...upgrade });
+      : await forwarder.forwardUpgrade({ ...request, ...upgrade, holder: exchange.key?.id ?? '' });
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);
 }
@@ -200,15 +204,21 @@ function isGoneAway(res: ServerResponse): boolean {
   return res.destroyed || res.socket?.destroyed === true;
 }
 
-/** The last resort: a bug must neither leave a client hanging nor answer without the headers that every answer has. */
-async function refuseForBug(exchange: Exchange, { limiter }: Stations): Promise<void> {
-  if (exchange.res.headersSent) {
-    exchange.res.destroy();
+/**
+ * The last resort: a bug must not leave a client hanging. It hears 500 with the headers that every answer has, or,
+ * where an answer had begun or even the limiter failed, the connection is cut.
+ */
+async function refuseForBug(exchange: Exchange, stations: Stations): Promise<void> {
+  const { res } = exchange;
+  if (!res.headersSent && exchange.standing === undefined) {
+    await countOnAddress(exchange, stations).catch(() => undefined);
+  }
+  if (!res.headersSent && exchange.standing !== undefined) {
+    refuse(exchange, { code: 'internal' });
     return;
   }
-  const { origin, snapshot } = exchange;
-  exchange.standing ??= (
-    await limiter.chargeAddress(origin.address, snapshot.settings.addressBucket.perMinute)
-  ).standing;
-  refuse(exchange, { code: 'internal' });
+  exchange.status = errors.internal.status;
+  exchange.errorCode = 'internal';
+  exchange.fault = errors.internal.fault;
+  res.destroy();
 }

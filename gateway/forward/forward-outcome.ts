@@ -18,6 +18,8 @@ export interface ForwardRequest {
 /** A WebSocket handshake: `res` is assigned to `socket` and carries any answer but 101. */
 export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly socket: Duplex;
+  /** Whose tunnel it becomes: the key's id. */
+  readonly holder: string;
   /** What the client sent after its handshake, if anything. */
   readonly head: Buffer;
 }

@@ -1,14 +1,18 @@
 import { type ClientRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
-import { type Duplex, pipeline } from 'node:stream';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../errors.ts';
 import type { ForwardOutcome, UpgradeRequest } from './forward-outcome.ts';
 import { requestHead } from './request-head.ts';
 import { responseFields, responseHead } from './response-head.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
+import { createTunnels } from './tunnels.ts';
 
 export interface Upgrades {
   forward(request: UpgradeRequest): Promise<ForwardOutcome>;
+  /** Ends open tunnels gently; handshakes that come later, or are under way, are refused. */
+  drain(): void;
   /** Cuts all tunnels and handshakes. */
   close(): void;
 }
@@ -40,7 +44,7 @@ type HandshakeEnd =
  * is tried once: the client's connection cannot be handed to a second one.
  */
 export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upgrades {
-  const clientSockets = new Set<Duplex>();
+  const tunnels = createTunnels(bounds);
 
   proxy.on('proxyReqWs', (handshake, _req, _socket, options: HandshakeOptions) => {
     options.onHandshake?.(handshake);
@@ -52,27 +56,18 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     if (request.socket.destroyed) {
       return { kind: 'client_gone', upstreamMs: performance.now() - startedMs, attempts: 0 };
     }
-    const target = targets().choose(undefined);
+    const { holder } = request;
+    const target = tunnels.hasRoom(holder) ? targets().chooseForTunnel() : undefined;
     if (target === undefined) {
-      const cause = 'no healthy target has room';
+      const cause = 'no room for another tunnel';
       const upstreamMs = performance.now() - startedMs;
       return { ...unavailable(cause), headersSent: false, upstreamMs, attempts: 0 };
     }
-    hold(request.socket, target);
+    tunnels.hold(request.req.socket, { target, holder });
     const end = await shakeHands(request, target);
     const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
     return { ...end, ...use, headersSent: false };
-  }
-
-  /** A tunnel counts as a request in flight for as long as its client is there. */
-  function hold(socket: Duplex, target: Target): void {
-    target.inFlight++;
-    clientSockets.add(socket);
-    socket.once('close', () => {
-      target.inFlight--;
-      clientSockets.delete(socket);
-    });
   }
 
   function shakeHands(request: UpgradeRequest, target: Target): Promise<HandshakeEnd> {
@@ -87,7 +82,10 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
           handshake = made;
         },
       };
+      const { timeout = 0 } = req.socket;
       proxy.ws(req, socket, head, options);
+      // It has switched the listener's write timeout off, which any other answer than 101 still needs.
+      req.socket.setTimeout(timeout);
       // It makes none of what is not GET with `Upgrade: websocket`, and has cut the connection.
       if (handshake === undefined) resolve({ kind: 'client_gone' });
       else answerWith(handshake, { request, target, resolve });
@@ -103,15 +101,15 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     handshake.setTimeout(bounds.upstreamHeadersTimeoutMs, () => handshake.destroy(new HandshakeTimeout()));
     handshake.once('socket', (targetSocket) => targetSocket.once('connect', () => (connected = true)));
     handshake.once('response', (answer) => resolve(passOn(answer, request)));
-    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Duplex, first: Buffer) => {
-      const end = acceptSwitch(answer, request);
+    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) => {
+      const end = tunnels.isDraining() ? unavailable('the gateway drains') : acceptSwitch(answer, request);
       resolve(end);
       if (end.kind === 'failed') {
         targetSocket.destroy();
         return;
       }
       handshake.setTimeout(0);
-      socket.once('close', () => targetSocket.destroy());
+      tunnels.open(request.req.socket, targetSocket);
       join?.(answer, targetSocket, first);
     });
     handshake.on('error', (error) => {
@@ -127,9 +125,8 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
 
   return {
     forward,
-    close() {
-      for (const socket of clientSockets) socket.destroy();
-    },
+    drain: tunnels.drain,
+    close: tunnels.close,
   };
 }
 

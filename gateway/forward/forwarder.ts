@@ -19,6 +19,8 @@ export interface Forwarder {
   forwardUpgrade(request: UpgradeRequest): Promise<ForwardOutcome>;
   /** From now on requests go to this upstream; those in flight finish on the old one, which is then closed. */
   setUpstream(upstream: Upstream): void;
+  /** Ends tunnels gently, the first step of a drain; requests go on. */
+  drainTunnels(): void;
   state(): { readonly targets: readonly TargetState[] };
   /** Cuts tunnels, lets requests finish for `upstreamCloseTimeoutMs`, then cuts them too. */
   close(): Promise<void>;
@@ -109,6 +111,7 @@ export function createForwarder({
         proxy.web(request.req, request.res, options);
       }),
     forwardUpgrade: upgrades.forward,
+    drainTunnels: upgrades.drain,
     setUpstream(next) {
       if (next.url === upstream.url && next.health === upstream.health) return;
       upstream = next;

@@ -21,12 +21,15 @@ export interface Target {
   reason: string | undefined;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
+  /** WebSockets, their handshakes included. */
+  tunnels: number;
 }
 
 export interface TargetState {
   readonly address: string;
   readonly healthy: boolean;
   readonly inFlight: number;
+  readonly tunnels: number;
   /** Why it is not healthy. */
   readonly reason?: string;
 }
@@ -36,6 +39,8 @@ export interface Targets {
   readonly pending: Promise<void> | undefined;
   /** The target for the next attempt, not `avoid` if there is another; undefined when none is healthy and has room. */
   choose(avoid: Target | undefined): Target | undefined;
+  /** The same for a tunnel. Each has room of its own: tunnels take none from requests. */
+  chooseForTunnel(): Target | undefined;
   /** Takes a target that could not be connected to out of the choice until a health check passes. */
   eject(target: Target, reason: string): void;
   state(): readonly TargetState[];
@@ -121,6 +126,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
       healthy: true,
       reason: undefined,
       inFlight: 0,
+      tunnels: 0,
       stop: new AbortController(),
       healthClient: new Client(url, { connectTimeout: bounds.healthTimeoutMs }),
     };
@@ -161,12 +167,25 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
     get pending() {
       return pending;
     },
-    choose: (avoid) => chooseTarget<Target>({ targets, inFlightMax, avoid, random }),
+    choose: (avoid) =>
+      chooseTarget<Target>({ targets, load: 'inFlight', loadMax: inFlightMax, avoid, random }),
+    chooseForTunnel: () =>
+      chooseTarget<Target>({
+        targets,
+        load: 'tunnels',
+        loadMax: bounds.tunnelsPerTargetMax,
+        avoid: undefined,
+        random,
+      }),
     eject,
     state: () =>
-      targets.map(({ address, healthy, inFlight, reason }) =>
-        reason === undefined ? { address, healthy, inFlight } : { address, healthy, inFlight, reason },
-      ),
+      targets.map(({ address, healthy, inFlight, tunnels, reason }) => ({
+        address,
+        healthy,
+        inFlight,
+        tunnels,
+        ...(reason !== undefined && { reason }),
+      })),
     async retire() {
       stop.abort();
       retiring ??= Promise.all(targets.map(retireTarget));

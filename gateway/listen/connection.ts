@@ -165,6 +165,12 @@ export function createConnection({
     return current === undefined && waiting.length === 0 && rejection === undefined && !closed;
   }
 
+  function onInactive(): void {
+    // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
+    if (current === undefined || socket.writableLength > 0) socket.destroy();
+    else socket.setTimeout(bounds.writeTimeoutMs);
+  }
+
   return {
     socket,
     receive,
@@ -175,9 +181,14 @@ export function createConnection({
     },
     handOver(res) {
       closed = true;
+      current = res;
       socket.destroySoon = destroySoon;
       res.shouldKeepAlive = false;
       res.assignSocket(socket);
+      // Node takes its own listeners off an upgraded socket; `res` needs them until it is detached.
+      socket.setTimeout(bounds.writeTimeoutMs);
+      socket.on('timeout', () => res.socket === socket && onInactive());
+      socket.on('drain', () => res.socket === socket && res.emit('drain'));
       res.once('finish', () =>
         closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs }),
       );
@@ -186,11 +197,7 @@ export function createConnection({
       nextIsLast = true;
     },
     isIdle,
-    onInactive() {
-      // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
-      if (current === undefined || socket.writableLength > 0) socket.destroy();
-      else socket.setTimeout(bounds.writeTimeoutMs);
-    },
+    onInactive,
     drain() {
       draining = true;
       const newest = waiting.at(-1) ?? current;

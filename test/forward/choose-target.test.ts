@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { chooseTarget } from '../../gateway/forward/choose-target.ts';
 
-const target = (name: string, inFlight = 0, healthy = true) => ({ name, inFlight, healthy });
+const target = (name: string, inFlight = 0, healthy = true) => ({
+  name,
+  inFlight,
+  tunnels: 0,
+  healthy,
+});
 type Named = ReturnType<typeof target>;
 
 function choose(targets: Named[], { avoid, random = 0 }: { avoid?: Named; random?: number } = {}) {
-  return chooseTarget({ targets, inFlightMax: 10, avoid, random: () => random })?.name;
+  return chooseTarget({ targets, load: 'inFlight', loadMax: 10, avoid, random: () => random })?.name;
 }
 
 describe('the choice among targets', () => {
@@ -27,7 +32,13 @@ describe('the choice among targets', () => {
     const targets = [target('a'), target('b'), target('c')];
     const counts = { a: 0, b: 0, c: 0 } as Record<string, number>;
     for (let i = 0; i < 3_000; i++) {
-      const name = chooseTarget({ targets, inFlightMax: 10, avoid: undefined, random: Math.random })?.name;
+      const name = chooseTarget({
+        targets,
+        load: 'inFlight',
+        loadMax: 10,
+        avoid: undefined,
+        random: Math.random,
+      })?.name;
       counts[name ?? ''] = (counts[name ?? ''] ?? 0) + 1;
     }
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(850);

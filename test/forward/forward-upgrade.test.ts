@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import {
@@ -10,7 +10,7 @@ import {
   type RecordingBackend,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
-import { type Front, sendRaw, startFront, statusOf } from './start-front.ts';
+import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 const started: { close(): Promise<void> }[] = [];
 
@@ -18,10 +18,10 @@ afterEach(async () => {
   for (const each of started.splice(0).reverse()) await each.close();
 });
 
-async function startFor(url: string): Promise<Front> {
+async function startFor(url: string, bounds: FrontOptions['bounds'] = {}): Promise<Front> {
   const front = await startFront({
     url,
-    bounds: { upstreamHeadersTimeoutMs: 300 },
+    bounds: { upstreamHeadersTimeoutMs: 300, ...bounds },
     requestFields: ['X-Key-Id', 'acme'],
     responseFields: ['X-RateLimit-Limit', '60'],
   });
@@ -52,6 +52,23 @@ const handshake = [
 const switching = (...fields: string[]) =>
   ['HTTP/1.1 101 Sure', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
 
+const acceptOrAnswer: Reaction = ({ head }, socket) =>
+  void socket.write(/upgrade: websocket/i.test(head) ? switching() : okAnswer('fine'));
+
+/** Its handshake was answered 101. */
+async function openTunnel(front: Front): Promise<Socket> {
+  const client = connect(front.port, '127.0.0.1');
+  client.on('error', () => {});
+  client.write(handshake);
+  const [answer] = await once(client, 'data');
+  expect(statusOf(String(answer))).toBe(101);
+  return client;
+}
+
+async function tunnels(front: Front, count: number): Promise<void> {
+  await expect.poll(() => front.forwarder.state().targets[0]?.tunnels).toBe(count);
+}
+
 describe('a WebSocket', () => {
   it('carries messages both ways and ends with either side', async () => {
     const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
@@ -74,11 +91,11 @@ describe('a WebSocket', () => {
     const [message] = await once(client, 'message');
     expect(String(message)).toBe('echo hello');
     expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 101 }]);
-    expect(front.forwarder.state().targets[0]?.inFlight).toBe(1);
+    expect(front.forwarder.state().targets).toMatchObject([{ tunnels: 1, inFlight: 0 }]);
 
     client.close();
     await once(client, 'close');
-    while (front.forwarder.state().targets[0]?.inFlight !== 0) await new Promise((r) => setTimeout(r, 5));
+    await tunnels(front, 0);
   });
 
   it('is asked for with the raw target and the fields of any request', async () => {
@@ -163,5 +180,66 @@ describe('a WebSocket', () => {
     const closed = once(client, 'close');
     await front.forwarder.close();
     await closed;
+  });
+
+  it("takes no room from requests, however many are open; those beyond a target's room are 503", async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
+    const front = await startFor(backend.url, room);
+    const clients = await Promise.all(Array.from({ length: 5 }, () => openTunnel(front)));
+    expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ code: 'upstream_unavailable', attempts: 0 });
+    for (const client of clients) client.destroy();
+  });
+
+  it('beyond the room of its key is 503, until the key closes another', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
+    const [first, second] = [await openTunnel(front), await openTunnel(front)];
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    first.destroy();
+    await tunnels(front, 1);
+    (await openTunnel(front)).destroy();
+    second.destroy();
+    await tunnels(front, 0);
+  });
+
+  it('in which nothing moves is cut, on both sides', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthIntervalMs: 60_000 });
+    const client = await openTunnel(front);
+    const before = backend.openConnections();
+    await once(client, 'close');
+    await expect.poll(() => backend.openConnections()).toBe(before - 1);
+  });
+
+  it('is ended by a drain after the last words of its backend, and no other is opened', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write(switching());
+      socket.once('end', () => socket.end('last words'));
+    });
+    const front = await startFor(backend.url);
+    const client = await openTunnel(front);
+    let received = '';
+    client.on('data', (text) => {
+      received += text;
+    });
+    front.forwarder.drainTunnels();
+    await once(client, 'end');
+    expect(received).toBe('last words');
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    await tunnels(front, 0);
+  });
+
+  it('whose backend and client ignore the drain is cut', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
+    const client = connect({ port: front.port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write(handshake);
+    await once(client, 'data');
+    front.forwarder.drainTunnels();
+    await tunnels(front, 0);
+    client.destroy();
   });
 });

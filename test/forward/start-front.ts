@@ -54,7 +54,9 @@ export async function startFront({
     const res = new ServerResponse(req);
     res.assignSocket(socket);
     res.once('finish', () => socket.end());
-    void forwarder.forwardUpgrade({ ...common, req, res, socket, head }).then((outcome) => end(outcome, res));
+    void forwarder
+      .forwardUpgrade({ ...common, holder: 'acme', req, res, socket, head })
+      .then((outcome) => end(outcome, res));
   });
 
   function serve(req: IncomingMessage, res: ServerResponse): void {

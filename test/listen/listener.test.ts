@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
@@ -294,6 +295,37 @@ describe('upgrades', () => {
       `${upgrade('websocket').slice(0, -2)}Content-Length: 1\r\n\r\nx`,
     );
     expect(answer?.status).toBe(200);
+  });
+
+  test('the refusal of an upgrade reaches a client that reads, whole, however long it is', async () => {
+    const body = Buffer.alloc(5 << 20, 'a');
+    const { port } = await startListener({
+      handlers: {
+        wantsUpgrade: () => true,
+        onUpgrade: (_req, res) =>
+          void Readable.from([body.subarray(1 << 20), body.subarray(0, 1 << 20)]).pipe(res),
+      },
+    });
+    const client = await openRawClient(port);
+    client.send(upgrade('websocket'));
+    expect((await client.response()).body).toHaveLength(body.length);
+    await client.closed;
+  });
+
+  test('a client that reads nothing of the refusal of its upgrade is cut off', async () => {
+    const { listener, port } = await startListener({
+      bounds: { writeTimeoutMs: 100 },
+      handlers: {
+        wantsUpgrade: () => true,
+        onUpgrade: (_req, res) => void res.end(Buffer.alloc(64 << 20)),
+      },
+    });
+    const client = await openRawClient(port);
+    client.socket.pause();
+    await expect.poll(() => listener.connections()).toBe(1);
+    client.send(upgrade('websocket'));
+    await expect.poll(() => listener.connections(), { timeout: 10_000 }).toBe(0);
+    client.destroy();
   });
 
   test('a connection reset after an upgrade harms nobody', async () => {

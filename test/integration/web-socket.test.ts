@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { openRawClient, type RawClient } from '../support/raw-http.ts';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import type { Tuning } from '../support/tuning.ts';
+
+const key = makeKey();
+const accepts = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+const api = {
+  openapi: '3.1.0',
+  info: { title: 'Test', version: '1.0.0' },
+  paths: {
+    '/feed': {
+      get: {
+        operationId: 'feed',
+        'x-upgrade': 'websocket',
+        responses: { 200: { description: 'It went well.' } },
+      },
+    },
+  },
+};
+
+let folder: string;
+let backend: RecordingBackend;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
+  await writeFile(join(folder, 'openapi.json'), JSON.stringify(api));
+  backend = await startRecordingBackend();
+});
+beforeEach(() => {
+  backend.requests.length = 0;
+});
+afterAll(async () => {
+  await backend.close();
+  await rm(folder, { recursive: true });
+});
+
+async function start(bounds: Tuning['bounds'] = {}): Promise<GatewayProcess> {
+  const gateway = await startGateway(
+    testConfig({
+      upstream: { url: backend.url, health: '/healthz' },
+      keys: [key.entry],
+      api: join(folder, 'openapi.json'),
+    }),
+    { tuning: { bounds } },
+  );
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  return gateway;
+}
+
+async function askForWebSocket({ port }: GatewayProcess): Promise<RawClient> {
+  const client = await openRawClient(port);
+  const fields = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGVzdA=='];
+  const credentials = `Authorization: Bearer ${key.secret}`;
+  client.send(
+    ['GET /v1/feed HTTP/1.1', 'Host: a', 'Connection: Upgrade', ...fields, credentials, '', ''].join('\r\n'),
+  );
+  return client;
+}
+
+it('a drain does not wait for open WebSockets: they are ended, and the process exits with 0', async () => {
+  backend.react = (_request, socket) => void socket.write(accepts);
+  // A deadline that the test could not outlast.
+  const gateway = await start({ drainGraceMs: 50, drainDeadlineMs: 600_000 });
+  const client = await askForWebSocket(gateway);
+  expect((await client.response()).status).toBe(101);
+  const ended = once(client.socket, 'end');
+  expect(await gateway.stop()).toBe(0);
+  await ended;
+});
+
+it('a long answer in place of the switch reaches a client that reads, whole', async () => {
+  const body = 'a'.repeat(5 << 20);
+  backend.react = (_request, socket) => void socket.write(okAnswer(body, 403));
+  const client = await askForWebSocket(await start());
+  const answer = await client.response();
+  expect(answer.status).toBe(403);
+  expect(answer.body).toHaveLength(body.length);
+});
+
+it('a client that reads nothing of that answer is cut off', async () => {
+  backend.react = (_request, socket) => void socket.write(okAnswer('a'.repeat(64 << 20), 403));
+  const client = await askForWebSocket(await start({ writeTimeoutMs: 300 }));
+  client.socket.pause();
+  await backend.received(1);
+  await expect.poll(() => backend.openConnections(), { timeout: 10_000 }).toBeLessThanOrEqual(1);
+  client.destroy();
+});
