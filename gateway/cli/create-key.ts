@@ -2,6 +2,7 @@ import { didYouMean } from '../config/closest-name.ts';
 import { digestSecret, issueSecret } from '../config/issue-secret.ts';
 import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
 import { parseDate } from '../config/parse-date.ts';
+import { keySchema } from '../config/settings-schema.ts';
 import type { Limits, Settings } from '../model.ts';
 import { editKeys, type Refused } from './edit-keys.ts';
 
@@ -26,8 +27,6 @@ export type Issued = { readonly kind: 'issued'; readonly secret: string; readonl
 export async function createKey(options: LoadOptions, key: NewKey): Promise<Issued> {
   const secret = issueSecret();
   const edited = await editKeys(options, ({ settings }) => {
-    const reason = reasonAgainst(key, settings);
-    if (reason !== undefined) return { kind: 'refused', reason };
     const limits = limitsOf(key);
     const entry = {
       id: key.id,
@@ -36,7 +35,8 @@ export async function createKey(options: LoadOptions, key: NewKey): Promise<Issu
       ...(limits && { limits }),
       secrets: [secretEntry(secret, key.expires)],
     };
-    return { kind: 'addition', path: [], entry };
+    const reason = reasonAgainst(key, settings) ?? reasonAgainstShape(entry);
+    return reason === undefined ? { kind: 'addition', path: [], entry } : { kind: 'refused', reason };
   });
   return edited.kind === 'refused' ? edited : { kind: 'issued', secret, file: edited.file };
 }
@@ -86,8 +86,24 @@ function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']):
 }
 
 function reasonAgainstDate(expires: string | undefined): string | undefined {
-  if (expires === undefined || parseDate(expires) !== undefined) return undefined;
-  return '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.';
+  if (expires === undefined) return undefined;
+  const expiresMs = parseDate(expires);
+  if (expiresMs === undefined) return '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.';
+  return expiresMs <= Date.now() ? '--expires is in the past: the secret would never be valid.' : undefined;
+}
+
+const optionOf = new Map([
+  ['id', '--id'],
+  ['plan', '--plan'],
+  ['name', '--name'],
+  ['limits.perMinute', '--per-minute'],
+  ['limits.perDay', '--per-day'],
+]);
+
+/** The file's own rules in terms of the options: its lines would be those of a text that was never written. */
+function reasonAgainstShape(entry: unknown): string | undefined {
+  const issue = keySchema.safeParse(entry).error?.issues[0];
+  return issue && `${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`;
 }
 
 function unknownKey(id: string, { keys }: Settings): string {

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command line: `tollgate run | check | schema | keys …`. */
+import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { formatProblems } from '../config/format-problems.ts';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
@@ -27,8 +28,12 @@ program
     if (loaded === undefined) return;
     const { environment, plans, keys, operations, version } = loaded.settings;
     for (const warning of loaded.warnings) console.error(`warning: ${warning}`);
-    const counts = `${plans.size} plans, ${keys.size} keys, ${operations.length} operations`;
-    console.log(`${config}: OK (${environment}, ${counts}, version ${version})`);
+    const counts = [
+      count(plans.size, 'plan'),
+      count(keys.size, 'key'),
+      count(operations.length, 'operation'),
+    ];
+    console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
   });
 
 program
@@ -48,7 +53,7 @@ keys
   .option('--name <name>', 'who it is for')
   .option('--per-minute <count>', 'requests per minute, on a custom plan', wholeNumber)
   .option('--per-day <count>', 'requests per day, on a custom plan', wholeNumber)
-  .option('--expires <date>', 'when the secret ends')
+  .option('--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z')
   .addOption(configOption())
   .action(async ({ config, ...key }: NewKey & { config: string }) =>
     show(await createKey({ file: config, env: process.env }, key)),
@@ -58,7 +63,7 @@ keys
   .command('add-secret')
   .description('issue one more secret for a key, so that it can be rotated without a gap')
   .requiredOption('--id <id>', 'the key')
-  .option('--expires <date>', 'when the secret ends')
+  .option('--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z')
   .addOption(configOption())
   .action(async ({ config, ...key }: { config: string; id: string; expires?: string }) =>
     show(await addSecret({ file: config, env: process.env }, key)),
@@ -73,6 +78,13 @@ keys
     if (loaded) console.log(formatKeys(loaded.settings, Date.now()));
   });
 
+program.hook('preAction', (_, command) => {
+  const takesConfig = command.options.some(({ long }) => long === '--config');
+  if (takesConfig && command.opts().config === undefined) {
+    program.error('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
+  }
+});
+
 try {
   await program.parseAsync();
 } catch (error) {
@@ -80,7 +92,17 @@ try {
 }
 
 function configOption(): Option {
-  return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').makeOptionMandatory();
+  return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
+}
+
+/** Named from the working directory where it is inside: in a container the full path is not the operator's. */
+function fromHere(file: string): string {
+  const path = relative('', file);
+  return path === '' || path.startsWith('..') ? file : path;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function wholeNumber(text: string): number {

@@ -41,7 +41,7 @@ test('check says OK, with the counts and the version', async () => {
   const { file } = configFolder();
   const { exitCode, stdout, stderr } = await tollgate(['check', '--config', file]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/: OK \(test, 2 plans, 1 keys, 3 operations, version [0-9a-f]{12}\)\n$/);
+  expect(stdout).toMatch(/: OK \(test, 2 plans, 1 key, 3 operations, version [0-9a-f]{12}\)\n$/);
 });
 
 test('check prints every problem and exits 1', async () => {
@@ -57,7 +57,7 @@ test('a command without a configuration says what to do', async () => {
   const { exitCode, stderr } = await tollgate(['check']);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
-    stderr: "error: required option '--config <file>' not specified\n",
+    stderr: 'Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n',
   });
 });
 
@@ -166,6 +166,21 @@ test.each([
     'a bad date',
     '--id a --plan free --expires soon',
     '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+  ],
+  [
+    'a date that is past',
+    '--id a --plan free --expires 2020-01-31',
+    '--expires is in the past: the secret would never be valid.',
+  ],
+  [
+    'an id that cannot be one',
+    '--id a/b --plan free',
+    '--id must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.',
+  ],
+  [
+    'a limit of zero',
+    '--id a --plan enterprise --per-minute 0 --per-day 1',
+    '--per-minute must be a whole number from 1 to 999999999999999.',
   ],
 ])('keys create refuses %s in one sentence and writes nothing', async (_, args, sentence) => {
   const { file, pathOf } = configFolder();
