@@ -35,8 +35,8 @@ export interface Gateway {
   /** Keeps the last good snapshot and says so in `/readyz`. */
   reportFailedReload(error: string): void;
   /**
-   * The graceful end: readiness goes first, then accepting stops and tunnels end, answers in flight finish with `Connection: close`,
-   * and after `bounds.drainDeadlineMs` the rest is cut.
+   * The graceful end: readiness goes first, then tunnels end and accepting stops, answers in flight finish with
+   * `Connection: close`, and after `bounds.drainDeadlineMs` the rest is cut.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
 }
