@@ -22,14 +22,13 @@ export async function runGateway({ configFile }: { readonly configFile: string }
   }
 
   const log = createLog({ pretty: process.stdout.isTTY === true });
-  const { logger, flush } = log;
+  const { logger } = log;
   process.on('uncaughtException', (bug) => {
     logger.fatal({ err: bug }, 'a bug ends the process');
-    flush();
-    process.exit(1);
+    void log.close().then(() => process.exit(1));
   });
 
-  let settings = loaded.settings;
+  const { settings } = loaded;
   for (const warning of loaded.warnings) logger.warn(warning);
 
   const gateway = createGateway({ settings, log });
@@ -41,7 +40,7 @@ export async function runGateway({ configFile }: { readonly configFile: string }
     );
   } catch (error) {
     logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
-    flush();
+    await log.close();
     process.exit(1);
   }
 
@@ -54,7 +53,6 @@ export async function runGateway({ configFile }: { readonly configFile: string }
       for (const key of restartNeeded(settings, next)) {
         logger.warn(`a change of ${key} takes effect at the next start`);
       }
-      settings = next;
       gateway.reload(next);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
@@ -75,7 +73,7 @@ export async function runGateway({ configFile }: { readonly configFile: string }
     watch.stop();
     await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
     logger.info('stopped');
-    flush();
+    await log.close();
     process.exit(0);
   };
   process.once('SIGTERM', end);

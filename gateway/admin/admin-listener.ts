@@ -8,8 +8,10 @@ import { type GatewayState, judgeReadiness } from './readiness.ts';
  */
 export function createAdminListener(currentState: () => GatewayState): Server {
   return createServer((req, res) => {
-    const { status, body } = adminAnswer(req.method ?? '', req.url ?? '', currentState);
+    const path = (req.url ?? '').split('?', 1)[0] ?? '';
+    const { status, body } = adminAnswer(req.method ?? '', path, currentState);
     res.writeHead(status, {
+      ...(status === 405 && { Allow: 'GET, HEAD' }),
       'Content-Type': 'application/json',
       'Content-Length': Buffer.byteLength(body),
       'Cache-Control': 'no-store',

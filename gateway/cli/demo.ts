@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { digestSecret, issueSecret } from '../config/issue-secret.ts';
@@ -13,10 +14,18 @@ const startTimeoutMs = 20_000;
 const startPollMs = 50;
 const signalEchoMs = 500;
 
-const port = process.env.PORT ?? '8080';
-const adminPort = process.env.ADMIN_PORT ?? '9090';
-const backendPort = process.env.BACKEND_PORT ?? '3000';
+const port = process.env.PORT || '8080';
+const adminPort = process.env.ADMIN_PORT || '9090';
+const backendPort = process.env.BACKEND_PORT || '3000';
 const baseUrl = `http://127.0.0.1:${port}/v1`;
+
+const busy = await Promise.all([
+  portProblem('PORT', port),
+  portProblem('ADMIN_PORT', adminPort),
+  portProblem('BACKEND_PORT', backendPort),
+]);
+for (const problem of busy) if (problem !== undefined) console.error(problem);
+if (busy.some((problem) => problem !== undefined)) process.exit(1);
 
 const secrets = {
   free: issueSecret(),
@@ -39,17 +48,17 @@ const children = [store, gateway];
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
-const firstExit = Promise.race(children.map(exitCode));
-const isUp = await Promise.race([waitUntilUp(), firstExit.then(() => false)]);
+const isUp = await waitUntilUp();
 if (isUp) printGuide();
-else if (children.every(isRunning))
+else if (children.every(isRunning)) {
   console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may say why.`);
+}
 
-await firstExit;
+await Promise.race(children.map(ended));
 // One of them failed: the other is of no use alone.
 if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
-const codes = await Promise.all(children.map(exitCode));
-process.exitCode = codes.every((code) => code === 0) ? 0 : 1;
+const isClean = await Promise.all(children.map(ended));
+process.exitCode = isClean.every(Boolean) ? 0 : 1;
 
 function pathOf(file: string): string {
   return fileURLToPath(new URL(`../../${file}`, import.meta.url));
@@ -63,9 +72,10 @@ function spawnNode(script: string, args: readonly string[], env: Record<string, 
   });
 }
 
-async function exitCode(child: ChildProcess): Promise<number | null> {
+/** Whether a child ended well: by itself, or by our signal before it listened for one. */
+async function ended(child: ChildProcess): Promise<boolean> {
   if (isRunning(child)) await once(child, 'exit');
-  return child.exitCode;
+  return child.exitCode === 0 || child.signalCode === 'SIGINT';
 }
 
 function isRunning(child: ChildProcess): boolean {
@@ -79,15 +89,29 @@ function stopAll(): void {
   for (const child of children) child.kill('SIGINT');
 }
 
+/** One sentence when nothing can listen on a port: said here, since the processes do not know these names. */
+function portProblem(name: string, value: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(`${name} ${value} is in use: set ${name} to another port.`));
+    try {
+      server.listen(Number(value), '127.0.0.1', () => server.close(() => resolve(undefined)));
+    } catch {
+      resolve(`${name} is "${value}": it must be a port, a number from 1 to 65535.`);
+    }
+  });
+}
+
 async function waitUntilUp(): Promise<boolean> {
   const deadlineMs = Date.now() + startTimeoutMs;
-  while (Date.now() < deadlineMs) {
+  // A child that ends is not up, whoever else answers on its port.
+  while (children.every(isRunning) && Date.now() < deadlineMs) {
     const healthy = await Promise.all([
       answers(`http://127.0.0.1:${adminPort}/readyz`),
       answers(`http://127.0.0.1:${backendPort}/healthz`),
     ]);
-    if (healthy.every(Boolean)) return true;
     await sleep(startPollMs);
+    if (healthy.every(Boolean) && children.every(isRunning)) return true;
   }
   return false;
 }

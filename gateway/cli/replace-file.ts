@@ -36,8 +36,12 @@ export function replaceFile(file: string, text: string): void {
     chownSync(draft, uid, gid);
     chmodSync(draft, mode & 0o7777);
     renameSync(draft, target);
-  } catch {
+  } catch (error) {
     rmSync(draft, { force: true });
+    // Anything else (a full disk) would leave half a file: the old one stays.
+    if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }
 }
+
+const cannotReplace: ReadonlySet<string> = new Set(['EBUSY', 'EXDEV', 'EACCES', 'EPERM', 'EROFS']);

@@ -9,13 +9,15 @@ const bufferBytes = 4_096;
 const bufferBytesMax = 16_777_216;
 /** The longest a line waits in that buffer, so that a quiet gateway shows its lines too. */
 const flushIntervalMs = 1_000;
+/** How long the end of the process waits for its last lines. */
+const closeTimeoutMs = 1_000;
 
 export interface Log {
   readonly logger: Logger;
   /** Writes a finished request's line. */
   access(line: AccessLine): void;
-  /** Writes what is buffered; before the process ends. */
-  flush(): void;
+  /** Writes what is buffered, before the process ends; gives up when nobody reads. */
+  close(): Promise<void>;
 }
 
 /**
@@ -23,12 +25,12 @@ export interface Log {
  * Nothing is redacted here, because no secret and no header is ever handed to it.
  */
 export function createLog({ pretty }: { readonly pretty: boolean }): Log {
-  const { stream, flush } = pretty ? openTerminal() : openFile();
+  const { stream, close } = pretty ? openTerminal() : openFile();
   return {
     logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
     // Past pino's serialiser, which goes field by field: for these flat lines that cost a quarter of a request's CPU.
     access: (line) => stream.write(`${JSON.stringify(line)}\n`),
-    flush,
+    close,
   };
 }
 
@@ -39,7 +41,7 @@ function openTerminal(): Output {
     messageFormat: (entry) => readableLine(entry),
     sync: true,
   });
-  return { stream, flush: () => {} };
+  return { stream, close: () => Promise.resolve() };
 }
 
 function openFile(): Output {
@@ -50,10 +52,25 @@ function openFile(): Output {
     maxLength: bufferBytesMax,
     periodicFlush: flushIntervalMs,
   });
-  return { stream, flush: () => stream.flushSync() };
+  // A full disk or a closed pipe costs lines, never requests.
+  stream.on('error', () => {});
+  return { stream, close: () => closeWithin(stream, closeTimeoutMs) };
+}
+
+/**
+ * Not flushSync, which waits for ever when nobody reads the pipe or the disk is full; the same would befall pino's own
+ * flush at the exit of the process, which passes over a destroyed stream.
+ */
+async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
+  const flushed = Promise.withResolvers<void>();
+  const timer = setTimeout(flushed.resolve, timeoutMs);
+  stream.flush(() => flushed.resolve());
+  await flushed.promise;
+  clearTimeout(timer);
+  stream.destroy();
 }
 
 interface Output {
   readonly stream: DestinationStream;
-  readonly flush: () => void;
+  readonly close: () => Promise<void>;
 }

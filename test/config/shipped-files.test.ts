@@ -47,3 +47,11 @@ test('production and staging count under prefixes of their own', () => {
   });
   expect(prefixes).toEqual(['tollgate-production', 'tollgate-staging']);
 });
+
+test('staging never forwards to the backend of production', () => {
+  const upstreams = ['production', 'staging'].map((name) => {
+    const loaded = loadSettings({ file: `config/${name}.yaml`, env: {} });
+    return loaded.kind === 'valid' ? loaded.settings.upstream.url : 'invalid';
+  });
+  expect(upstreams).toEqual(['http://backend:3000', 'http://backend-staging:3000']);
+});

@@ -19,7 +19,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   const loaded = await loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
   const log = createLog({ pretty: false });
-  const { logger, flush } = log;
+  const { logger } = log;
   const gateway = createGateway({
     settings: loaded.settings,
     log,
@@ -41,7 +41,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   process.once('SIGTERM', async () => {
     watch.stop();
     await gateway.drain({ graceMs: bounds.drainGraceMs });
-    flush();
+    await log.close();
     process.exit(0);
   });
 }
