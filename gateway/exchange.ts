@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Fault } from './errors.ts';
+import type { ErrorCode, Fault } from './errors.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision, Key, Standing } from './model.ts';
@@ -32,6 +32,8 @@ export interface Exchange {
   path: string | undefined;
   /** Where this request ended is not certain, so nothing behind it may be read as another. */
   endsConnection: boolean;
+  /** What the parser found wrong with its body: that was answered in place of what the path would have said. */
+  rejectedAs: ErrorCode | undefined;
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
@@ -61,6 +63,7 @@ export function openExchange(
     upgrade,
     path: undefined,
     endsConnection: false,
+    rejectedAs: undefined,
     offered: undefined,
     key: undefined,
     decision: undefined,

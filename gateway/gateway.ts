@@ -69,14 +69,17 @@ export function createGateway({
       logger.error({ err: error, requestId: exchange.id }, 'a bug in the request path'),
   };
 
-  const serve = (exchange: Exchange) => void serveExchange(exchange, stations);
+  function serve(exchange: Exchange): Exchange {
+    void serveExchange(exchange, stations);
+    return exchange;
+  }
 
   const listener = createListener({
     handlers: {
       onRequest: (req, res) => serve(openExchange(req, res, snapshot)),
       wantsUpgrade: (req) => isWebSocketOperation(req),
       onUpgrade: (req, res, socket, head) => serve(openExchange(req, res, snapshot, { socket, head })),
-      describeRejection: (rejection) => describeRejection(rejection),
+      describeRejection,
     },
   });
 
@@ -89,14 +92,23 @@ export function createGateway({
     return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
   }
 
-  /** What Node's parser refused never became a request: it is counted on its address, answered and logged here. */
-  async function describeRejection(rejection: Rejection) {
+  /**
+   * What Node's parser refused never became a request: it is counted on its address, answered and logged here. A fault
+   * in the body of a request under way is answered with that request's id and standing, and logged with it.
+   */
+  async function describeRejection(rejection: Rejection, replaced: Exchange | undefined) {
+    if (replaced !== undefined) replaced.rejectedAs = rejection.code;
+    if (replaced?.standing !== undefined) {
+      return refusalAnswer(rejection, ownFields(replaced.id, replaced.standing, replaced.offered?.fields));
+    }
     const { standing } = await limiter.chargeAddress(
       rejection.peerAddress,
       snapshot.settings.addressBucket.perMinute,
     );
-    const requestId = randomUUID();
-    access(rejectionLine({ ...rejection, requestId, standing, config: snapshot.settings.version }));
+    const requestId = replaced?.id ?? randomUUID();
+    if (replaced === undefined) {
+      access(rejectionLine({ ...rejection, requestId, standing, config: snapshot.settings.version }));
+    }
     return refusalAnswer(rejection, ownFields(requestId, standing, undefined));
   }
 

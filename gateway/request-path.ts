@@ -195,8 +195,9 @@ function refuse(exchange: Exchange, refusal: Refusal): void {
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
 function markClientGone(exchange: Exchange): void {
-  exchange.status = 499;
-  exchange.errorCode = undefined;
+  const { rejectedAs } = exchange;
+  exchange.status = rejectedAs === undefined ? 499 : errors[rejectedAs].status;
+  exchange.errorCode = rejectedAs;
   exchange.fault = 'client';
 }
 

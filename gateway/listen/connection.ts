@@ -37,9 +37,10 @@ export interface Connection {
 export interface ConnectionOptions {
   readonly socket: Socket;
   readonly peerAddress: string;
-  readonly serve: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Begins to serve; what it returns names the exchange to `describeRejection`. */
+  readonly serve: (req: IncomingMessage, res: ServerResponse) => unknown;
   /** Never rejects. */
-  readonly describeRejection: (rejection: Rejection) => Promise<RejectionAnswer>;
+  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<RejectionAnswer>;
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly writeTimeoutMs: number;
@@ -62,6 +63,8 @@ export function createConnection({
 }: ConnectionOptions): Connection {
   /** Being served. */
   let current: ServerResponse | undefined;
+  /** What `serve` returned for it. */
+  let exchange: unknown;
   /** Pipelined behind it. */
   const waiting: ServerResponse[] = [];
   /** Answered while its body was still arriving. */
@@ -99,12 +102,13 @@ export function createConnection({
     current = res;
     unfinished = undefined;
     res.on('close', onAnswered);
-    serve(res.req, res);
+    exchange = serve(res.req, res);
   }
 
   function onAnswered(): void {
     const answered = current;
     current = undefined;
+    exchange = undefined;
     if (closed || socket.destroyed || answered === undefined) return;
     if (!answered.req.complete) {
       unfinished = answered.req;
@@ -148,7 +152,7 @@ export function createConnection({
   /** The answer it replaces may have begun meanwhile: a whole one stays, half a one is cut so that it is seen to be. */
   async function answerRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
     const replaced = current;
-    const answer = await describeRejection({ code, message, peerAddress });
+    const answer = await describeRejection({ code, message, peerAddress }, exchange);
     if (closed) return;
     if (replaced?.headersSent !== true) socket.write(rejectionMessage(answer, Date.now()));
     if (replaced?.headersSent === true && !replaced.writableEnded) socket.destroy();

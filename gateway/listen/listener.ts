@@ -14,8 +14,10 @@ export interface ListenerHandlers {
    * Every parsed request, one at a time on each connection. For `Expect: 100-continue` no 100 has been sent: that is
    * `res.writeContinue()`, right before the body is read. An answer given before the body is read says
    * `Connection: close`; what then still arrives is read within limits and thrown away.
+   *
+   * @returns whatever names the exchange, for `describeRejection`
    */
-  onRequest(req: IncomingMessage, res: ServerResponse): void;
+  onRequest(req: IncomingMessage, res: ServerResponse): unknown;
   /**
    * A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8) and the
    * connection closed after the answer.
@@ -23,8 +25,11 @@ export interface ListenerHandlers {
   wantsUpgrade(req: IncomingMessage): boolean;
   /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
   onUpgrade(req: IncomingMessage, res: ServerResponse, socket: Duplex, head: Buffer): void;
-  /** Makes the complete answer to what never became a request; never rejects. */
-  describeRejection(rejection: Rejection): Promise<RejectionAnswer>;
+  /**
+   * Makes the complete answer to what never became a request; never rejects. A fault in the body of a request that is
+   * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it.
+   */
+  describeRejection(rejection: Rejection, replaced: unknown): Promise<RejectionAnswer>;
 }
 
 export type ListenerBounds = Pick<

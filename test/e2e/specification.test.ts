@@ -7,6 +7,7 @@ import {
   startGateway,
   testConfig,
 } from '../support/gateway-process.ts';
+import { exchangeRaw } from '../support/raw-http.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 
 const free = makeKey();
@@ -203,5 +204,20 @@ describe('the access line', () => {
     for (const { secret } of [free, roomy, disabled]) expect(log).not.toContain(secret);
     expect(log).not.toContain('careless');
     expect(log).not.toContain('Bearer test-');
+  });
+
+  it('a fault in the body of a valid request is one line: with its key, and the id that the client was told', async () => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.secret}\r\n`;
+    const [answer] = await exchangeRaw(gateway.port, `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
+    expect(answer?.status).toBe(400);
+    const id = answer?.headers.get('x-request-id');
+    const line = await gateway.line((entry) => entry.requestId === id);
+    expect(line).toMatchObject({
+      status: 400,
+      error: 'invalid_request',
+      fault: 'client',
+      keyId: roomy.entry.id,
+    });
+    expect(gateway.lines.filter(({ status }) => status === 499)).toEqual([]);
   });
 });
