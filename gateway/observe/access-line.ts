@@ -5,6 +5,9 @@ import type { Standing } from '../model.ts';
 /** The one line that a finished request leaves in the log: flat, without headers, query or secrets. */
 export type AccessLine = Readonly<Record<string, string | number | undefined>>;
 
+/** A careless client may put a key into the path: a segment longer than any int64 is not shown. */
+const longSegment = /[^/]{21,}/g;
+
 /** pino's number for `info`. */
 const level = 30;
 
@@ -15,7 +18,7 @@ export function accessLine(exchange: Exchange): AccessLine {
     time: new Date().toISOString(),
     requestId: exchange.id,
     method: req.method,
-    path: exchange.path,
+    path: exchange.path?.replaceAll(longSegment, '…'),
     operation: offered?.operation.id,
     status: exchange.status,
     error: exchange.errorCode,

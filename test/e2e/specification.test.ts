@@ -186,6 +186,7 @@ describe('limits', () => {
 describe('the access line', () => {
   it('tells who, what, how it was decided and whose fault, and never a secret', async () => {
     const response = await call('/pets?limit=1&api_key=careless');
+    await call(`/pets/${roomy.secret}`);
     const id = response.headers.get('x-request-id');
     const line = await gateway.line((entry) => entry.requestId === id);
     expect(line).toMatchObject({
