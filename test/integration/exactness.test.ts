@@ -5,12 +5,13 @@ it('three processes with clocks 90 s apart admit exactly the limit of each minut
   const found = await measureExactness({
     requests: 4_000,
     clients: 24,
-    limits: { perMinute: 300, perDay: 500 },
+    // The second window spends the day, whatever the first one had time for.
+    limits: { perMinute: 300, perDay: 310 },
     // A day that does not end during the test.
     windowLengths: { minuteMs: 1_000, dayMs: 86_400_000_000 },
     startBeforeEndMs: 300,
   });
   expect(found).toMatchObject({ answers: 4_000, failures: [], over: 0, under: 0, toldTwice: 0 });
-  expect(found).toMatchObject({ admitted: 500, dayUsed: 500 });
+  expect(found).toMatchObject({ admitted: 310, dayUsed: 310 });
   expect(found.windows.length).toBeGreaterThan(1);
 });
