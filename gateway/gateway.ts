@@ -8,6 +8,7 @@ import { bounds } from './bounds.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { createLimiter } from './limit/limiter.ts';
+import { listenOn } from './listen/listen-on.ts';
 import { createListener, type Rejection } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
 import type { Settings } from './model.ts';
@@ -154,17 +155,4 @@ export function createGateway({
       admin.closeAllConnections();
     },
   };
-}
-
-function listenOn(
-  server: ReturnType<typeof createAdminListener>,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve(server.address() as AddressInfo);
-    });
-  });
 }

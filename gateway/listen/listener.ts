@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds } from '../bounds.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
+import { listenOn } from './listen-on.ts';
 import { type ParserError, parserRejection } from './parser-rejection.ts';
 import type { RejectionAnswer } from './rejection-message.ts';
 
@@ -165,15 +166,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
 
   return {
     server,
-    listen({ host, port }) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve(server.address() as AddressInfo);
-        });
-      });
-    },
+    listen: (address) => listenOn(server, address),
     async drain({ deadlineMs }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
