@@ -22,7 +22,7 @@ export const bounds = {
   writeTimeoutMs: 30_000,
   /** Client connections of this process. */
   connectionsMax: 10_000,
-  /** Client connections from one peer address: one client cannot take all of `connectionsMax`. */
+  /** Client connections from one peer address, IPv6 by /64: one client cannot take all of `connectionsMax`. */
   connectionsPerAddressMax: 2_048,
   /** What is still read of a body after an early answer, so that the client can read that answer before we close. */
   lingerBytesMax: 262_144,
@@ -90,9 +90,12 @@ export const bounds = {
   upstreamHeadersBytesMax: 65_536,
   /** How often the upstream's name is looked up again. */
   resolveIntervalMs: 2_000,
-  /** How often each target's health path is asked, and how long it may take. */
-  healthIntervalMs: 1_000,
-  healthTimeoutMs: 1_000,
+  /**
+   * Between two looks at a target's health path, and how long one look may take. A target that begins to hang is found
+   * silent after at most a pause and two looks: 900 ms, so that new requests pass it over within a second.
+   */
+  healthPauseMs: 200,
+  healthTimeoutMs: 350,
   /** Attempts at one request, the first included. */
   attemptsMax: 3,
   /** Full-jitter pause before attempt n: random between 0 and min(cap, base × 2^(n−1)). */
@@ -119,6 +122,8 @@ export const bounds = {
   configAliasesMax: 10_000,
   /** Problems in one report: more help nobody, and working out their places costs time. */
   configProblemsMax: 100,
+  /** Beyond this many in one file, syntax errors follow from the ones before. */
+  configSyntaxErrorsMax: 10,
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Leaf files that any station may read. */
-const nouns = ['model.ts', 'errors.ts', 'bounds.ts'];
+const nouns = ['model.ts', 'errors.ts', 'bounds.ts', 'address-group.ts'];
 
 /** What each place in gateway/ may import beside its own folder: arrows run one way. */
 const allowed: Record<string, readonly string[]> = {
@@ -24,6 +24,7 @@ const allowed: Record<string, readonly string[]> = {
   'model.ts': [],
   'errors.ts': [],
   'bounds.ts': [],
+  'address-group.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
   'exchange.ts': [...nouns, 'identify', 'match', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],

@@ -5,9 +5,9 @@ import {
   RateLimiterRes,
   RLWrapperTimeouts,
 } from 'rate-limiter-flexible';
+import { addressGroup } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import type { AddressDecision, Window } from '../model.ts';
-import { addressGroup } from './address-group.ts';
 
 /**
  * The limit on requests without a valid key of one client address. The library does the whole job here: shared counts

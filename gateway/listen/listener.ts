@@ -2,8 +2,10 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
+import { createConnectionCounts } from './connection-counts.ts';
 import { listenOn } from './listen-on.ts';
 import { type ParserError, parserRejection } from './parser-rejection.ts';
 import type { RejectionAnswer } from './rejection-message.ts';
@@ -72,7 +74,7 @@ export interface ListenerOptions {
 export function createListener({ handlers, bounds: overrides }: ListenerOptions): Listener {
   const limits: ListenerBounds = { ...bounds, ...overrides };
   const connections = new Map<Duplex, Connection>();
-  const countByAddress = new Map<string, number>();
+  const counts = createConnectionCounts({ max: limits.connectionsPerAddressMax });
   let draining = false;
 
   const server = createServer({
@@ -103,15 +105,13 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   server.on('timeout', (socket) => connections.get(socket)?.onInactive());
 
   function accept(socket: Socket): void {
-    const peerAddress = socket.remoteAddress ?? '';
-    const count = (countByAddress.get(peerAddress) ?? 0) + 1;
+    const peerAddress = plainAddress(socket.remoteAddress ?? '');
     // A reset may come in any state; an upgraded socket has lost Node's own listener.
     socket.on('error', () => socket.destroy());
-    if (count > limits.connectionsPerAddressMax) {
+    if (!counts.add(peerAddress)) {
       socket.destroy();
       return;
     }
-    countByAddress.set(peerAddress, count);
     const { onRequest: serve, describeRejection } = handlers;
     const connection = createConnection({ socket, peerAddress, serve, describeRejection, bounds: limits });
     if (draining) connection.drain();
@@ -121,9 +121,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
 
   function forget(socket: Socket, peerAddress: string): void {
     connections.delete(socket);
-    const count = (countByAddress.get(peerAddress) ?? 1) - 1;
-    if (count === 0) countByAddress.delete(peerAddress);
-    else countByAddress.set(peerAddress, count);
+    counts.remove(peerAddress);
   }
 
   function receive(req: IncomingMessage, res: ServerResponse): void {

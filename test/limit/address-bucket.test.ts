@@ -1,21 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressGroup } from '../../gateway/limit/address-group.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { openLimiter, until } from './limiter-fixture.ts';
-
-it.each([
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '192.0.2.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:0db8:0001:0002::1', '2001:db8:1:2::/64'],
-  ['fe80::1%eth0', 'fe80::/64'],
-  ['::1', '::/64'],
-  ['not an address', 'not an address'],
-])('the address %s counts as %s', (address, group) => {
-  expect(addressGroup(address)).toBe(group);
-});
 
 async function charge(limiter: Limiter, address: string, times: number, perMinute = 3) {
   const decisions = [];

@@ -131,6 +131,21 @@ describe('counts', () => {
   });
 });
 
+test('an IPv4 client of a dual-stack listener has its IPv4 address', async () => {
+  const seen: string[] = [];
+  const { port } = await startListener({
+    host: '',
+    handlers: {
+      describeRejection: async ({ peerAddress }) => {
+        seen.push(peerAddress);
+        return { status: 400, fields: ['Content-Length', '0'], body: '' };
+      },
+    },
+  });
+  await exchangeRaw(port, 'garbage\r\n\r\n');
+  expect(seen).toEqual(['127.0.0.1']);
+});
+
 async function statusOf(port: number): Promise<number | undefined> {
   const client = await openRawClient(port);
   try {

@@ -23,7 +23,12 @@ export interface ListenerFixture {
  * had asked Redis, and answers 200 with what it saw, after reading the body.
  */
 export async function startListener(
-  options: { handlers?: Partial<ListenerHandlers>; bounds?: ListenerOptions['bounds'] } = {},
+  options: {
+    handlers?: Partial<ListenerHandlers>;
+    bounds?: ListenerOptions['bounds'];
+    /** Empty: every address of the machine, IPv4 through IPv6 where it has both. */
+    host?: string;
+  } = {},
 ): Promise<ListenerFixture> {
   const served: string[] = [];
   const listener = createListener({
@@ -44,7 +49,7 @@ export async function startListener(
       ...options.bounds,
     },
   });
-  const { port } = await listener.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = await listener.listen({ host: options.host ?? '127.0.0.1', port: 0 });
   onTestFinished(() => listener.drain({ deadlineMs: 0 }));
   return { listener, port, served };
 }
