@@ -24,9 +24,6 @@ export type ParsedYaml =
 /** Makes a problem at an offset of the text. */
 type ProblemAt = (offset: number, message: string) => Problem;
 
-/** Beyond this many, syntax errors follow from the ones before. */
-const syntaxErrorsMax = 10;
-
 /**
  * Parses one YAML document. Positions are only worked out for problems: a file of 10,000 keys has none.
  *
@@ -57,11 +54,11 @@ export function parseYaml(options: {
   };
   const problemAt: ProblemAt = (offset, message) => ({ ...placeOf(offset), message });
 
-  const syntaxErrors = [...document.errors, ...document.warnings].slice(0, syntaxErrorsMax);
+  const syntaxErrors = [...document.errors, ...document.warnings];
   if (syntaxErrors.length > 0) {
     return {
       kind: 'invalid',
-      problems: syntaxErrors.map((error) => problemAt(error.pos[0], syntaxMessage(error))),
+      problems: syntaxProblems(syntaxErrors, { text, canFill: substitute !== undefined, problemAt }),
     };
   }
 
@@ -69,7 +66,9 @@ export function parseYaml(options: {
   if (substitute && text.includes('${')) problems.push(...fillVariables(document, substitute, problemAt));
 
   const plain = toPlain(document);
-  if (plain.kind === 'failed') return { kind: 'invalid', problems: [problemAt(plain.offset, plain.reason)] };
+  if (plain.kind === 'failed') {
+    return { kind: 'invalid', problems: [...problems, problemAt(plain.offset, plain.reason)] };
+  }
   return {
     kind: 'parsed',
     problems,
@@ -78,6 +77,36 @@ export function parseYaml(options: {
       placeOf: (path, part = 'value') => placeOf(offsetOf(document, path, part)),
     },
   };
+}
+
+function syntaxProblems(
+  errors: readonly YAMLError[],
+  {
+    text,
+    canFill,
+    problemAt,
+  }: { readonly text: string; readonly canFill: boolean; readonly problemAt: ProblemAt },
+): Problem[] {
+  const problems: Problem[] = [];
+  for (const error of errors.slice(0, bounds.configSyntaxErrorsMax)) {
+    const [offset] = error.pos;
+    if (canFill && text.slice(offset - 1, offset + 1) === '${') {
+      problems.push(
+        problemAt(offset - 1, 'inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`'),
+      );
+      // What the parser says from here on only follows from it.
+      break;
+    }
+    problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));
+  }
+  return problems;
+}
+
+/** What is never closed is only missed at the end of the file, where no line shows it: the last text is what to look at. */
+function visibleOffset(text: string, offset: number): number {
+  const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
+  const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
+  return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
 /** What to write instead, where the library's own message does not say it. */

@@ -202,7 +202,22 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a YAML syntax error',
     main('bans: { after: 1'),
-    'tollgate.yaml:10:1: this is not valid YAML: flow map in block collection must be sufficiently indented and end with a }',
+    'tollgate.yaml:9:17: this is not valid YAML: flow map in block collection must be sufficiently indented and end with a }\n  9 | bans: { after: 1\n    |                 ^',
+  ],
+  [
+    'a list that is never closed, though nothing but blank lines follows',
+    main('trustedProxies: [10.0.0.0/8\n\n \n'),
+    'tollgate.yaml:9:28: this is not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]\n  9 | trustedProxies: [10.0.0.0/8\n    |                            ^',
+  ],
+  [
+    'an unquoted variable in braces, once',
+    main('redis: { url: $' + '{REDIS_URL:-}, prefix: x }\nbans: {}'),
+    'tollgate.yaml:9:15: inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`\n  9 | redis: { url: ${REDIS_URL:-}, prefix: x }\n    |               ^',
+  ],
+  [
+    'an unquoted variable in brackets',
+    main('trustedProxies: [$' + '{PROXY}]'),
+    'tollgate.yaml:9:18: inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`\n  9 | trustedProxies: [${PROXY}]\n    |                  ^',
   ],
   [
     'a tab as indentation',
@@ -225,6 +240,11 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
       `- &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefg'].map((name, i) => `- &${name} [${Array(9).fill(`*${'abcdef'[i]}`).join(', ')}]\n`).join('')}`,
     ),
     `keys.yaml:7:39: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - ** [${Array(9).fill('**').join(', ')}]\n    |                                       ^`,
+  ],
+  [
+    'an alias that fails, beside what else is wrong in its file',
+    keys('- { id: a, id: b }\n- *nobody\n'),
+    'keys.yaml:1:12: this field stands here twice; keep one\n  1 | - { id: a, id: b }\n    |            ^\nkeys.yaml:1:5: the first one is here\n  1 | - { id: a, id: b }\n    |     ^\n\nkeys.yaml:2:3: the aliases (`*name`) stand for too many values or for none; write the values out\n  2 | - *******\n    |   ^',
   ],
   [
     'an alias of nothing',
