@@ -1,5 +1,18 @@
 import type { Client } from 'undici';
 
+/**
+ * How a target is: `well` answers; `silent` does not answer in time, be it hanging, starved or only pausing; `gone`
+ * refuses connections or says itself that it is not well.
+ */
+export type Health = 'well' | 'silent' | 'gone';
+
+/** What one look at a target found. */
+export interface Finding {
+  readonly health: Health;
+  /** Why it is not well. */
+  readonly reason: string | undefined;
+}
+
 interface HealthCheck {
   /** A connection of its own: a target whose pool is full of slow requests can still say that it is well. */
   readonly client: Client;
@@ -7,17 +20,21 @@ interface HealthCheck {
   readonly timeoutMs: number;
 }
 
-export type Health = { readonly kind: 'healthy' } | { readonly kind: 'unhealthy'; readonly reason: string };
-
-/** Asks a target's health path once; any 2xx in time is healthy. Never rejects. */
-export async function checkHealth({ client, path, timeoutMs }: HealthCheck): Promise<Health> {
+/** Asks a target's health path once; any 2xx in time is well. Never rejects. */
+export async function checkHealth({ client, path, timeoutMs }: HealthCheck): Promise<Finding> {
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = await client.request({ path, method: 'GET', signal: AbortSignal.timeout(timeoutMs) });
+    const answer = await client.request({ path, method: 'GET', signal });
     await answer.body.dump();
-    if (answer.statusCode >= 200 && answer.statusCode < 300) return { kind: 'healthy' };
-    return { kind: 'unhealthy', reason: `health check answered ${answer.statusCode}` };
+    if (answer.statusCode >= 200 && answer.statusCode < 300) {
+      return { health: 'well', reason: undefined };
+    }
+    return { health: 'gone', reason: `health check answered ${answer.statusCode}` };
   } catch (error) {
-    return { kind: 'unhealthy', reason: `health check failed: ${describe(error)}` };
+    if (signal.aborted) {
+      return { health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` };
+    }
+    return { health: 'gone', reason: `health check failed: ${describe(error)}` };
   }
 }
 

@@ -1,6 +1,8 @@
+import type { Health } from './check-health.ts';
+
 /** What the choice among targets looks at. */
 export interface Candidate {
-  readonly healthy: boolean;
+  readonly health: Health;
   readonly inFlight: number;
   readonly tunnels: number;
 }
@@ -15,7 +17,11 @@ interface Choice<T extends Candidate> {
   readonly random: () => number;
 }
 
-/** The healthy target with the least load, a random one among equals; undefined when none has room. */
+/**
+ * The target with the least load, a random one among equals; undefined when none has room. Silent targets are passed
+ * over while one is well; when none is they are asked after all: one that only pauses still answers, and late is
+ * better than 503.
+ */
 export function chooseTarget<T extends Candidate>({
   targets,
   load,
@@ -23,10 +29,11 @@ export function chooseTarget<T extends Candidate>({
   avoid,
   random,
 }: Choice<T>): T | undefined {
+  const health = targets.some(isWell) ? 'well' : 'silent';
   let best: T | undefined;
   let equals = 1;
   for (const target of targets) {
-    if (!target.healthy || target[load] >= loadMax || target === avoid) continue;
+    if (target.health !== health || target[load] >= loadMax || target === avoid) continue;
     if (best === undefined || target[load] < best[load]) {
       best = target;
       equals = 1;
@@ -37,5 +44,9 @@ export function chooseTarget<T extends Candidate>({
     }
   }
   if (best !== undefined || avoid === undefined) return best;
-  return avoid.healthy && avoid[load] < loadMax && targets.includes(avoid) ? avoid : undefined;
+  return avoid.health === health && avoid[load] < loadMax && targets.includes(avoid) ? avoid : undefined;
+}
+
+function isWell({ health }: Candidate): boolean {
+  return health === 'well';
 }

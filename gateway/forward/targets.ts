@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { Client, Pool } from 'undici';
 import type { bounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
-import { checkHealth } from './check-health.ts';
+import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
 
@@ -16,8 +16,9 @@ export interface Target {
   readonly address: string;
   readonly url: URL;
   readonly pool: Pool;
-  /** True before the first check, so that start-up serves at once. */
-  healthy: boolean;
+  /** Well before the first check, so that start-up serves at once. */
+  health: Health;
+  /** Why it is not well. */
   reason: string | undefined;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
@@ -27,6 +28,7 @@ export interface Target {
 
 export interface TargetState {
   readonly address: string;
+  /** Whether it is well. */
   readonly healthy: boolean;
   readonly inFlight: number;
   readonly tunnels: number;
@@ -37,7 +39,7 @@ export interface TargetState {
 export interface Targets {
   /** Settles when the first lookup is over; undefined from then on. */
   readonly pending: Promise<void> | undefined;
-  /** The target for the next attempt, not `avoid` if there is another; undefined when none is healthy and has room. */
+  /** The target for the next attempt, not `avoid` if there is another; undefined when none that is not gone has room. */
   choose(avoid: Target | undefined): Target | undefined;
   /** The same for a tunnel. Each has room of its own: tunnels take none from requests. */
   chooseForTunnel(): Target | undefined;
@@ -123,12 +125,12 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
       address,
       url,
       pool,
-      healthy: true,
+      health: 'well',
       reason: undefined,
       inFlight: 0,
       tunnels: 0,
       stop: new AbortController(),
-      healthClient: new Client(url, { connectTimeout: bounds.healthTimeoutMs }),
+      healthClient: new Client(url, { connectTimeout: bounds.connectTimeoutMs }),
     };
     void watch(target);
     return target;
@@ -138,22 +140,19 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
     const { healthClient: client, stop } = target;
     const check = { client, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
     do {
-      let health = await checkHealth(check);
-      // One slow answer is no illness: a healthy target is asked once more, at once.
-      if (health.kind === 'unhealthy' && target.healthy) health = await checkHealth(check);
+      let finding = await checkHealth(check);
+      // One late answer is no illness, and may be late because this process was: who was well is asked once more, at once.
+      if (finding.health !== 'well' && target.health === 'well') finding = await checkHealth(check);
       if (stop.signal.aborted) return;
-      if (health.kind === 'unhealthy') eject(target, health.reason);
-      else if (!target.healthy) {
-        target.healthy = true;
-        target.reason = undefined;
-        log.info({ target: target.address }, 'target is healthy again');
-      }
-    } while (await paused(bounds.healthIntervalMs, stop.signal));
+      // Silence is no sign that one that was gone is back.
+      if (finding.health !== 'silent' || target.health !== 'gone') note(target, finding);
+    } while (await paused(bounds.healthPauseMs, stop.signal));
   }
 
-  function eject(target: Target, reason: string): void {
-    if (target.healthy) log.warn({ target: target.address, reason }, 'target is ejected');
-    target.healthy = false;
+  function note(target: Target, { health, reason }: Finding): void {
+    const level = health === 'well' ? 'info' : 'warn';
+    if (health !== target.health) log[level]({ target: target.address, reason }, changes[health]);
+    target.health = health;
     target.reason = reason;
   }
 
@@ -177,11 +176,11 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
         avoid: undefined,
         random,
       }),
-    eject,
+    eject: (target, reason) => note(target, { health: 'gone', reason }),
     state: () =>
-      targets.map(({ address, healthy, inFlight, tunnels, reason }) => ({
+      targets.map(({ address, health, inFlight, tunnels, reason }) => ({
         address,
-        healthy,
+        healthy: health === 'well',
         inFlight,
         tunnels,
         ...(reason !== undefined && { reason }),
@@ -196,6 +195,12 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
     },
   };
 }
+
+const changes: Readonly<Record<Health, string>> = {
+  well: 'target is healthy again',
+  silent: 'target is silent and passed over while another is healthy',
+  gone: 'target is ejected',
+};
 
 function targetOf(url: string): { hostname: string; port: string } {
   const { hostname, port } = new URL(url);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { Health } from '../../gateway/forward/check-health.ts';
 import { chooseTarget } from '../../gateway/forward/choose-target.ts';
 
-const target = (name: string, inFlight = 0, healthy = true) => ({
+const target = (name: string, inFlight = 0, health: Health = 'well') => ({
   name,
   inFlight,
   tunnels: 0,
-  healthy,
+  health,
 });
 type Named = ReturnType<typeof target>;
 
@@ -18,9 +19,20 @@ describe('the choice among targets', () => {
     expect(choose([target('a', 3), target('b', 1), target('c', 2)])).toBe('b');
   });
 
-  it('never takes one that is not healthy, however idle', () => {
-    expect(choose([target('a', 0, false), target('b', 9)])).toBe('b');
-    expect(choose([target('a', 0, false)])).toBeUndefined();
+  it('never takes one that is gone, however idle', () => {
+    expect(choose([target('a', 0, 'gone'), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, 'gone')])).toBeUndefined();
+  });
+
+  it('passes over a silent one while another is well, even one without room', () => {
+    expect(choose([target('a', 0, 'silent'), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, 'silent'), target('b', 10)])).toBeUndefined();
+  });
+
+  it('asks the silent when none is well: the idlest of them, never one that is gone', () => {
+    const silent = [target('a', 2, 'silent'), target('b', 1, 'silent')];
+    expect(choose([target('c', 0, 'gone'), ...silent])).toBe('b');
+    expect(choose([target('a', 10, 'silent')])).toBeUndefined();
   });
 
   it('takes none that is full', () => {
@@ -47,7 +59,7 @@ describe('the choice among targets', () => {
   it('avoids the one that failed unless it is the only one left', () => {
     const failed = target('failed');
     expect(choose([failed, target('busy', 9)], { avoid: failed })).toBe('busy');
-    expect(choose([failed, target('sick', 0, false)], { avoid: failed })).toBe('failed');
-    expect(choose([target('sick', 0, false)], { avoid: failed })).toBeUndefined();
+    expect(choose([failed, target('sick', 0, 'silent')], { avoid: failed })).toBe('failed');
+    expect(choose([target('sick', 0, 'gone')], { avoid: failed })).toBeUndefined();
   });
 });

@@ -207,7 +207,7 @@ describe('a WebSocket', () => {
 
   it('in which nothing moves is cut, on both sides', async () => {
     const backend = await startRecording(acceptOrAnswer);
-    const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthIntervalMs: 60_000 });
+    const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthPauseMs: 60_000 });
     const client = await openTunnel(front);
     const before = backend.openConnections();
     await once(client, 'close');

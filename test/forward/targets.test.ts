@@ -1,8 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
 import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
-const quick = { resolveIntervalMs: 30, healthIntervalMs: 30, healthTimeoutMs: 500 };
+const quick = { resolveIntervalMs: 30, healthPauseMs: 30, healthTimeoutMs: 500 };
 const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi';
 
 const started: { close(): Promise<void> }[] = [];
@@ -74,7 +75,7 @@ it('a target that dies costs no request, POST included', async () => {
   const [one, two] = await startBackends(2);
   const port = one?.port ?? 0;
   const front = await startFor(port, ['127.0.0.1', '127.0.0.2'], {
-    bounds: { ...quick, healthIntervalMs: 600_000 },
+    bounds: { ...quick, healthPauseMs: 600_000 },
   });
   await until(() => two?.healthChecks === 1);
   await two?.close();
@@ -110,6 +111,33 @@ it.each([
   if (two) two.health = status;
   await until(() => !isHealthy(front, '127.0.0.2'));
   for (let i = 0; i < 20; i++) expect(await sendRaw(front.port, get('/'))).toMatch(/from 1$/);
+});
+
+it('a target that begins to hang is found silent within a second: a pause and two looks', () => {
+  expect(bounds.healthPauseMs + 2 * bounds.healthTimeoutMs).toBeLessThan(1_000);
+});
+
+it('a silent target is still asked when there is no other: its late answers are answers', async () => {
+  const [one] = await startBackends(1);
+  const front = await startFor(one?.port ?? 0, ['127.0.0.1']);
+  if (one) one.health = undefined;
+  await until(() => !isHealthy(front, '127.0.0.1'));
+  for (let i = 0; i < 5; i++) expect(await sendRaw(front.port, post)).toMatch(/from 1$/);
+});
+
+it('silence after a refusal is no recovery: nothing is sent there until a health check passes', async () => {
+  const [one] = await startBackends(1);
+  const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
+    bounds: { ...quick, healthTimeoutMs: 50 },
+  });
+  if (one) one.health = 503;
+  await until(() => front.forwarder.state().targets[0]?.reason === 'health check answered 503');
+  if (one) one.health = undefined;
+  const checks = one?.healthChecks ?? 0;
+  await until(() => (one?.healthChecks ?? 0) >= checks + 3);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
+  if (one) one.health = 200;
+  await until(async () => statusOf(await sendRaw(front.port, get('/'))) === 200);
 });
 
 it('when all targets are gone the answer is 503 with a time to retry, at once', async () => {
