@@ -55,6 +55,8 @@ export const bounds = {
   storeStartTimeoutMs: 1_000,
   /** Keys whose last seen counts and unsent local use a process remembers. */
   rememberedKeysMax: 100_000,
+  /** Client addresses without a valid key that a process counts on its own; the one counted first is forgotten. */
+  rememberedAddressesMax: 100_000,
   /** Requests of one key decided by one call. */
   requestsPerCallMax: 1_024,
   /** How long counts seen in the store may refuse without asking it again: a lifted ban shows after that. */

@@ -1,13 +1,9 @@
 import type { Redis } from 'ioredis';
-import {
-  RateLimiterMemory,
-  RateLimiterRedis,
-  RateLimiterRes,
-  RLWrapperTimeouts,
-} from 'rate-limiter-flexible';
+import { RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { addressGroup } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import type { AddressDecision, Window } from '../model.ts';
+import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
  * The limit on requests without a valid key of one client address. The library does the whole job here: shared counts
@@ -20,7 +16,7 @@ export function createAddressBucket(deps: {
   nowMs: () => number;
 }): AddressBucket {
   const { redis, nowMs } = deps;
-  const own = new RateLimiterMemory({ points: 1, duration: windowSeconds });
+  const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds });
   let shared: RLWrapperTimeouts | undefined;
 
   return {
@@ -70,7 +66,7 @@ export interface AddressBucket {
 const windowSeconds = 60;
 
 /** The library rejects with the figures when the limit is passed; any other rejection is a bug. */
-async function consume(limiter: RateLimiterMemory | RLWrapperTimeouts, group: string) {
+async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, group: string) {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(group);
     return { refused: false, remainingPoints, msBeforeNext };

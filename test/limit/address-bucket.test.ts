@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
@@ -43,6 +44,21 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
     await charge(limiter, '192.0.2.2', 4, 3);
     expect((await charge(limiter, '192.0.2.2', 1, 10))[0]?.kind).toBe('counted');
   });
+});
+
+it('in memory, a scan from more addresses than are remembered frees only the ones counted first', async () => {
+  const limiter = openLimiter({});
+  const remaining = async (address: string) =>
+    (await limiter.chargeAddress(address, 3)).standing.inForce.remaining;
+  const first = '2001:db8::1';
+  expect(await remaining(first)).toBe(2);
+  for (let index = 1; index < bounds.rememberedAddressesMax; index++) {
+    await remaining(`2001:db9:${(index >> 8).toString(16)}:${(index & 0xff).toString(16)}::1`);
+  }
+  expect(await remaining(first)).toBe(1);
+  expect(await remaining('192.0.2.5')).toBe(2);
+  expect(await remaining(first)).toBe(2);
+  expect(await remaining('2001:db9:0:2::1')).toBe(1);
 });
 
 it('the address bucket is shared by all processes', async () => {
