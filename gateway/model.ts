@@ -84,7 +84,7 @@ export interface BanPolicy {
   readonly maxMs: number;
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'TRACE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
 export interface Deprecation {

@@ -67,7 +67,7 @@ export function readOperations(source: YamlSource): ReadOperations {
 }
 
 const methods: ReadonlyMap<string, Method> = new Map(
-  (['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const).map((method) => [
+  (['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((method) => [
     method.toLowerCase(),
     method,
   ]),
@@ -100,6 +100,7 @@ function readPathItem(template: string, item: unknown, report: Report): FoundOpe
 
 function unsupportedMethod(name: string): string {
   if (name === 'head') return 'HEAD is served wherever GET is; remove it';
+  if (name === 'trace') return 'TRACE is always answered 501; remove it';
   const meant = didYouMean(name, methods.keys()) || `; supported are: ${[...methods.keys()].join(', ')}`;
   return `\`${name}\` is no method that the gateway supports${meant}`;
 }

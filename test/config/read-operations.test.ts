@@ -66,6 +66,11 @@ test.each<[rule: string, text: string, messages: string[]]>([
     'paths: { /a: { gett: {} } }',
     ['1:16: `gett` is no method that the gateway supports; did you mean `get`?'],
   ],
+  [
+    'a TRACE, which the listener refuses',
+    'paths: { /a: { trace: {} } }',
+    ['1:16: TRACE is always answered 501; remove it'],
+  ],
   ['a HEAD of its own', 'paths: { /a: { head: {} } }', ['1:16: HEAD is served wherever GET is; remove it']],
   [
     'a deprecation without its date',
