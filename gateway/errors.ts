@@ -30,7 +30,7 @@ const catalogue = {
   gone: {
     status: 410,
     fault: 'client',
-    message: 'This operation was removed; the Link header names its successor.',
+    message: 'This operation was removed; a Link header names its successor if there is one.',
   },
   payload_too_large: { status: 413, fault: 'client', message: 'The request body is too large.' },
   uri_too_long: { status: 414, fault: 'client', message: 'The request target is too long.' },

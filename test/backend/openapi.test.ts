@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createApp } from '../../backend/app.ts';
 import { createPetStore } from '../../backend/pets.ts';
+import { errors } from '../../gateway/errors.ts';
 import { startStoreApp } from '../support/store-app.ts';
 
 interface Operation {
@@ -13,7 +14,8 @@ interface Operation {
 }
 
 const file = new URL('../../config/openapi.yaml', import.meta.url);
-const document = parse(await readFile(file, 'utf8'));
+const text = await readFile(file, 'utf8');
+const document = parse(text);
 const operations = Object.entries<Record<string, Operation>>(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
@@ -119,6 +121,27 @@ describe('the API document and the specification', () => {
     for (const response of [...successes, ...Object.values(document.components.responses)]) {
       expect(Object.keys((response as { headers: object }).headers)).toEqual(expect.arrayContaining(names));
     }
+  });
+});
+
+describe('the API document and its own parts', () => {
+  it('describes every header and record that it refers to, and refers to every one it describes', () => {
+    const references = [...text.matchAll(/\$ref: '#\/components\/(\w+\/[\w-]+)'/g)].map(([, name]) => name);
+    const described = Object.entries<object>(document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, parts]) => Object.keys(parts).map((name) => `${kind}/${name}`));
+    expect([...new Set(references)].sort()).toEqual(described.sort());
+  });
+
+  it('names every status that the gateway answers with', () => {
+    const { description } = document.components.responses.OtherError;
+    const ofOperations = new Set(operations.flatMap(({ operation }) => Object.keys(operation.responses)));
+    const named = [...ofOperations, ...description.match(/\b\d{3}\b/g)];
+    for (const { status } of Object.values(errors)) expect(named).toContain(String(status));
+  });
+
+  it('describes Allow where a 405 is', () => {
+    expect(document.components.responses.OtherError.headers).toHaveProperty('Allow');
   });
 });
 
