@@ -150,11 +150,14 @@ export function createKeyLedger(lengths: WindowLengths): KeyLedger {
     return entry;
   }
 
+  /** Not one whose strikes are under way: their reply would be settled with an entry that never sent them. */
   function forgetOldest(): void {
-    const oldest = entries.keys().next();
-    if (oldest.done) return;
-    entries.delete(oldest.value);
-    unsentIds.delete(oldest.value);
+    for (const { keyId, strikesSent } of entries.values()) {
+      if (strikesSent > 0) continue;
+      entries.delete(keyId);
+      unsentIds.delete(keyId);
+      return;
+    }
   }
 
   function toCall(entry: Entry, requests: number): QuotaCall {

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { emptyQuotaState } from '../../gateway/limit/decide-quota.ts';
+import { createKeyLedger, type KeyTerms } from '../../gateway/limit/key-ledger.ts';
+
+const lengths = { minuteMs: 60_000, dayMs: 86_400_000 };
+const nowMs = 1_000_000;
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: { perMinute: 1, perDay: 1 }, bans });
+
+/** What the store replies to a call of a key whose minute is spent: its strikes are counted. */
+function reply(strikes: number) {
+  const state = {
+    ...emptyQuotaState,
+    minute: Math.floor(nowMs / lengths.minuteMs),
+    minuteUsed: 1,
+    strikes,
+    strikesFromMs: strikes === 0 ? 0 : nowMs,
+  };
+  return { nowMs, admitted: 0, refused: 0, banned: 0, state };
+}
+
+it('strikes that are under way while more keys come than are remembered are counted once', () => {
+  const ledger = createKeyLedger(lengths);
+  const terms = termsOf('acme');
+  ledger.settle(ledger.openCall(terms, 1), reply(0));
+  for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, nowMs)?.refused).toBe(1);
+  const call = ledger.openCall(terms, 1);
+  expect(call.unsent?.strikes).toBe(5);
+
+  for (let index = 0; index < bounds.rememberedKeysMax; index++)
+    ledger.openCall(termsOf(`other-${index}`), 1);
+  ledger.settle(call, reply(6));
+  expect(ledger.lastSeen('acme', nowMs).strikes).toBe(6);
+});
