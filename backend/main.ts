@@ -10,9 +10,11 @@ import { bounds } from './bounds.ts';
 import { demoPets } from './demo-pets.ts';
 import { createPetStore } from './pets.ts';
 
-const logger = process.stdout.isTTY
-  ? pino(pretty({ sync: true, ignore: 'pid,hostname,name' }))
-  : pino({ name: 'store' });
+// The form of the gateway's log, so that both can be read together.
+const logger = pino(
+  { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+  process.stdout.isTTY ? pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }) : pino.destination(1),
+);
 
 await main();
 

@@ -16,6 +16,17 @@ describe('the store as a process', () => {
     expect(store.output()).not.toMatch(/error| {4}at /i);
   });
 
+  it('a log line has the form of those of the gateway: an ISO time, and nothing that is the same on every line', async () => {
+    const store = runStore();
+    await store.listening();
+    const [line = ''] = store.output().split('\n', 1);
+    expect(JSON.parse(line)).toEqual({
+      level: 30,
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      msg: expect.stringContaining('store listening at http://127.0.0.1:'),
+    });
+  });
+
   it('an answer in flight is finished before it ends, a silent connection does not keep it', async () => {
     const store = runStore();
     const url = await store.listening();
