@@ -48,8 +48,8 @@ export interface Standing {
   readonly inForce: Window;
 }
 
-/** Which counts a decision rests on: those shared in the store, or this process's own while the store is away. */
-export type DecisionSource = 'shared' | 'local';
+/** Which counts a decision rests on: `shared` in Redis, this process's own while it is away, or in `memory` without Redis. */
+export type DecisionSource = 'shared' | 'local' | 'memory';
 
 /** What the plan's windows and the ban ladder say to one request of a valid key. */
 export type Decision =

@@ -35,7 +35,7 @@ export function createAddressBucket(deps: {
       return {
         kind: spent.refused ? 'refused' : 'counted',
         standing: { nowMs: atMs, windows: [window], inForce: window },
-        source: redis === undefined || (limiter === shared && redis.available()) ? 'shared' : 'local',
+        source: redis === undefined ? 'memory' : limiter === shared && redis.available() ? 'shared' : 'local',
       };
     },
   };

@@ -1,5 +1,5 @@
 import { bounds } from '../bounds.ts';
-import type { BanPolicy, Decision, Key } from '../model.ts';
+import type { BanPolicy, Decision, DecisionSource, Key } from '../model.ts';
 import type { QuotaCall, WindowLengths } from './decide-quota.ts';
 import { type DecidedTogether, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
@@ -31,6 +31,8 @@ export interface KeyLimiter {
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
+  /** What a decision of the store rests on. */
+  source: DecisionSource;
   health: StoreHealth;
   ledger: KeyLedger;
   clock: StoreClock;
@@ -39,7 +41,7 @@ export function createKeyLimiter(deps: {
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
 }): KeyLimiter {
-  const { store, health, ledger, clock, nowMs, lengths, onFailure } = deps;
+  const { store, source, health, ledger, clock, nowMs, lengths, onFailure } = deps;
   let turn: Batch[] = [];
   const openBatches = new Map<string, Batch>();
 
@@ -78,7 +80,7 @@ export function createKeyLimiter(deps: {
 
   function refuseFromMemory({ id: keyId, limits }: Key, bans: BanPolicy): Decision | undefined {
     const outcome = ledger.refuse({ keyId, limits, bans }, clock.nowMs());
-    return outcome && decisionAt(0, { outcome, source: 'shared', limits, lengths });
+    return outcome && decisionAt(0, { outcome, source, limits, lengths });
   }
 
   function endTurn(): void {
@@ -104,7 +106,7 @@ export function createKeyLimiter(deps: {
       if (reply?.kind === 'decided') {
         const together: DecidedTogether = {
           outcome: reply.outcome,
-          source: 'shared',
+          source,
           limits: batch.limits,
           lengths,
         };

@@ -55,6 +55,7 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
 
   const keys = createKeyLimiter({
     store: backing.store,
+    source: redis === undefined ? 'memory' : 'shared',
     health: backing.health,
     ledger,
     clock,

@@ -24,7 +24,8 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
       ['refused', 0],
       ['refused', 0],
     ]);
-    for (const { standing } of decisions) {
+    for (const { standing, source } of decisions) {
+      expect(source === 'memory').toBe(store === 'memory');
       expect(standing.inForce).toMatchObject({ name: 'address', limit: 3, windowSeconds: 60 });
       expect(standing.inForce.resetMs).toBeGreaterThan(standing.nowMs);
       expect(standing.inForce.resetMs).toBeLessThanOrEqual(standing.nowMs + 60_000);
