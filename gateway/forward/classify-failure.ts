@@ -18,7 +18,8 @@ export interface Failure {
 
 /** What a failed attempt means to the client, from undici's error and how far the attempt came. */
 export function classifyFailure(error: Error, reach: Reach): Failure {
-  const code = 'code' in error ? String(error.code) : error.name;
+  // undici's parser errors have a `code` that may be undefined.
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return {
     code: errorCode(code, reach),
     cause: `${code}: ${error.message}`,

@@ -41,6 +41,14 @@ describe('a failed attempt', () => {
     const closed = Object.assign(new Error('x'), { code: 'UND_ERR_CLOSED' });
     expect(classifyFailure(closed, 'not_reached').isConnectFailure).toBe(false);
   });
+
+  it('is told by its code, or by its name where it has none', () => {
+    const causeOf = (code: unknown) =>
+      classifyFailure(Object.assign(new TypeError('x'), { code }), 'unanswered').cause;
+    expect(causeOf('ECONNRESET')).toBe('ECONNRESET: x');
+    expect(causeOf(undefined)).toBe('TypeError: x');
+    expect(classifyFailure(new TypeError('x'), 'unanswered').cause).toBe('TypeError: x');
+  });
 });
 
 describe('the pause before an attempt', () => {
