@@ -68,7 +68,7 @@ function secretEntry(secret: string, expires: string | undefined) {
 /** One sentence on what cannot be, in the words of the command line. */
 function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']): string | undefined {
   if (keys.has(key.id))
-    return `The key ${key.id} exists already; use "tollgate keys add-secret" to rotate its secret.`;
+    return `The key ${key.id} exists already; use "keys add-secret" to rotate its secret.`;
   const plan = plans.get(key.plan);
   if (plan === undefined) {
     const names = [...plans.keys()];
@@ -107,7 +107,7 @@ function reasonAgainstShape(entry: unknown): string | undefined {
 }
 
 function unknownKey(id: string, { keys }: Settings): string {
-  return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "tollgate keys list" shows them.'}`;
+  return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "keys list" shows them.'}`;
 }
 
 function limitsOf({ perMinute, perDay }: NewKey): Limits | undefined {

@@ -117,7 +117,7 @@ function load(config: string): ValidSettings | undefined {
   return undefined;
 }
 
-/** The secret alone goes to standard output, so that `SECRET=$(tollgate keys create …)` works. */
+/** The secret alone goes to standard output, so that `SECRET=$(… keys create …)` works. */
 function show(issued: Issued): void {
   if (issued.kind === 'refused') {
     fail(issued.reason);

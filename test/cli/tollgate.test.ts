@@ -149,7 +149,7 @@ test.each([
   [
     'an id that exists',
     '--id acme --plan free',
-    'The key acme exists already; use "tollgate keys add-secret" to rotate its secret.',
+    'The key acme exists already; use "keys add-secret" to rotate its secret.',
   ],
   ['an unknown plan', '--id a --plan fre', 'There is no plan fre; did you mean `free`?'],
   [

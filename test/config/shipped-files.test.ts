@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/settings-json-schema.ts';
@@ -10,7 +10,7 @@ const demoDigests = Object.fromEntries(
   ]),
 );
 
-test('the committed JSON Schema is what the settings schema says (npm run tollgate schema > config/tollgate.schema.json)', () => {
+test('the committed JSON Schema is what the settings schema says (npm run --silent tollgate -- schema > config/tollgate.schema.json)', () => {
   expect(readFileSync('config/tollgate.schema.json', 'utf8')).toBe(settingsJsonSchema());
 });
 
@@ -54,4 +54,11 @@ test('staging never forwards to the backend of production', () => {
     return loaded.kind === 'valid' ? loaded.settings.upstream.url : 'invalid';
   });
   expect(upstreams).toEqual(['http://backend:3000', 'http://backend-staging:3000']);
+});
+
+test('a comment names no command that an operator does not have', () => {
+  for (const name of readdirSync('config')) {
+    // It is run as `docker compose run --rm cli …` or `npm run tollgate -- …`.
+    expect(readFileSync(`config/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
+  }
 });
