@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Balancer, startBalancer } from '../support/balancer.ts';
 import { originOf } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { countStatuses, startLoad, until } from '../support/load.ts';
+import { countStatuses, startLoad } from '../support/load.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
 const clients = 40;

@@ -9,9 +9,10 @@ import {
   testConfig,
 } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
-import { startLoad, until } from '../support/load.ts';
+import { startLoad } from '../support/load.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startStore } from '../support/store-process.ts';
+import { until } from '../support/until.ts';
 
 export interface Kills {
   readonly kills: number;

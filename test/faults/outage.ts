@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds as shipped } from '../../gateway/bounds.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
+import { type Answer, countStatuses, startLoad } from '../support/load.ts';
 import type { Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 export type Fault = 'killed' | 'frozen' | 'slow' | 'full' | 'read-only';
 

@@ -1,7 +1,8 @@
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { startLoad, until } from '../support/load.ts';
+import { startLoad } from '../support/load.ts';
 import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 export interface PlanEdit {
   readonly failures: readonly string[];

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { originOf } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
+import { type Answer, countStatuses, startLoad } from '../support/load.ts';
 import { descriptorsMax, openDescriptors } from '../support/process-figures.ts';
 import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 export interface SlowClientsOptions {
   readonly idle: number;

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { startLoad, until } from '../support/load.ts';
+import { startLoad } from '../support/load.ts';
 import { openDescriptors, residentBytes } from '../support/process-figures.ts';
+import { until } from '../support/until.ts';
 
 export interface Soak {
   readonly requests: number;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Fleet, originOf, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, makeKey } from '../support/gateway-process.ts';
-import { until } from '../support/load.ts';
+import { until } from '../support/until.ts';
 
 const kept = makeCustomKey(1_000_000, 1_000);
 const revoked = makeKey();
