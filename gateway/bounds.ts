@@ -84,7 +84,7 @@ export const bounds = {
   queuedPerTargetMax: 1_024,
   /** WebSockets at one target, apart from its requests; beyond it 503. */
   tunnelsPerTargetMax: 4_096,
-  /** WebSockets of one key in this process: one key cannot take all of a target's; beyond it 503. */
+  /** WebSockets of one key in this process: one key cannot take all of a target's; beyond it 503 by the client's fault. */
   tunnelsPerKeyMax: 256,
   /** A WebSocket in which neither side moved a byte for this long is cut; most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
@@ -103,7 +103,7 @@ export const bounds = {
   /** Full-jitter pause before attempt n: random between 0 and min(cap, base × 2^(n−1)). */
   retryBaseMs: 10,
   retryCapMs: 200,
-  /** Retries may add at most this share of requests over the last ten seconds (plus a handful, so that a quiet gateway can retry). */
+  /** In each ten seconds retries are at most this share of the requests, and a few more so that a quiet gateway can retry. */
   retryBudgetRatio: 0.2,
   retryBudgetFloor: 10,
   retryBudgetWindowMs: 10_000,
@@ -126,6 +126,14 @@ export const bounds = {
   configProblemsMax: 100,
   /** Beyond this many in one file, syntax errors follow from the ones before. */
   configSyntaxErrorsMax: 10,
+  /** Longer lines are cut in a report: a file of one line must not fill the log. */
+  configExcerptCharsMax: 200,
+  /** How much of a line is masked before that cut: a password in a URL is known by the `@` behind it. */
+  configMaskedCharsMax: 2_000,
+  /** Names are compared by their beginning for a "did you mean": the cost grows with the product of both lengths. */
+  configComparedCharsMax: 64,
+  /** A file that changed this recently is read again: some file systems give two edits within 2 s one time stamp. */
+  configSettledAfterMs: 3_000,
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,

@@ -31,12 +31,14 @@ interface HandshakeOptions extends ServerOptions {
 type HandshakeEnd =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'client_gone' }
-  | {
-      readonly kind: 'failed';
-      readonly code: ErrorCode;
-      readonly cause: string;
-      readonly retryAfterSeconds?: number;
-    };
+  | HandshakeFailure;
+
+interface HandshakeFailure {
+  readonly kind: 'failed';
+  readonly code: ErrorCode;
+  readonly cause: string;
+  readonly retryAfterSeconds?: number;
+}
 
 /**
  * WebSocket through http-proxy-3, which makes the handshake and joins the two sockets after the 101. Its listeners for
@@ -57,17 +59,23 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
       return { kind: 'client_gone', upstreamMs: performance.now() - startedMs, attempts: 0 };
     }
     const { holder } = request;
-    const target = tunnels.hasRoom(holder) ? targets().chooseForTunnel() : undefined;
+    const refusal = refuseTunnel(holder);
+    const target = refusal === undefined ? targets().chooseForTunnel() : undefined;
     if (target === undefined) {
-      const cause = 'no room for another tunnel';
+      const failure = refusal ?? unavailable('no target has room for another tunnel');
       const upstreamMs = performance.now() - startedMs;
-      return { ...unavailable(cause), headersSent: false, upstreamMs, attempts: 0 };
+      return { ...failure, headersSent: false, upstreamMs, attempts: 0 };
     }
     tunnels.hold(request.req.socket, { target, holder });
     const end = await shakeHands(request, target);
     const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
     return { ...end, ...use, headersSent: false };
+  }
+
+  function refuseTunnel(holder: string): HandshakeFailure | undefined {
+    if (tunnels.isDraining()) return draining;
+    return tunnels.hasRoom(holder) ? undefined : keyIsFull;
   }
 
   function shakeHands(request: UpgradeRequest, target: Target): Promise<HandshakeEnd> {
@@ -102,7 +110,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     handshake.once('socket', (targetSocket) => targetSocket.once('connect', () => (connected = true)));
     handshake.once('response', (answer) => resolve(passOn(answer, request)));
     handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) => {
-      const end = tunnels.isDraining() ? unavailable('the gateway drains') : acceptSwitch(answer, request);
+      const end = tunnels.isDraining() ? draining : acceptSwitch(answer, request);
       resolve(end);
       if (end.kind === 'failed') {
         targetSocket.destroy();
@@ -190,7 +198,7 @@ function passOn(
   return { kind: 'answered', status };
 }
 
-function handshakeFailure(error: Error, connected: boolean): Extract<HandshakeEnd, { kind: 'failed' }> {
+function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
   if (!connected) return unavailable(error.message);
   if (error instanceof HandshakeTimeout) {
     return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
@@ -198,6 +206,16 @@ function handshakeFailure(error: Error, connected: boolean): Extract<HandshakeEn
   return { kind: 'failed', code: 'upstream_failed', cause: error.message };
 }
 
-function unavailable(cause: string) {
-  return { kind: 'failed', code: 'upstream_unavailable', cause, retryAfterSeconds: 1 } as const;
+function unavailable(cause: string): HandshakeFailure {
+  return { kind: 'failed', code: 'upstream_unavailable', cause, retryAfterSeconds: 1 };
 }
+
+const draining = unavailable('the gateway drains');
+
+/** No fault of the backend: the key must close one of its own. */
+const keyIsFull: HandshakeFailure = {
+  kind: 'failed',
+  code: 'too_many_websockets',
+  cause: 'the key has as many WebSockets open as it may',
+  retryAfterSeconds: 1,
+};

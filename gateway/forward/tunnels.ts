@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Bounds, Target } from './targets.ts';
 
 export interface Tunnels {
-  /** From a drain on nobody finds room. */
+  /** Whether the key may open one more. */
   hasRoom(holder: string): boolean;
   /** Counts a client, from its handshake until its connection closes. */
   hold(socket: Socket, place: { readonly target: Target; readonly holder: string }): void;
@@ -43,7 +43,7 @@ export function createTunnels(bounds: Bounds): Tunnels {
   }
 
   return {
-    hasRoom: (holder) => !draining && (countByHolder.get(holder) ?? 0) < bounds.tunnelsPerKeyMax,
+    hasRoom: (holder) => (countByHolder.get(holder) ?? 0) < bounds.tunnelsPerKeyMax,
     hold(socket, { target, holder }) {
       held.add(socket);
       target.tunnels++;

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { errors } from '../../gateway/errors.ts';
 import {
   fieldLines,
   okAnswer,
@@ -193,11 +194,13 @@ describe('a WebSocket', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('beyond the room of its key is 503, until the key closes another', async () => {
+  it('beyond the room of its key is 503 by its own fault, until the key closes another', async () => {
     const backend = await startRecording(acceptOrAnswer);
     const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
     const [first, second] = [await openTunnel(front), await openTunnel(front)];
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ code: 'too_many_websockets', attempts: 0 });
+    expect(errors.too_many_websockets.fault).toBe('client');
     first.destroy();
     await tunnels(front, 1);
     (await openTunnel(front)).destroy();
@@ -229,6 +232,7 @@ describe('a WebSocket', () => {
     await once(client, 'end');
     expect(received).toBe('last words');
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ cause: 'the gateway drains' });
     await tunnels(front, 0);
   });
 
