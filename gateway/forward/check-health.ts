@@ -24,7 +24,8 @@ interface HealthCheck {
 export async function checkHealth({ client, path, timeoutMs }: HealthCheck): Promise<Finding> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = await client.request({ path, method: 'GET', signal });
+    // undici heeds the signal only once it is connected; a connection that is still being made serves the next look.
+    const answer = await Promise.race([client.request({ path, method: 'GET', signal }), rejectOn(signal)]);
     await answer.body.dump();
     if (answer.statusCode >= 200 && answer.statusCode < 300) {
       return { health: 'well', reason: undefined };
@@ -36,6 +37,10 @@ export async function checkHealth({ client, path, timeoutMs }: HealthCheck): Pro
     }
     return { health: 'gone', reason: `health check failed: ${describe(error)}` };
   }
+}
+
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 }
 
 function describe(error: unknown): string {
