@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,7 +52,6 @@ export type ListenerBounds = Pick<
 >;
 
 export interface Listener {
-  readonly server: Server;
   /** @throws when the address cannot be listened on */
   listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
   /**
@@ -163,7 +162,6 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   }
 
   return {
-    server,
     listen: (address) => listenOn(server, address),
     async drain({ deadlineMs }) {
       draining = true;
