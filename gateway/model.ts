@@ -18,9 +18,8 @@ export interface Key {
   readonly disabled: boolean;
 }
 
-/** One secret of a key, stored as its digest. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
+/** One secret of a key, found by its digest. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
 export interface Secret {
-  readonly sha256: string;
   readonly keyId: string;
   readonly expiresMs: number;
 }

@@ -15,7 +15,7 @@ export function buildSettings(parts: {
   for (const key of parts.keys) {
     keys.set(key.id, buildKey(key, plans));
     for (const { sha256, expires } of key.secrets) {
-      secrets.set(sha256, { sha256, keyId: key.id, expiresMs: expires ?? Number.POSITIVE_INFINITY });
+      secrets.set(sha256, { keyId: key.id, expiresMs: expires ?? Number.POSITIVE_INFINITY });
     }
   }
   return {

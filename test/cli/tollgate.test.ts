@@ -131,9 +131,9 @@ test('keys add-secret gives a key a second secret, and both are valid', async ()
   const { exitCode, stdout } = await tollgate(['keys', 'add-secret', '--config', file, '--id', 'acme']);
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
   const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'valid' && [...loaded.settings.secrets.values()]).toEqual([
-    { sha256: 'a'.repeat(64), keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY },
-    { sha256: digestSecret(stdout.trim()), keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY },
+  expect(loaded.kind === 'valid' && [...loaded.settings.secrets]).toEqual([
+    ['a'.repeat(64), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }],
+    [digestSecret(stdout.trim()), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }],
   ]);
 });
 

@@ -15,7 +15,7 @@ function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number
     secrets: new Map<string, Secret>(
       entries.map(([secret, key, expiresMs = Number.POSITIVE_INFINITY]) => [
         sha256(secret),
-        { sha256: sha256(secret), keyId: key.id, expiresMs },
+        { keyId: key.id, expiresMs },
       ]),
     ),
   };
