@@ -1,3 +1,5 @@
+import { bounds } from '../bounds.ts';
+
 /** The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
   let closest: string | undefined;
@@ -18,13 +20,10 @@ export function didYouMean(written: string, names: Iterable<string>): string {
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
-/** Names beyond this length are compared by their beginning: the cost grows with the product of both lengths. */
-const comparedCharsMax = 64;
-
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from `a` to `b`. */
 function editDistance(a: string, b: string): number {
-  const from = a.slice(0, comparedCharsMax);
-  const to = b.slice(0, comparedCharsMax);
+  const from = a.slice(0, bounds.configComparedCharsMax);
+  const to = b.slice(0, bounds.configComparedCharsMax);
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);
   for (let i = 1; i <= from.length; i++) {

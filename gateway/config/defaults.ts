@@ -2,7 +2,7 @@
 export const defaults = {
   /** Every interface: the gateway is the public entry point, and in a container the outside decides what is published. */
   listen: { host: '0.0.0.0', port: 8080 },
-  /** Loopback: metrics and state are nobody else's business until an operator says so. */
+  /** Loopback: the gateway's state is nobody else's business until an operator says so. */
   admin: { host: '127.0.0.1', port: 9090 },
   /** An API that goes on with slightly generous limits beats one that is down because its counter is. */
   redisOnFailure: 'local',

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { bounds } from '../bounds.ts';
 import { type Digests, digestOfContent, reasonOf, unfitReason } from './read-config-file.ts';
 
 /** Looks at files and answers what they hold. */
@@ -9,12 +10,6 @@ interface Sighting {
   readonly identity: string;
   readonly digest: string;
 }
-
-/**
- * A file system may give two quick edits one time stamp (2 s on some network and FAT volumes), so a file that changed
- * this recently is read again even though nothing else of it differs.
- */
-const settledAfterMs = 3_000;
 
 /** Makes a function that remembers what it saw and reads a file only when it may have changed. */
 export function createDigestFiles(): DigestFiles {
@@ -35,7 +30,7 @@ async function look(file: string, before: Sighting | undefined, nowMs: number): 
     const { dev, ino, size, mtimeNs, ctimeNs } = stats;
     const identity = `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
     const changedMs = Number(ctimeNs / 1_000_000n);
-    const isSettled = changedMs < nowMs - settledAfterMs;
+    const isSettled = changedMs < nowMs - bounds.configSettledAfterMs;
     if (before?.identity === identity && isSettled) return before;
     return { identity, digest: unfitReason(stats) ?? digestOfContent(await readFile(file)) };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { bounds } from '../bounds.ts';
 import { type FileKind, showLine } from './show-line.ts';
 
 /** A place in a configuration file, with the source line that a person has to look at. */
@@ -19,11 +20,6 @@ export interface Problem extends Place {
   readonly related?: Place & { readonly message: string };
 }
 
-/** Longer lines are cut in an excerpt: a file of one line must not fill the log. */
-const excerptCharsMax = 200;
-/** How much of a line is masked before the cut: a password in a URL is known by the `@` behind it. */
-const maskedCharsMax = 2_000;
-
 /** The place of a character offset; `lineStart` is the offset of its line's first character. */
 export function placeAt(options: {
   readonly file: string;
@@ -35,12 +31,12 @@ export function placeAt(options: {
 }): Place {
   const { file, kind, text, line, column, lineStart } = options;
   const lineBreak = text.indexOf('\n', lineStart);
-  const end = Math.min(lineBreak === -1 ? text.length : lineBreak, lineStart + maskedCharsMax);
+  const end = Math.min(lineBreak === -1 ? text.length : lineBreak, lineStart + bounds.configMaskedCharsMax);
   return {
     file,
     line,
     column,
-    excerpt: showLine({ kind, text, start: lineStart, end }).slice(0, excerptCharsMax),
+    excerpt: showLine({ kind, text, start: lineStart, end }).slice(0, bounds.configExcerptCharsMax),
   };
 }
 

@@ -7,11 +7,11 @@ import type { Problem } from './problem.ts';
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Turns what a schema refuses into problems with their places; `path` is where the checked value stands in its file. */
-export function shapeProblems(error: z.ZodError, source: YamlSource, path: Path = []): Problem[] {
+/** Turns what a schema refuses of a document into problems with their places. */
+export function shapeProblems(error: z.ZodError, source: YamlSource): Problem[] {
   return error.issues
     .slice(0, bounds.configProblemsMax + 1)
-    .flatMap((issue) => problemsOf(issue, source, path));
+    .flatMap((issue) => problemsOf(issue, source, []));
 }
 
 function problemsOf(issue: Issue, source: YamlSource, base: Path): Problem[] {
