@@ -290,6 +290,18 @@ describe('upgrades', () => {
     expect(more).toEqual([]);
   });
 
+  test.each([
+    ['a length', 'Content-Length: 3\r\n\r\nabc'],
+    ['chunks', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+  ])(
+    'a POST that asks for h2c, as the clients of Java and curl do, is served: a body with %s',
+    async (_, rest) => {
+      const { port } = await startListener();
+      const [answer] = await exchangeRaw(port, upgrade('h2c').replace('GET', 'POST').slice(0, -2) + rest);
+      expect(JSON.parse(answer?.body ?? '')).toMatchObject({ method: 'POST', bodyBytes: 3 });
+    },
+  );
+
   const onUpgrade = (_req: unknown, res: ServerResponse) => refuse(res, 'missing_key');
 
   test('a wanted upgrade can be refused like a request, and closes', async () => {
