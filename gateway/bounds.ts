@@ -134,6 +134,9 @@ export const bounds = {
   configComparedCharsMax: 64,
   /** A file that changed this recently is read again: some file systems give two edits within 2 s one time stamp. */
   configSettledAfterMs: 3_000,
+  /** The command line waits this long for another edit of the keys, which takes a second at most; how often it looks. */
+  editLockWaitMs: 10_000,
+  editLockPollMs: 20,
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,

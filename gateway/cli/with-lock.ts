@@ -1,14 +1,15 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-const lockWaitMs = 10_000;
-const lockPollMs = 20;
-/** An edit takes a second at most; a lock this old belongs to a process that died. */
-const staleAfterMs = 60_000;
+import { bounds } from '../bounds.ts';
 
 /**
- * Runs an edit while no other process edits the file: whoever creates `<file>.lock` has the turn. Where the folder
- * takes no new file (a single file mounted into a read-only container) there is no lock to be had, and the edit runs.
+ * Runs an edit while no other process edits the file. The turn is the folder `<file>.lock` with one file in it, whose
+ * name says who has it. Both ways to get it are atomic: a folder made ready aside is renamed into place, which fails
+ * while the one there is not empty; and the turn of a process that died is ended by removing that very name, never the
+ * folder. So of many that find a dead one's turn, one gets it. Where nothing can be created beside the file (a single
+ * file mounted into a read-only container) there is no lock to be had, and the edit runs.
  *
  * @throws when another process keeps the lock
  */
@@ -18,36 +19,72 @@ export async function withLock<Result>(file: string, edit: () => Result): Promis
   try {
     return edit();
   } finally {
-    if (isHeld) rmSync(lock, { force: true });
+    if (isHeld) release(lock);
   }
 }
+
+const self = `${process.pid}@${hostname()}`;
 
 async function acquire(lock: string): Promise<boolean> {
-  const deadlineMs = Date.now() + lockWaitMs;
-  while (Date.now() < deadlineMs) {
-    switch (tryCreate(lock)) {
-      case 'created':
-        return true;
-      case 'impossible':
-        return false;
-      case 'taken':
-        if (isStale(lock)) rmSync(lock, { force: true });
-        else await sleep(lockPollMs);
+  const ready = makeReady(lock);
+  if (ready === undefined) return false;
+  const deadlineMs = Date.now() + bounds.editLockWaitMs;
+  while (!tryRename(ready, lock)) {
+    for (const owner of ownersOf(lock)) if (isDead(owner)) rmSync(join(lock, owner), { force: true });
+    if (Date.now() > deadlineMs) {
+      rmSync(ready, { recursive: true });
+      throw new Error(`another process is editing the keys; if none is, remove ${lock}`);
     }
+    await sleep(bounds.editLockPollMs);
   }
-  throw new Error(`another process is editing the keys; if none is, remove ${lock}`);
+  return true;
 }
 
-function tryCreate(lock: string): 'created' | 'taken' | 'impossible' {
+function makeReady(lock: string): string | undefined {
   try {
-    closeSync(openSync(lock, 'wx'));
-    return 'created';
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EEXIST' ? 'taken' : 'impossible';
+    const ready = mkdtempSync(`${lock}.`);
+    writeFileSync(join(ready, self), '');
+    return ready;
+  } catch {
+    return undefined;
   }
 }
 
-function isStale(lock: string): boolean {
-  const stats = statSync(lock, { throwIfNoEntry: false });
-  return stats !== undefined && Date.now() - stats.mtimeMs > staleAfterMs;
+function tryRename(ready: string, lock: string): boolean {
+  try {
+    renameSync(ready, lock);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function ownersOf(lock: string): string[] {
+  try {
+    return readdirSync(lock);
+  } catch {
+    // It was given back in this moment, or it is somebody else's.
+    return [];
+  }
+}
+
+/** Whether its process is gone; of a process on another host (in another container) that cannot be known. */
+function isDead(owner: string): boolean {
+  const [pid, host] = owner.split('@');
+  if (host !== hostname()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}
+
+function release(lock: string): void {
+  rmSync(join(lock, self), { force: true });
+  try {
+    rmdirSync(lock);
+  } catch {
+    // The next one has it already.
+  }
 }

@@ -1,0 +1,79 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { withLock } from '../../gateway/cli/with-lock.ts';
+
+/** A file in a folder of its own, with a lock if somebody is said to have it. */
+function fileIn(owner?: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-lock-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'keys.yaml');
+  writeFileSync(file, '0');
+  if (owner !== undefined) {
+    mkdirSync(`${file}.lock`);
+    writeFileSync(join(`${file}.lock`, owner), '');
+  }
+  return { file, left: () => readdirSync(folder) };
+}
+
+const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
+
+test('of many processes that find the lock of a dead one, one at a time has the turn', async () => {
+  const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
+  // Each reads the number, dawdles, and writes it back: two turns at once would lose an edit.
+  const script = `
+    import { readFileSync, writeFileSync } from 'node:fs';
+    const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/with-lock.ts'))});
+    for (let i = 0; i < 10; i++) await withLock(${JSON.stringify(file)}, () => {
+      const count = Number(readFileSync(${JSON.stringify(file)}, 'utf8'));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+      writeFileSync(${JSON.stringify(file)}, String(count + 1));
+    });`;
+  const children = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' }),
+  );
+  const exits = await Promise.all(children.map((child) => once(child, 'exit')));
+  expect(exits).toEqual(children.map(() => [0, null]));
+  expect(readFileSync(file, 'utf8')).toBe('60');
+  expect(left()).toEqual(['keys.yaml']);
+});
+
+test.each([
+  ['a living process', `${process.pid}@${hostname()}`],
+  ['a process on another host, of which nothing is known', '1@elsewhere'],
+])('the turn of %s is waited for', async (_, owner) => {
+  const { file, left } = fileIn(owner);
+  let isEdited = false;
+  const edit = withLock(file, () => {
+    isEdited = true;
+  });
+  await sleep(200);
+  expect(isEdited).toBe(false);
+  rmSync(`${file}.lock`, { recursive: true });
+  await edit;
+  expect(isEdited).toBe(true);
+  expect(left()).toEqual(['keys.yaml']);
+});
+
+test('the turn of a process that died in the midst of a takeover is free', async () => {
+  const { file } = fileIn();
+  mkdirSync(`${file}.lock`);
+  expect(await withLock(file, () => 'edited')).toBe('edited');
+});
+
+test('an edit that throws leaves no lock', async () => {
+  const { file, left } = fileIn();
+  const fails = () => {
+    throw new Error('no space');
+  };
+  await expect(withLock(file, fails)).rejects.toThrow('no space');
+  expect(left()).toEqual(['keys.yaml']);
+});
+
+test('where nothing can be created beside the file, the edit runs without a lock', async () => {
+  expect(await withLock('/proc/keys.yaml', () => 'edited')).toBe('edited');
+});
