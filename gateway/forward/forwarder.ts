@@ -9,6 +9,7 @@ import { Relay, type RelayContext } from './relay.ts';
 import { type ResolveTargets, resolveTargets } from './resolve-targets.ts';
 import { createRetryBudget } from './retry-budget.ts';
 import { type Bounds, createTargets, type TargetState, type Targets } from './targets.ts';
+import { createTurnEnd } from './turn-end.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 
@@ -71,6 +72,7 @@ export function createForwarder({
     }),
     targets: () => targets,
     inFlight: createInFlight(),
+    finishAtTurnEnd: createTurnEnd((relay) => relay.finish()),
   };
 
   // The target is chosen per attempt; http-proxy-3 only wants to see one. `toProxy` keeps the raw path.

@@ -10,6 +10,7 @@ import { responseHead } from './response-head.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { mayRetry, retryPauseMs } from './retry-policy.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
+import type { AtTurnEnd } from './turn-end.ts';
 
 /** What all relays of a forwarder share. */
 export interface RelayContext {
@@ -21,6 +22,8 @@ export interface RelayContext {
   readonly targets: () => Targets;
   /** For the sweep of the total timeout. */
   readonly inFlight: InFlight<Relay>;
+  /** Has `finish` called. */
+  readonly finishAtTurnEnd: AtTurnEnd<Relay>;
 }
 
 /**
@@ -48,6 +51,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private status = 0;
   /** Of the answer; NaN when the backend did not say. */
   private contentLength = Number.NaN;
+  private wholeBody: Buffer | undefined;
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, resolve: (outcome: ForwardOutcome) => void) {
@@ -160,7 +164,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.settled) return;
     const { res } = this.request;
     if (chunk.length === this.contentLength && chunk.length <= wholeBodyBytesMax) {
-      res.end(chunk.toString('latin1'), 'latin1');
+      this.wholeBody = chunk;
       return;
     }
     if (res.write(chunk)) return;
@@ -169,10 +173,17 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const target = this.leaveTarget();
+    this.leaveTarget();
+    if (!this.settled) this.context.finishAtTurnEnd(this);
+  }
+
+  /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
+  finish(): void {
+    const { target, wholeBody } = this;
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
-    if (!res.writableEnded) res.end();
+    if (wholeBody === undefined) res.end();
+    else res.end(wholeBody.toString('latin1'), 'latin1');
     if (!req.complete) this.streamedBody?.discardRest();
     this.settle({
       kind: 'answered',
