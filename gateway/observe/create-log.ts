@@ -3,8 +3,8 @@ import { PinoPretty } from 'pino-pretty';
 import type { AccessLine } from './access-line.ts';
 import { readableLine } from './readable-line.ts';
 
-/** How much is collected before a write, bytes: 65,536 was measured slower, single lines cost a system call each. */
-const bufferBytes = 4_096;
+/** How much is collected before a write, characters: each write is handed to another thread. */
+const linesLengthMax = 16_384;
 /** What may wait while nobody reads standard output, bytes; beyond it lines are dropped rather than memory filled. */
 const bufferBytesMax = 16_777_216;
 /** The longest a line waits in that buffer, so that a quiet gateway shows its lines too. */
@@ -44,17 +44,32 @@ function openTerminal(): Output {
   return { stream, close: () => Promise.resolve() };
 }
 
+/** Lines are collected here and not by pino's stream, which measures all that it has collected with every line. */
 function openFile(): Output {
-  const stream = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: bufferBytes,
-    maxLength: bufferBytesMax,
-    periodicFlush: flushIntervalMs,
-  });
+  const file = pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax });
   // A full disk or a closed pipe costs lines, never requests.
-  stream.on('error', () => {});
-  return { stream, close: () => closeWithin(stream, closeTimeoutMs) };
+  file.on('error', () => {});
+  let lines = '';
+  const timer = setInterval(write, flushIntervalMs).unref();
+
+  function write(): void {
+    if (lines !== '') file.write(lines);
+    lines = '';
+  }
+
+  return {
+    stream: {
+      write(line) {
+        lines += line;
+        if (lines.length >= linesLengthMax) write();
+      },
+    },
+    close() {
+      clearInterval(timer);
+      write();
+      return closeWithin(file, closeTimeoutMs);
+    },
+  };
 }
 
 /**
