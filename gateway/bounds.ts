@@ -116,6 +116,8 @@ export const bounds = {
 
   /** How often the configuration files' content is looked at; the second look that finds an edit confirms it. */
   configPollIntervalMs: 250,
+  /** After the thread that loads the configuration died, of memory for example: when it is tried again without an edit. */
+  configRetryPauseMs: 10_000,
   /** How long the thread that loads the configuration waits for another edit. */
   configThreadIdleMs: 60_000,
   /** One configuration file. */

@@ -36,6 +36,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   /** Loaded and not accepted yet. */
   let candidate: Loaded | undefined;
   let isLoading = false;
+  /** When a load that failed is tried again. */
+  let retryAtMs = Number.POSITIVE_INFINITY;
   let lastSeen = '';
   /** What two looks in a row found, since the load began that may have read it. */
   let seenTwice = new Set<string>();
@@ -49,20 +51,23 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     if (seen === lastSeen) seenTwice.add(seen);
     lastSeen = seen;
     acceptCandidate();
-    if (!isLoading && seen !== contentOf((candidate ?? accepted).digests)) void load(digests);
+    const isNews = seen !== contentOf((candidate ?? accepted).digests);
+    if (!isLoading && (isNews || performance.now() >= retryAtMs)) void load(digests);
     // The next look is only planned now, so that no two overlap.
     timer = setTimeout(look, intervalMs);
   }
 
   async function load(digests: Digests): Promise<void> {
     isLoading = true;
+    retryAtMs = Number.POSITIVE_INFINITY;
     seenTwice = new Set();
     try {
       candidate = await loader.load({ file, env });
     } catch (error) {
-      // The thread died, of memory for example; the files stay watched and the gateway goes on with what it has.
+      // The thread died, of memory for example; the gateway goes on with what it has, and tries again.
       const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
       candidate = { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
+      retryAtMs = performance.now() + bounds.configRetryPauseMs;
     }
     isLoading = false;
     if (!isStopped) acceptCandidate();

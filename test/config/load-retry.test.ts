@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+
+Object.assign(bounds, { configRetryPauseMs: 100 });
+
+test('an edit whose load failed takes effect without another edit, and the failure is told once', async () => {
+  const { file, write } = configFolder();
+  // What cannot be handed to the thread makes a load fail as a thread that dies does: it throws.
+  const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
+  const reports: string[] = [];
+  const watch = watchSettings({
+    file,
+    env,
+    initial: loadSettings({ file, env: {} }),
+    intervalMs: 20,
+    onValid: ({ settings }) => reports.push(settings.environment),
+    onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
+  });
+  onTestFinished(() => watch.stop());
+
+  write('tollgate.yaml', mainDocument.replace('test', 'edited'));
+  const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: /);
+  await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 15_000 });
+  // Several tries fail alike.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  delete env.BROKEN;
+  await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 15_000 });
+});
