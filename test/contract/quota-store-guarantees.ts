@@ -69,9 +69,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const minuteMs = 1_000;
     const store = await subject.open({ minuteMs, dayMs: (await freshLengths(subject)).dayMs });
     const call = callOf({ perMinute: 3, perDay: 100 });
-    const start = await afterBoundary(subject, minuteMs);
-    await decide(store, { ...call, requests: 3 });
-    await waitUntil(subject, start + minuteMs);
+    const { state } = await decide(store, { ...call, requests: 3 });
+    await waitUntil(subject, (state.minute + 1) * minuteMs);
     const next = await decide(store, { ...call, requests: 4 });
     expect([next.admitted, next.state.minuteUsed, next.state.dayUsed]).toEqual([3, 3, 6]);
   },
@@ -105,18 +104,18 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
-    const bans = { after: 1, withinMs: 60_000, forMs: 100, maxMs: 300 };
+    const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
     const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans, requests: 1 };
     await decide(store, call);
     const lengthsMs: number[] = [];
-    for (const pauseMs of [0, 0, 0, 350]) {
+    for (const pauseMs of [0, 0, 0, 650]) {
       const { nowMs, state } = await decide(store, call);
       lengthsMs.push(state.bannedUntilMs - nowMs);
       await waitUntil(subject, state.bannedUntilMs + pauseMs);
     }
     const afterPause = await decide(store, call);
     lengthsMs.push(afterPause.state.bannedUntilMs - afterPause.nowMs);
-    expect(lengthsMs).toEqual([100, 200, 300, 300, 100]);
+    expect(lengthsMs).toEqual([200, 400, 600, 600, 200]);
   },
 
   async 'what a process decided alone is added to the same windows, and only there'(subject) {
@@ -197,12 +196,6 @@ async function waitUntil(subject: Subject, atMs: number): Promise<void> {
   for (let nowMs = await subject.nowMs(); nowMs < atMs; nowMs = await subject.nowMs()) {
     await sleep(atMs - nowMs);
   }
-}
-
-async function afterBoundary(subject: Subject, lengthMs: number): Promise<number> {
-  const boundaryMs = Math.ceil((await subject.nowMs()) / lengthMs) * lengthMs;
-  await waitUntil(subject, boundaryMs);
-  return boundaryMs;
 }
 
 function sum(outcomes: readonly QuotaOutcome[], field: 'admitted' | 'refused'): number {

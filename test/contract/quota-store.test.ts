@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMemoryQuotaStore } from '../../gateway/limit/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
@@ -12,8 +13,7 @@ describe('the Redis store', () => {
   });
   afterAll(async () => {
     const keys = await subject.client.keys(`${subject.prefix}:*`);
-    const withoutExpiry: string[] = [];
-    for (const key of keys) if ((await subject.client.pttl(key)) === -1) withoutExpiry.push(key);
+    const withoutExpiry = await keysWithoutExpiry(subject.client, `${subject.prefix}:*`);
     await subject.close();
     expect(withoutExpiry).toEqual([]);
     expect(keys.length).toBeGreaterThan(5);

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import { originOf } from '../support/fleet.ts';
 import {
   type GatewayProcess,
@@ -9,6 +8,7 @@ import {
   testConfig,
 } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
+import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { startLoad } from '../support/load.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startStore } from '../support/store-process.ts';
@@ -53,15 +53,14 @@ export async function measureKills({ rounds }: { readonly rounds: number }): Pro
       const gateways = await Promise.all([startGateway(config), startGateway(config)]);
       await Promise.all(gateways.map(killOne));
     }
-    return { kills: rounds * 2, answers, ...(await findWithoutExpiry(inspector)) };
+    return {
+      kills: rounds * 2,
+      answers,
+      keys: await inspector.dbsize(),
+      keysWithoutExpiry: await keysWithoutExpiry(inspector),
+    };
   } finally {
     inspector.disconnect();
     await Promise.all([redis.stop(), store.stop()]);
   }
-}
-
-async function findWithoutExpiry(inspector: Redis) {
-  const keys = await inspector.keys('*');
-  const expiries = await Promise.all(keys.map((key) => inspector.pttl(key)));
-  return { keys: keys.length, keysWithoutExpiry: keys.filter((_, index) => expiries[index] === -1) };
 }

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
-import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { redisUrl } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
-import { openLimiter, until } from './limiter-fixture.ts';
+import { patientStore } from '../support/tuning.ts';
+import { openLimiter, openLimiters, untilAway, untilBack } from './limiter-fixture.ts';
+
+Object.assign(bounds, patientStore);
 
 async function charge(limiter: Limiter, address: string, times: number, perMinute = 3) {
   const decisions = [];
@@ -63,11 +66,9 @@ it('in memory, a scan from more addresses than are remembered frees only the one
 });
 
 it('the address bucket is shared by all processes', async () => {
-  const prefix = freshPrefix();
-  const [first, second] = [1, 2].map(() => openLimiter({ url: redisUrl(), prefix }));
-  if (first === undefined || second === undefined) throw new Error('no limiters');
-  await first.decide({ id: 'k', plan: 'p', limits: { perMinute: 1, perDay: 1 }, disabled: false }, bans);
-  await second.decide({ id: 'k', plan: 'p', limits: { perMinute: 1, perDay: 1 }, disabled: false }, bans);
+  const [first, second] = openLimiters(2, redisUrl()).limiters;
+  if (first === undefined || second === undefined) throw new Error('two limiters were opened');
+  await untilBack(first, second);
   await charge(first, '192.0.2.3', 2);
   const decisions = await charge(second, '192.0.2.3', 2);
   expect(decisions.map(({ kind, source }) => [kind, source])).toEqual([
@@ -85,19 +86,12 @@ describe('while Redis is away', () => {
 
   it('each process counts addresses alone', async () => {
     const limiter = openLimiter({ url: server.url });
-    await until(() => isAvailable(limiter));
+    await untilBack(limiter);
     await charge(limiter, '192.0.2.4', 1);
     await server.kill();
     const decisions = await charge(limiter, '192.0.2.4', 4);
     expect(decisions.map(({ kind }) => kind)).toEqual(['counted', 'counted', 'counted', 'refused']);
-    await until(() => !isAvailable(limiter));
+    await untilAway(limiter);
     expect((await charge(limiter, '192.0.2.4', 1))[0]).toMatchObject({ kind: 'refused', source: 'local' });
   });
 });
-
-const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-
-function isAvailable(limiter: Limiter): boolean {
-  const state = limiter.state();
-  return state.kind === 'redis' && state.available;
-}

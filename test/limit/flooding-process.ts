@@ -1,6 +1,8 @@
 /** A process of its own with one limiter: sends `requests` requests of one key and tells its parent the outcome. */
 import { pino } from 'pino';
+import { bounds } from '../../gateway/bounds.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { patientStore } from '../support/tuning.ts';
 
 interface Options {
   readonly url: string;
@@ -16,6 +18,7 @@ interface Options {
 const options: Options = JSON.parse(process.argv[2] ?? '');
 const { url, prefix, keyId, requests, perMinute, skewMs, windowLengths } = options;
 
+Object.assign(bounds, patientStore);
 const limiter = createLimiter({
   redis: { url, prefix, onFailure: 'local' },
   log: pino(process.stderr),

@@ -1,14 +1,26 @@
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../gateway/limit/limiter.ts';
 import type { BanPolicy, Decision, Key } from '../../gateway/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
-/** A limiter that is closed when the test ends, and the lines it logged. */
-export function openLimiter(
-  options: { url?: string; prefix?: string; onFailure?: 'local' | 'refuse' } & Partial<LimiterDeps>,
-): Limiter & { readonly logged: readonly LogLine[] } {
+/** A limiter, and the lines it logged. */
+export interface LoggedLimiter extends Limiter {
+  readonly logged: readonly LogLine[];
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+type Options = { url?: string; prefix?: string; onFailure?: 'local' | 'refuse' } & Partial<LimiterDeps>;
+
+/** A limiter that is closed when the test ends. */
+export function openLimiter(options: Options): LoggedLimiter {
   const { url, prefix = freshPrefix(), onFailure = 'local', ...deps } = options;
   const logged: LogLine[] = [];
   const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
@@ -24,9 +36,11 @@ export function openLimiter(
   return { ...limiter, logged };
 }
 
-export interface LogLine {
-  readonly msg: string;
-  readonly [field: string]: unknown;
+/** Limiters that share their counts, as processes of one gateway do. */
+export function openLimiters(count: number, url: string) {
+  const prefix = freshPrefix();
+  const shared = { url, prefix, windowLengths: freshWindows(Date.now()) };
+  return { prefix, limiters: Array.from({ length: count }, () => openLimiter(shared)) };
 }
 
 export function keyOf(perMinute: number, perDay: number, id: string = freshPrefix()): Key {
@@ -51,21 +65,29 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
-/** Whether Redis is thought to be there, or away. */
-export function isStore(limiter: Limiter, available: boolean): boolean {
+/** Traffic is what finds out at once that Redis is away. */
+export async function untilAway(...limiters: readonly Limiter[]): Promise<void> {
+  await until('Redis is away', () => {
+    for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
+    return limiters.every((limiter) => !isAvailable(limiter));
+  });
+}
+
+export async function untilBack(...limiters: readonly Limiter[]): Promise<void> {
+  await until('Redis is back', () => limiters.every(isAvailable));
+}
+
+export function expectOneOutage(limiters: readonly LoggedLimiter[]): void {
+  const messages = limiters.map(({ logged }) => logged.map(({ msg }) => msg));
+  expect(messages).toEqual(limiters.map(() => ['Redis is away', 'Redis is back']));
+}
+
+/** Requests of a key in this day that Redis counts. */
+export async function dayUsed(redis: Redis, prefix: string, key: Key): Promise<number> {
+  return Number(await redis.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
+}
+
+function isAvailable(limiter: Limiter): boolean {
   const state = limiter.state();
-  return state.kind === 'redis' && state.available === available;
-}
-
-export function messages({ logged }: { readonly logged: readonly LogLine[] }): string[] {
-  return logged.map(({ msg }) => msg);
-}
-
-/** Asks until `condition` holds. @throws after five seconds */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`never came true: ${condition}`);
+  return state.kind === 'redis' && state.available;
 }

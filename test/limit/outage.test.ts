@@ -1,27 +1,36 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
-import type { Limiter } from '../../gateway/limit/limiter.ts';
 import type { Decision } from '../../gateway/model.ts';
-import { freshWindows } from '../support/fresh-windows.ts';
-import { freshPrefix } from '../support/redis.ts';
+import { inspect } from '../support/inspect.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
+import { steadyStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 import {
   count,
   decideInTurn,
   decideTogether,
-  isStore,
+  expectOneOutage,
   keyOf,
-  messages,
+  noBans,
   openLimiter,
-  until,
+  openLimiters,
+  untilAway,
+  untilBack,
 } from './limiter-fixture.ts';
 
+Object.assign(bounds, steadyStore);
+
 let server: RedisServer;
+let inspector: Redis;
 beforeAll(async () => {
   server = await startRedis();
+  inspector = inspect(server.url);
 });
-afterAll(() => server.stop());
+afterAll(async () => {
+  inspector.disconnect();
+  await server.stop();
+});
 
 /** What takes Redis away, and what brings it back. */
 const outages: readonly { name: string; begin: () => unknown; end: () => unknown }[] = [
@@ -29,13 +38,13 @@ const outages: readonly { name: string; begin: () => unknown; end: () => unknown
   { name: 'frozen', begin: () => server.freeze(), end: () => server.thaw() },
   {
     name: 'out of memory',
-    begin: () => configure('CONFIG', 'SET', 'maxmemory', '1'),
-    end: () => configure('CONFIG', 'SET', 'maxmemory', '0'),
+    begin: () => inspector.config('SET', 'maxmemory', '1'),
+    end: () => inspector.config('SET', 'maxmemory', '0'),
   },
   {
     name: 'read-only',
-    begin: () => configure('REPLICAOF', '127.0.0.1', '1'),
-    end: () => configure('REPLICAOF', 'NO', 'ONE'),
+    begin: () => inspector.replicaof('127.0.0.1', 1),
+    end: () => inspector.replicaof('NO', 'ONE'),
   },
 ];
 
@@ -46,20 +55,20 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     await decideInTurn(limiter, key, 3);
     await begin();
     try {
-      await isAway(limiter);
+      await untilAway(limiter);
       const alone = await decideTogether(limiter, key, 12);
       expect(alone.map(({ source }) => source)).toEqual(Array(12).fill('local'));
       expect([count(alone, 'admitted'), count(alone, 'refused')]).toEqual([7, 5]);
     } finally {
       await end();
     }
-    await isAvailable(limiter);
+    await untilBack(limiter);
     const [shared] = await decideInTurn(limiter, { ...key, limits: { perMinute: 20, perDay: 100 } }, 1);
     // A Redis that came back empty knows the 7 it was told; any other the 3 before as well.
     const used = 20 - (shared?.standing.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
     expect([8, 11]).toContain(used);
-    expect(messages(limiter)).toEqual(['Redis is away', 'Redis is back']);
+    expectOneOutage([limiter]);
     expect(limiter.logged[1]?.requestsDecidedAlone).toBeGreaterThanOrEqual(12);
     expect(limiter.logged[1]?.keysToWriteBack).toBeGreaterThanOrEqual(1);
   });
@@ -70,7 +79,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     await decideInTurn(limiter, key, 3);
     await begin();
     try {
-      await isAway(limiter);
+      await untilAway(limiter);
       const [decision] = await decideTogether(limiter, key, 1);
       expect(decision).toMatchObject({ kind: 'unavailable', source: 'local' });
       expect(decision?.standing.inForce).toMatchObject({ name: 'minute', limit: 10, remaining: 7 });
@@ -80,7 +89,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     } finally {
       await end();
     }
-    await isAvailable(limiter);
+    await untilBack(limiter);
     expect((await decideTogether(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
   });
 });
@@ -92,18 +101,18 @@ it('every decision is made, on one side or the other, while Redis goes and comes
   let isRunning = true;
   const clients = Array.from({ length: 20 }, async () => {
     while (isRunning) {
-      decisions.push(await limiter.decide(key, patient));
+      decisions.push(await limiter.decide(key, noBans));
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   });
   await server.kill();
-  await isAway(limiter);
+  await untilAway(limiter);
   await server.restart();
-  await isAvailable(limiter);
+  await untilBack(limiter);
   server.freeze();
-  await isAway(limiter);
+  await untilAway(limiter);
   server.thaw();
-  await isAvailable(limiter);
+  await untilBack(limiter);
   isRunning = false;
   await Promise.all(clients);
   expect(count(decisions, 'admitted')).toBe(decisions.length);
@@ -111,45 +120,42 @@ it('every decision is made, on one side or the other, while Redis goes and comes
 });
 
 it('an outage admits at most one more limit per process, and what was written back counts', async () => {
-  const prefix = freshPrefix();
-  const windowLengths = freshWindows(Date.now());
   const key = keyOf(40, 1_000);
-  const processes = [1, 2, 3].map(() => openLimiter({ url: server.url, prefix, windowLengths }));
+  const { limiters } = openLimiters(3, server.url);
   const admitted: number[] = [];
   const ask = async (requests: number) => {
-    for (const limiter of processes) {
+    for (const limiter of limiters) {
       admitted.push(count(await decideTogether(limiter, key, requests), 'admitted'));
     }
   };
   await ask(10);
   server.freeze();
-  await Promise.all(processes.map(isAway));
+  await untilAway(...limiters);
   await ask(100);
   server.thaw();
-  await Promise.all(processes.map(isAvailable));
+  await untilBack(...limiters);
   await ask(100);
   const total = admitted.reduce((sum, each) => sum + each, 0);
   expect(admitted.slice(0, 3)).toEqual([10, 10, 10]);
   expect(total).toBeLessThanOrEqual(40 + 3 * 40);
-  const [last] = await decideTogether(processes[0] as Limiter, key, 1);
-  expect(last).toMatchObject({ kind: 'refused', source: 'shared' });
+  for (const limiter of limiters) {
+    expect(await limiter.decide(key, noBans)).toMatchObject({ kind: 'refused', source: 'shared' });
+  }
 });
 
 it('a ban that falls during an outage is shared when Redis is back', async () => {
-  const prefix = freshPrefix();
-  const windowLengths = freshWindows(Date.now());
   const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-  const limiter = openLimiter({ url: server.url, prefix, windowLengths });
-  const neighbour = openLimiter({ url: server.url, prefix, windowLengths });
+  const [limiter, neighbour] = openLimiters(2, server.url).limiters;
+  if (limiter === undefined || neighbour === undefined) throw new Error('two limiters were opened');
   const key = keyOf(2, 100);
   await decideInTurn(limiter, key, 1, bans);
   server.freeze();
-  await isAway(limiter);
+  await untilAway(limiter);
   const alone = await decideTogether(limiter, key, 10, bans);
   expect([count(alone, 'admitted'), count(alone, 'refused'), count(alone, 'banned')]).toEqual([1, 4, 5]);
   server.thaw();
-  await Promise.all([isAvailable(limiter), isAvailable(neighbour)]);
-  await until(async () => (await neighbour.decide(key, bans)).kind === 'banned');
+  await untilBack(limiter, neighbour);
+  await until('the neighbour bans', async () => (await neighbour.decide(key, bans)).kind === 'banned');
 });
 
 it('a call that timed out and ran after all is not charged twice', async () => {
@@ -162,7 +168,7 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   server.thaw();
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
   expect(inDoubt?.standing.inForce.remaining).toBe(8);
-  await until(async () => {
+  await until('Redis counts them once', async () => {
     const [decision] = await decideInTurn(limiter, { ...key, limits: { perMinute: 0, perDay: 100 } }, 1);
     return decision?.source === 'shared' && decision.standing.windows[1]?.remaining === 95;
   });
@@ -173,7 +179,7 @@ it('a Redis that lost its scripts goes on deciding', async () => {
   const keys = [keyOf(10, 100), keyOf(10, 100)];
   const ask = async () => (await Promise.all(keys.map((key) => decideTogether(limiter, key, 2)))).flat();
   await ask();
-  await configure('SCRIPT', 'FLUSH');
+  await inspector.script('FLUSH');
   const decisions = await ask();
   expect(decisions.map(({ source, standing }) => [source, standing.inForce.remaining])).toEqual(
     [7, 6, 7, 6].map((remaining) => ['shared', remaining]),
@@ -190,8 +196,8 @@ it('the gateway starts while Redis is away, and uses it from when it is there', 
     reason: expect.stringContaining('ECONNREFUSED'),
   });
   await server.restart();
-  await isAvailable(limiter);
-  await until(async () => (await limiter.decide({ ...key, limits: farOff }, patient)).source === 'shared');
+  await untilBack(limiter);
+  await until('a decision is shared', async () => (await limiter.decide(key, noBans)).source === 'shared');
 });
 
 it('closing is bounded while Redis is frozen', async () => {
@@ -205,28 +211,3 @@ it('closing is bounded while Redis is frozen', async () => {
     server.thaw();
   }
 });
-
-const patient = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-const farOff = { perMinute: 1_000_000, perDay: 1_000_000 };
-
-function isAway(limiter: Limiter): Promise<void> {
-  // Traffic is what finds out; a heartbeat would, a second later.
-  return until(async () => {
-    await limiter.decide(keyOf(1, 1), patient);
-    return isStore(limiter, false);
-  });
-}
-
-function isAvailable(limiter: Limiter): Promise<void> {
-  return until(() => isStore(limiter, true));
-}
-
-/** Says something to the server, beside the limiters. */
-async function configure(...command: [string, ...string[]]): Promise<void> {
-  const client = new Redis(server.url);
-  try {
-    await client.call(...command);
-  } finally {
-    client.disconnect();
-  }
-}

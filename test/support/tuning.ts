@@ -21,3 +21,10 @@ export const patientStore = {
   storeSilenceMaxMs: 20_000,
   storeStartTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
+
+/** For tests in which Redis does go or is slow: ten times the deadline that ships, so that a busy machine is not taken for an outage. */
+export const steadyStore = {
+  ...patientStore,
+  storeDeadlineMs: 500,
+  storeSilenceMaxMs: 2_000,
+} as const satisfies Tuning['bounds'];
