@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startListener } from '../support/listener-fixture.ts';
@@ -7,21 +8,17 @@ const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const longDrain = { deadlineMs: 20_000 };
 
 test('an answer in flight is finished with Connection: close', async () => {
-  let answer = () => {};
+  const arrived = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
-    handlers: {
-      onRequest: (_req, res) => {
-        answer = () => res.end('done');
-      },
-    },
+    handlers: { onRequest: (_req, res) => arrived.resolve(res) },
   });
   const client = await openRawClient(port);
   client.send(get);
-  await expect.poll(() => listener.connections()).toBe(1);
-  await sleep(20);
+  const answer = await arrived.promise;
   const drained = listener.drain(longDrain);
+  // Well into the drain: idle connections are closed by now.
   await sleep(100);
-  answer();
+  answer.end('done');
   const response = await client.response();
   expect(response.body).toBe('done');
   expect(response.headers.get('connection')).toBe('close');
@@ -30,19 +27,22 @@ test('an answer in flight is finished with Connection: close', async () => {
 });
 
 test('an answer that is being streamed is finished and its connection closed', async () => {
+  const begun = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
     handlers: {
-      onRequest: async (_req, res) => {
+      onRequest(_req, res) {
         res.write('half ');
-        await sleep(150);
-        res.end('whole');
+        begun.resolve(res);
       },
     },
   });
   const client = await openRawClient(port);
   client.send(get);
+  const answer = await begun.promise;
   await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0);
   const drained = listener.drain(longDrain);
+  await sleep(100);
+  answer.end('whole');
   expect((await client.response()).body).toBe('half whole');
   await client.closed;
   await drained;
@@ -63,13 +63,23 @@ test('a request on a kept-alive connection right at the start is served, and clo
 });
 
 test('requests pipelined before the start are all answered, the last with Connection: close', async () => {
+  const { promise: draining, resolve: begin } = Promise.withResolvers<void>();
+  let isFirst = true;
   const { listener, port } = await startListener({
-    handlers: { onRequest: (_req, res) => void setTimeout(() => res.end('done'), 40) },
+    handlers: {
+      async onRequest(_req, res) {
+        // All but the first are answered during the drain.
+        if (isFirst) isFirst = false;
+        else await draining;
+        res.end('done');
+      },
+    },
   });
   const client = await openRawClient(port);
   client.send(get.repeat(5));
   const first = await client.response();
   const drained = listener.drain(longDrain);
+  begin();
   const answers = [first, ...(await client.responsesToEnd())];
   expect(answers.map(({ body }) => body)).toEqual(Array(5).fill('done'));
   expect(answers.at(-1)?.headers.get('connection')).toBe('close');
@@ -89,9 +99,11 @@ test('idle connections are closed without an answer and new ones are not accepte
 });
 
 test('what is not finished by the deadline is cut', async () => {
-  const { listener, port } = await startListener({ handlers: { onRequest: () => {} } });
+  const arrived = Promise.withResolvers<void>();
+  const { listener, port } = await startListener({ handlers: { onRequest: () => arrived.resolve() } });
   const client = await openRawClient(port);
   client.send(get);
+  await arrived.promise;
   await listener.drain({ deadlineMs: 100 });
   await client.closed;
   await expect.poll(() => listener.connections()).toBe(0);
