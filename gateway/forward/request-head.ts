@@ -1,3 +1,5 @@
+import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
+
 /** The head of a request as the backend gets it, and how its body is framed. */
 export interface RequestHead {
   /** Flat name, value, … without framing other than Content-Length. */
@@ -22,7 +24,7 @@ interface RequestHeadOptions {
  */
 export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
   const fields: string[] = [];
-  const named = namedInConnection(rawHeaders);
+  const named = namedInConnection(connectionOf(rawHeaders));
   let contentLength = 0;
   let chunked = false;
   let expectsContinue = false;
@@ -54,30 +56,22 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
   return { fields, contentLength, chunked, expectsContinue };
 }
 
-/** The names in `Connection` are hop-by-hop too (RFC 9110 §7.6.1); undefined when it names none beyond its options. */
-function namedInConnection(rawHeaders: readonly string[]): Set<string> | undefined {
-  let names: Set<string> | undefined;
+/** All `Connection` fields are one list (RFC 9110 §5.3). */
+function connectionOf(rawHeaders: readonly string[]): string {
+  let connection = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
-    const value = (rawHeaders[i + 1] ?? '').toLowerCase();
-    if (value === 'keep-alive' || value === 'close') continue;
-    names ??= new Set();
-    for (const token of value.split(',')) names.add(token.trim());
+    const value = rawHeaders[i + 1] ?? '';
+    connection = connection === '' ? value : `${connection},${value}`;
   }
-  return names;
+  return connection;
 }
 
 const endingHere: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
+  ...hopByHopFields,
   'transfer-encoding',
-  'upgrade',
+  'proxy-authorization',
   'expect',
   'authorization',
   'x-request-id',

@@ -1,3 +1,4 @@
+import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 import { privateCacheControl } from './private-cache-control.ts';
 
 export type ResponseHead =
@@ -25,8 +26,8 @@ export function responseHead(options: ResponseHeadOptions): ResponseHead {
 
 /** The same for a status that was judged already: the 101 that a handshake waits for. */
 export function responseFields({ status, headers, ownFields }: ResponseHeadOptions): ResponseHead {
-  const { connection } = headers;
-  const named = connection === undefined ? undefined : namesIn(connection);
+  const { connection = '' } = headers;
+  const named = namedInConnection(typeof connection === 'string' ? connection : connection.join(','));
   const fields: string[] = [];
   let cacheControl: string | undefined;
   for (const name in headers) {
@@ -57,17 +58,6 @@ export function responseFields({ status, headers, ownFields }: ResponseHeadOptio
   return { kind: 'ok', fields };
 }
 
-/** The names in `Connection` are hop-by-hop too (RFC 9110 §7.6.1), but never take framing away. */
-function namesIn(connection: string | string[]): ReadonlySet<string> {
-  const value = typeof connection === 'string' ? connection : connection.join(',');
-  return new Set(
-    value
-      .toLowerCase()
-      .split(',')
-      .map((name) => name.trim()),
-  );
-}
-
 /** RFC 9110 §5.5: visible characters, space, tab and obs-text. */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -75,16 +65,7 @@ function isWellFormed(value: string | string[]): boolean {
   return typeof value === 'string' ? fieldValue.test(value) : value.every((line) => fieldValue.test(line));
 }
 
-const endingHere: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'te',
-  'trailer',
-  'upgrade',
-  'x-request-id',
-]);
+const endingHere: ReadonlySet<string> = new Set([...hopByHopFields, 'x-request-id']);
 
 function endsHere(name: string): boolean {
   return endingHere.has(name) || name.startsWith('x-ratelimit') || name.startsWith('ratelimit');
