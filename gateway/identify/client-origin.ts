@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { plainAddress } from '../address-group.ts';
 
 /** Where a request came from, and what the backend is told about it. */
 export interface ClientOrigin {
@@ -73,12 +74,4 @@ function firstUntrusted(chain: readonly string[], trusted: BlockList): string | 
 function isTrusted(trusted: BlockList, address: string): boolean {
   const family = isIP(address);
   return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
-}
-
-const mappedPrefix = '::ffff:';
-
-/** An IPv4 peer of a dual-stack listener reads `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2); it is the IPv4 address. */
-function plainAddress(address: string): string {
-  const isMapped = address.startsWith(mappedPrefix) && address.includes('.');
-  return isMapped ? address.slice(mappedPrefix.length) : address;
 }
