@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { originOf, readiness } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad, until } from '../support/load.ts';
+import { type Answer, countStatuses, startLoad } from '../support/load.ts';
 import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
 
 export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
 
@@ -17,8 +18,10 @@ export interface TargetFaults {
   readonly duplicated: number;
   /** Answers 503 without Retry-After. */
   readonly badRefusals: number;
-  /** From the fault to the last answer that was an error. */
+  /** From the fault (the last one, when a target flaps) to the last answer that was an error. */
   readonly lastErrorAfterMs: number;
+  /** From the fault to the beginning of the last request that was answered with an error. */
+  readonly lastFailedBeganAfterMs: number;
   /** Statuses of what was asked when the fault was over. */
   readonly afterwards: Record<number, number>;
   readonly running: boolean;
@@ -27,8 +30,12 @@ export interface TargetFaults {
 const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const answer201 = okAnswer('{"id":1}', 201);
 
-/** POSTs under load through one gateway to three targets of one name, of which one or all go wrong and come back. */
-export async function measureTargetFault(fault: TargetFault): Promise<TargetFaults> {
+/**
+ * POSTs under load through one gateway to three targets of one name, of which one or all go wrong and come back.
+ * A target that hangs holds a request for `totalTimeoutMs`; after that it is the idlest, and chosen unless it was found
+ * silent.
+ */
+export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-hosts-'));
   const hostsFile = join(folder, 'hosts');
@@ -54,8 +61,7 @@ export async function measureTargetFault(fault: TargetFault): Promise<TargetFaul
       upstream: { url: `http://targets.test:${port}`, health: '/healthz' },
       keys: [key.entry],
     }),
-    // A hanging request is answered within the test.
-    { tuning: { hostsFile, bounds: { upstreamHeadersTimeoutMs: 1_500 } } },
+    { tuning: { hostsFile, bounds: { upstreamTotalTimeoutMs: totalTimeoutMs, sweepIntervalMs: 20 } } },
   );
   let posts = 0;
   const post = { origins: [originOf(gateway)], secrets: [key.secret], path: '/v1/pets' };
@@ -63,22 +69,24 @@ export async function measureTargetFault(fault: TargetFault): Promise<TargetFaul
   const load = startLoad({ ...post, clients: 12, pauseMs: 2, postBody });
   try {
     await until('targets are in use', () => all.every(({ requests }) => requests.length > 10));
-    const faultAtMs = performance.now();
-    await cause(fault, backends, open);
+    let faultAtMs = 0;
+    await cause(fault, { backends, open, onFault: () => (faultAtMs = performance.now()) });
     await until('all targets are healthy again', async () => {
       const { targets } = (await readiness(gateway)).body.upstream;
       return targets.length === hosts.length && targets.every(({ healthy }) => healthy);
     });
     const { answers, failures } = await load.stop();
     const afterwards = await startLoad({ ...post, clients: 4, requestsMax: 60, postBody }).done;
-    const errorsAtMs = answers.filter(({ status }) => status !== 201).map(({ atMs }) => atMs);
+    const errors = answers.filter(({ status }) => status !== 201);
+    const sinceFaultMs = (times: readonly number[]) => Math.max(faultAtMs, ...times) - faultAtMs;
     const received = all.flatMap(({ requests }) => requests.map(({ rawBody }) => nameIn(rawBody)));
     return {
       statuses: countStatuses(answers),
       failures,
       duplicated: received.length - new Set(received).size,
       badRefusals: answers.filter(isBadRefusal).length,
-      lastErrorAfterMs: errorsAtMs.length === 0 ? 0 : Math.max(...errorsAtMs) - faultAtMs,
+      lastErrorAfterMs: sinceFaultMs(errors.map(({ atMs }) => atMs)),
+      lastFailedBeganAfterMs: sinceFaultMs(errors.map(({ atMs, tookMs }) => atMs - tookMs)),
       afterwards: countStatuses(afterwards.answers),
       running: gateway.child.exitCode === null,
     };
@@ -90,19 +98,24 @@ export async function measureTargetFault(fault: TargetFault): Promise<TargetFaul
   }
 }
 
-async function cause(
-  fault: TargetFault,
-  backends: Map<string, RecordingBackend>,
-  open: (host: string) => Promise<void>,
-): Promise<void> {
+interface Causing {
+  readonly backends: Map<string, RecordingBackend>;
+  readonly open: (host: string) => Promise<void>;
+  /** Called whenever something goes wrong. */
+  readonly onFault: () => void;
+}
+
+async function cause(fault: TargetFault, { backends, open, onFault }: Causing): Promise<void> {
   const [first = ''] = hosts;
   switch (fault) {
     case 'one dies':
+      onFault();
       await backends.get(first)?.close();
       await sleep(1_500);
       return open(first);
     case 'one flaps':
       for (let times = 0; times < 3; times += 1) {
+        onFault();
         await backends.get(first)?.close();
         await sleep(250);
         await open(first);
@@ -113,6 +126,7 @@ async function cause(
       const backend = backends.get(first);
       if (backend === undefined) return;
       const { react } = backend;
+      onFault();
       backend.react = () => {};
       backend.health = undefined;
       await sleep(3_000);
@@ -121,6 +135,7 @@ async function cause(
       return;
     }
     case 'all gone':
+      onFault();
       await Promise.all([...backends.values()].map((backend) => backend.close()));
       await sleep(1_500);
       for (const host of hosts) await open(host);
