@@ -84,3 +84,11 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
   return JSON.stringify({ code, message, status: errors[code].status });
 }
+
+/** A complete error answer, for a response and for a bare socket alike. */
+export interface ErrorAnswer {
+  readonly status: number;
+  /** Flat name, value, …; with `Content-Length`, without `Date` and `Connection`. */
+  readonly fields: readonly string[];
+  readonly body: string;
+}

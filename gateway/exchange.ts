@@ -2,17 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode, Fault } from './errors.ts';
+import type { UpstreamUse } from './forward/forward-outcome.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision, Key, Standing } from './model.ts';
 import type { Snapshot } from './snapshot.ts';
-
-/** What came of the gateway's attempt to have the backend answer. */
-export interface UpstreamUse {
-  readonly target?: string;
-  readonly upstreamMs: number;
-  readonly attempts: number;
-}
 
 /**
  * One request and what is learnt about it on its way: each station adds its finding, the recording reads them all.

@@ -26,7 +26,7 @@ const allowed: Record<string, readonly string[]> = {
   'bounds.ts': [],
   'address-group.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
-  'exchange.ts': [...nouns, 'identify', 'match', 'snapshot.ts'],
+  'exchange.ts': [...nouns, 'identify', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],
   'gateway.ts': [
     ...nouns,

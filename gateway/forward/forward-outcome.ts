@@ -24,7 +24,8 @@ export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly head: Buffer;
 }
 
-interface UpstreamUse {
+/** What came of the attempts to have the backend answer. */
+export interface UpstreamUse {
   /** Address and port of the last target tried. */
   readonly target?: string;
   readonly upstreamMs: number;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorAnswer, ErrorCode } from '../errors.ts';
 import { closeGently } from './close-gently.ts';
-import { type RejectionAnswer, rejectionMessage } from './rejection-message.ts';
+import { rejectionMessage } from './rejection-message.ts';
 
 /** What Node's parser refused, or a limit of the listener: it never became a request. */
 export interface Rejection {
@@ -40,7 +40,7 @@ export interface ConnectionOptions {
   /** Begins to serve; what it returns names the exchange to `describeRejection`. */
   readonly serve: (req: IncomingMessage, res: ServerResponse) => unknown;
   /** Never rejects. */
-  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<RejectionAnswer>;
+  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer>;
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly writeTimeoutMs: number;

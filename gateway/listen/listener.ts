@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
+import type { ErrorAnswer } from '../errors.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
 import { createConnectionCounts } from './connection-counts.ts';
 import { listenOn } from './listen-on.ts';
 import { type ParserError, parserRejection } from './parser-rejection.ts';
-import type { RejectionAnswer } from './rejection-message.ts';
 
 export type { Rejection };
 
@@ -32,7 +32,7 @@ export interface ListenerHandlers {
    * Makes the complete answer to what never became a request; never rejects. A fault in the body of a request that is
    * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it.
    */
-  describeRejection(rejection: Rejection, replaced: unknown): Promise<RejectionAnswer>;
+  describeRejection(rejection: Rejection, replaced: unknown): Promise<ErrorAnswer>;
 }
 
 export type ListenerBounds = Pick<

@@ -1,15 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-
-/** A complete answer but for what belongs to the connection: `Date` and `Connection` are added here. */
-export interface RejectionAnswer {
-  readonly status: number;
-  /** Flat name, value, …; with `Content-Length`. */
-  readonly fields: readonly string[];
-  readonly body: string;
-}
+import type { ErrorAnswer } from '../errors.ts';
 
 /** The bytes of an answer to what never became a request, as the last message of its connection. */
-export function rejectionMessage({ status, fields, body }: RejectionAnswer, nowMs: number): string {
+export function rejectionMessage({ status, fields, body }: ErrorAnswer, nowMs: number): string {
   let message = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n`;
   message += `Date: ${new Date(nowMs).toUTCString()}\r\n`;
   for (let i = 0; i < fields.length; i += 2) message += `${fields[i]}: ${fields[i + 1]}\r\n`;

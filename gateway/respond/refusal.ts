@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type ErrorCode, errorBody, errors } from '../errors.ts';
+import { type ErrorAnswer, type ErrorCode, errorBody, errors } from '../errors.ts';
 
 /** An answer that the gateway makes itself instead of the backend: always an error. */
 export interface Refusal {
@@ -10,15 +10,8 @@ export interface Refusal {
   readonly fields?: readonly string[];
 }
 
-/** The complete head and body of a refusal, for a response and for a bare socket alike. */
-export interface RefusalAnswer {
-  readonly status: number;
-  readonly fields: readonly string[];
-  readonly body: string;
-}
-
 /** Makes a refusal's answer out of the catalogue; `own` are the fields that every answer carries. */
-export function refusalAnswer(refusal: Refusal, own: readonly string[]): RefusalAnswer {
+export function refusalAnswer(refusal: Refusal, own: readonly string[]): ErrorAnswer {
   const body = errorBody(refusal.code, refusal.message);
   const fields = [
     ...own,
@@ -44,7 +37,7 @@ const challenges = new Map<ErrorCode, string>([
 /** Writes a refusal; `close` the connection after it, for example when a body is still to come that nobody will read. */
 export function writeRefusal(
   res: ServerResponse,
-  answer: RefusalAnswer,
+  answer: ErrorAnswer,
   { close }: { readonly close: boolean },
 ): void {
   const fields = close ? [...answer.fields, 'Connection', 'close'] : answer.fields;
