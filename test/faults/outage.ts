@@ -2,11 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { bounds as shipped } from '../../gateway/bounds.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
+import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { type Answer, countStatuses, startLoad } from '../support/load.ts';
+import { type Replica, startReplica } from '../support/start-replica.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-export type Fault = 'killed' | 'frozen' | 'slow' | 'full' | 'read-only';
+/** Failed over: killed, and its address moved to a replica that was promoted. */
+export type Fault = 'killed' | 'failed over' | 'frozen' | 'slow' | 'full' | 'read-only';
 
 export interface Outage {
   /** Answers of the processes that go on locally, and of the one that refuses, by status. */
@@ -30,8 +33,10 @@ export interface Outage {
   readonly admittedAway: number;
   /** What Redis counted of that key once it was back and everything was reported. */
   readonly dayUsedAfter: number;
-  /** Admitted of a new key with that limit, by both local processes after the return. */
+  /** What must be left of a key of that limit that was used before and during the fault; admitted of it afterwards. */
+  readonly restAfter: number;
   readonly admittedAfter: number;
+  readonly keysWithoutExpiry: readonly string[];
   /** Total less upstream time of requests: with Redis; without it until the breaker opened, and from then on. */
   readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
@@ -49,7 +54,6 @@ export interface OutageOptions {
 }
 
 const limit = 40;
-const usedBefore = 20;
 
 /**
  * Redis goes and comes back under load, before two processes that go on locally and one that refuses. It is well for
@@ -58,22 +62,31 @@ const usedBefore = 20;
 export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOptions): Promise<Outage> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(1_000_000, limit);
-  const fresh = makeCustomKey(1_000_000, limit);
+  const resumed = makeCustomKey(1_000_000, limit);
   const fleet = await startFleet({
     starts: [{}, {}, { onFailure: 'refuse' as const }].map((start) => ({
       ...start,
       ...(bounds && { tuning: { bounds } }),
     })),
-    relayed: fault === 'slow',
-    config: { keys: [roomy.entry, tight.entry, fresh.entry], bans: { after: 1_000_000 } },
+    relayed: fault === 'slow' || fault === 'failed over',
+    config: { keys: [roomy.entry, tight.entry, resumed.entry], bans: { after: 1_000_000 } },
   });
   const [first = '', second = '', refusing = ''] = fleet.origins;
   const locals = fleet.gateways.slice(0, 2);
   const [one, , refuser] = fleet.gateways;
   if (one === undefined || refuser === undefined) throw new Error('three gateways were started');
   const path = '/v1/store/orders';
-  const send = (origin: string, secret: string, requestsMax: number) =>
-    startLoad({ origins: [origin], secrets: [secret], clients: 4, requestsMax, path }).done;
+  const failures: string[] = [];
+  /** Of both local processes; answers how many they admitted. */
+  const spend = async (secret: string, requestsEach: number): Promise<number> => {
+    const loads = [first, second].map((origin) =>
+      startLoad({ origins: [origin], secrets: [secret], clients: 4, requestsMax: requestsEach, path }),
+    );
+    const outcomes = await Promise.all(loads.map(({ done }) => done));
+    failures.push(...outcomes.flatMap((outcome) => outcome.failures));
+    return countAdmitted(outcomes.flatMap(({ answers }) => answers));
+  };
+  let replica: Replica | undefined;
 
   const localLoad = startLoad({
     origins: [first, second],
@@ -90,47 +103,52 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     path,
   });
   try {
-    const before = [
-      await send(first, tight.secret, usedBefore / 2),
-      await send(second, tight.secret, usedBefore / 2),
-    ];
+    if (fault === 'failed over') replica = await startReplica(fleet.redis);
+    const before = { tight: await spend(tight.secret, limit / 4), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
+    await replica?.catchUp();
     await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? shipped.storeDeadlineMs);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
-    const away = await Promise.all([first, second].map((origin) => send(origin, tight.secret, 2 * limit)));
+    const away = { tight: await spend(tight.secret, 2 * limit), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
     const [ready, unready] = await Promise.all([readiness(one), readiness(refuser)]);
 
     const repairedAtMs = performance.now();
-    await repairRedis(fleet, fault);
+    await repairRedis(fleet, fault, replica);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is back')));
     const backAfterMs = performance.now() - repairedAtMs;
 
-    const admittedAway = countAdmitted(away.flatMap(({ answers }) => answers));
-    const survived = fault === 'killed' ? 0 : usedBefore;
-    const dayUsed = async () =>
-      Number(await fleet.inspector.hget(`${fleet.prefix}:{${tight.entry.id}}`, 'dayUsed'));
-    await until('local use is written back', async () => (await dayUsed()) >= survived + admittedAway);
-    const after = await Promise.all([first, second].map((origin) => send(origin, fresh.secret, 2 * limit)));
+    const inspector = replica?.inspector ?? fleet.inspector;
+    const dayUsed = async ({ entry }: typeof tight) =>
+      Number(await inspector.hget(`${fleet.prefix}:{${entry.id}}`, 'dayUsed'));
+    const survived = fault === 'killed' ? { tight: 0, resumed: 0 } : before;
+    const usedOfResumed = survived.resumed + away.resumed;
+    await until(
+      'local use is written back',
+      async () =>
+        (await dayUsed(tight)) >= survived.tight + away.tight && (await dayUsed(resumed)) >= usedOfResumed,
+    );
+    const admittedAfter = await spend(resumed.secret, 2 * limit);
     const [localOutcome, refusingOutcome] = await Promise.all([localLoad.stop(), refusingLoad.stop()]);
     const readyAfter = await Promise.all(fleet.gateways.map(readiness));
 
-    const outcomes = [...before, ...away, ...after, localOutcome, refusingOutcome];
     const times = decisionTimes(locals);
     return {
       local: countStatuses(localOutcome.answers),
       refusing: countStatuses(refusingOutcome.answers),
-      failures: outcomes.flatMap(({ failures }) => failures),
+      failures: [...failures, ...localOutcome.failures, ...refusingOutcome.failures],
       badRefusals: refusingOutcome.answers.filter(isBadRefusal).length,
       readyWhileAway: { local: ready.httpStatus, refusing: unready.httpStatus, reasons: ready.body.reasons },
       readyAfter: readyAfter.map(({ body }) => body.status),
       entered: fleet.gateways.map((gateway) => countLines(gateway, 'Redis is away')),
       left: fleet.gateways.map((gateway) => countLines(gateway, 'Redis is back')),
       limit,
-      admittedBefore: countAdmitted(before.flatMap(({ answers }) => answers)),
-      admittedAway,
-      dayUsedAfter: await dayUsed(),
-      admittedAfter: countAdmitted(after.flatMap(({ answers }) => answers)),
+      admittedBefore: before.tight,
+      admittedAway: away.tight,
+      dayUsedAfter: await dayUsed(tight),
+      restAfter: limit - usedOfResumed,
+      admittedAfter,
+      keysWithoutExpiry: await keysWithoutExpiry(inspector),
       p99WithRedisMs: p99(times.shared),
       slowestBeforeBreakerMs: times.before.at(-1) ?? 0,
       p99AfterBreakerMs: p99(times.after),
@@ -139,7 +157,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     };
   } finally {
     await Promise.all([localLoad.stop(), refusingLoad.stop()]);
-    await fleet.stop();
+    await Promise.all([replica?.stop(), fleet.stop()]);
   }
 }
 
@@ -150,11 +168,12 @@ async function breakRedis(
 ): Promise<void> {
   switch (fault) {
     case 'killed':
+    case 'failed over':
       return redis.kill();
     case 'frozen':
       return redis.freeze();
     case 'slow':
-      return relay?.delay({ toServerMs: 2 * deadlineMs, toClientMs: 2 * deadlineMs });
+      return relay?.delay({ toServerMs: deadlineMs, toClientMs: deadlineMs });
     case 'full':
       await inspector.config('SET', 'maxmemory', '1');
       return;
@@ -165,10 +184,19 @@ async function breakRedis(
   }
 }
 
-async function repairRedis({ redis, relay, inspector }: Fleet, fault: Fault): Promise<void> {
+async function repairRedis(
+  { redis, relay, inspector }: Fleet,
+  fault: Fault,
+  replica: Replica | undefined,
+): Promise<void> {
   switch (fault) {
     case 'killed':
       return redis.restart();
+    case 'failed over':
+      if (replica === undefined || relay === undefined) return;
+      await replica.promote();
+      relay.switchTo(replica.port);
+      return relay.cut();
     case 'frozen':
       return redis.thaw();
     case 'slow':

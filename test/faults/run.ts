@@ -99,7 +99,7 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
-  ...(['killed', 'frozen', 'slow', 'full', 'read-only'] as const).map(outage),
+  ...(['killed', 'failed over', 'frozen', 'slow', 'full', 'read-only'] as const).map(outage),
   {
     rows: '9',
     what: 'SIGTERM under load, 40 kept-alive clients',
@@ -175,7 +175,9 @@ function judgeExactness(found: Exactness): Finding {
 
 function outage(fault: Fault): Measurement {
   return {
-    rows: { killed: '5, 7', frozen: '6, 7', slow: '5, 6', full: '8', 'read-only': '8' }[fault],
+    rows: { killed: '5, 7', 'failed over': '7', frozen: '6, 7', slow: '5, 6', full: '8', 'read-only': '8' }[
+      fault
+    ],
     what: `Redis ${fault} under load, two processes under \`local\` and one under \`refuse\``,
     async measure() {
       const found = await measureOutage(fault, { holdMs: 5_000 });
@@ -191,7 +193,8 @@ function outage(fault: Fault): Measurement {
           found.badRefusals === 0 &&
           found.admittedBefore + found.admittedAway <= atMost &&
           found.dayUsedAfter === survived + found.admittedAway &&
-          found.admittedAfter === found.limit,
+          found.admittedAfter === found.restAfter &&
+          found.keysWithoutExpiry.length === 0,
       };
     },
   };

@@ -105,19 +105,6 @@ function isNobodyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-/** Waits until the test holds, looking often. */
-export async function until(
-  what: string,
-  test: () => boolean | Promise<boolean>,
-  timeoutMs = 15_000,
-): Promise<void> {
-  const deadlineMs = performance.now() + timeoutMs;
-  while (!(await test())) {
-    if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
-    await sleep(20);
-  }
-}
-
 /** How many answers of each status there are, for example `{ 200: 60, 429: 10 }`. */
 export function countStatuses(answers: readonly Answer[]): Record<number, number> {
   const counts: Record<number, number> = {};
