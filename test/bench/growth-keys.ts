@@ -5,7 +5,7 @@ import { makeCredentials } from './credentials.ts';
 import { residentBytes, treeCpuSeconds } from './measure-cpu.ts';
 import { endProcess } from './processes.ts';
 import type { BenchRedis } from './redis.ts';
-import { manyKeys, type Sample, takeSample } from './scenarios.ts';
+import { manyKeys, type NoteProblems, type Sample, takeSample, warmUp } from './scenarios.ts';
 import { spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { keysYaml, type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
@@ -31,20 +31,23 @@ const reloadIntervalMs = 1_000;
 export interface KeysOptions {
   readonly stage: Stage;
   readonly redis: BenchRedis;
+  readonly noteProblems: NoteProblems;
+  readonly warmUpSeconds: number;
   readonly quick: boolean;
 }
 
 /** Starts a gateway of its own for each number of keys. */
-export async function measureKeys({ stage, redis, quick }: KeysOptions): Promise<KeysFigures[]> {
+export async function measureKeys(options: KeysOptions): Promise<KeysFigures[]> {
   const figures: KeysFigures[] = [];
-  for (const keys of quick ? [10, 10_000] : [10, 1_000, 10_000]) {
+  for (const keys of options.quick ? [10, 10_000] : [10, 1_000, 10_000]) {
     console.log(`keys: ${keys}`);
-    figures.push(await measureKeyCount(keys, { stage, redis, quick }));
+    figures.push(await measureKeyCount(keys, options));
   }
   return figures;
 }
 
-async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOptions): Promise<KeysFigures> {
+async function measureKeyCount(keys: number, options: KeysOptions): Promise<KeysFigures> {
+  const { stage, quick } = options;
   const dir = join(stage.dir, `keys-${keys}`);
   mkdirSync(dir);
   const credentials = makeCredentials(keys, dir);
@@ -65,8 +68,9 @@ async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOption
   const reloads: { ms: number; cpuSeconds: number }[] = [];
   for (let i = 0; i < (quick ? 2 : 5); i++) reloads.push(await measureReload(gateway, edit));
 
-  const sample = () =>
-    takeSample({ scenario: manyKeys, subject: gateway, redis, credentials, seconds: quick ? 2 : 5 });
+  const load = { ...options, scenario: manyKeys, subject: gateway, credentials, where: `${keys} keys` };
+  await warmUp({ ...load, seconds: options.warmUpSeconds });
+  const sample = () => takeSample({ ...load, seconds: quick ? 2 : 5 });
   const withoutReloads: Sample[] = [];
   const withReloads: Sample[] = [];
   const reloadsPerSecond: number[] = [];
@@ -75,9 +79,6 @@ async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOption
     const reloading = keepReloading(gateway, edit);
     withReloads.push(await sample());
     reloadsPerSecond.push(await reloading.stop());
-  }
-  for (const problem of [...withoutReloads, ...withReloads].flatMap(({ problems }) => problems)) {
-    console.error(`INVALID: ${keys} keys: ${problem}`);
   }
   await endProcess(gateway.pid);
 
@@ -94,10 +95,10 @@ async function measureKeyCount(keys: number, { stage, redis, quick }: KeysOption
 }
 
 async function measureReload(gateway: StartedTollgate, edit: () => void) {
-  const cpuBefore = treeCpuSeconds(gateway.pid);
+  const cpuBefore = treeCpuSeconds(gateway.pid).total;
   const editedMs = performance.now();
   await reload(gateway, edit);
-  return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid) - cpuBefore };
+  return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid).total - cpuBefore };
 }
 
 /** An edit a second, or as many as take effect, until it is stopped; tells how many a second there were. */

@@ -6,18 +6,33 @@ const ticksPerSecond = 100;
 /** What one line of /proc/PID/stat says of a process. */
 export interface ProcessStat {
   readonly parentPid: number;
-  /** utime + stime of all threads, the ended ones included, and of children that ended. */
-  readonly cpuTicks: number;
+  /** Of all threads, the ended ones included, and of children that ended. */
+  readonly userTicks: number;
+  readonly systemTicks: number;
+}
+
+export interface CpuSeconds {
+  /** The program's own code, its garbage collection and compilation included. */
+  readonly user: number;
+  /** The kernel on its behalf: sockets above all. */
+  readonly system: number;
+  readonly total: number;
 }
 
 /** CPU seconds that a process and all its descendants have used so far. */
-export function treeCpuSeconds(rootPid: number): number {
+export function treeCpuSeconds(rootPid: number): CpuSeconds {
   const stats = readAllStats();
-  let ticks = 0;
+  let [userTicks, systemTicks] = [0, 0];
   for (const [pid, stat] of stats) {
-    if (descendsFrom(pid, rootPid, stats)) ticks += stat.cpuTicks;
+    if (!descendsFrom(pid, rootPid, stats)) continue;
+    userTicks += stat.userTicks;
+    systemTicks += stat.systemTicks;
   }
-  return ticks / ticksPerSecond;
+  return {
+    user: userTicks / ticksPerSecond,
+    system: systemTicks / ticksPerSecond,
+    total: (userTicks + systemTicks) / ticksPerSecond,
+  };
 }
 
 /** Resident memory of one process, bytes. */
@@ -50,6 +65,6 @@ function descendsFrom(pid: number, rootPid: number, stats: ReadonlyMap<number, P
 /** The command's name may contain spaces and brackets, so fields are counted after its last bracket (proc(5)). */
 export function parseStat(text: string): ProcessStat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const cpuTicks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return { parentPid: Number(fields[1]), cpuTicks };
+  const field = (index: number) => Number(fields[index]);
+  return { parentPid: field(1), userTicks: field(11) + field(13), systemTicks: field(12) + field(14) };
 }

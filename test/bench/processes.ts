@@ -17,6 +17,14 @@ export interface Running {
 
 const children = new Set<ChildProcess>();
 
+export interface ProcessPlace {
+  readonly dir: string;
+  /** Of its log file. */
+  readonly name: string;
+  /** The one CPU of all its threads and children; unset: where the benchmark itself may run. */
+  readonly cpu?: number | undefined;
+}
+
 /**
  * Starts a process whose output goes to a file. It leads a process group of its own: a Ctrl-C does not reach it past
  * the benchmark, and all that it starts is ended with it.
@@ -24,11 +32,14 @@ const children = new Set<ChildProcess>();
 export function startProcess(
   command: string,
   args: readonly string[],
-  { dir, name }: { readonly dir: string; readonly name: string },
+  { dir, name, cpu }: ProcessPlace,
 ): Running {
   const logFile = join(dir, `${name}.log`);
   const log = openSync(logFile, 'w');
-  const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log], cwd: dir });
+  // taskset becomes the command it is given: the process id stays.
+  const [program, programArgs] =
+    cpu === undefined ? [command, args] : ['taskset', ['-c', String(cpu), command, ...args]];
+  const child = spawn(program, programArgs, { detached: true, stdio: ['ignore', log, log], cwd: dir });
   closeSync(log);
   child.on('error', () => children.delete(child));
   child.on('exit', () => children.delete(child));

@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCredentials } from './credentials.ts';
+import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, endProcess, killAllProcesses } from './processes.ts';
 import { startRedis } from './redis.ts';
-import { scenarios, spendFloodKey, takeSample } from './scenarios.ts';
+import { scenarios, spendFloodKey, takeSample, warmUp } from './scenarios.ts';
 import { type CpuProfile, selfTimes } from './self-times.ts';
 import { startBackend } from './subjects/direct.ts';
 import { startTollgate } from './subjects/tollgate.ts';
@@ -16,21 +17,27 @@ import { startTollgate } from './subjects/tollgate.ts';
 async function profile(name: string, dir: string): Promise<void> {
   const scenario = scenarios.find((candidate) => candidate.name === name);
   if (scenario === undefined) throw new Error(`one of: ${scenarios.map((each) => each.name).join(', ')}`);
+  const { subjectCpu } = pinBenchmark();
   const credentials = makeCredentials(1_000, dir);
   const redis = await startRedis(dir);
-  const backend = await startBackend(dir);
+  const backend = await startBackend({ dir, name: 'backend' });
   const gateway = await startTollgate(
-    { dir, backendPort: backend.port, redisPort: redis.port, credentials },
+    { dir, backendPort: backend.port, redisPort: redis.port, credentials, subjectCpu },
     { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${dir}`] },
   );
   await spendFloodKey(gateway.origin, credentials);
-  const { cpuSecondsPer10k, problems } = await takeSample({
+  const load = {
     scenario,
     subject: gateway,
     redis,
     credentials,
-    seconds: 8,
-  });
+    where: name,
+    noteProblems: (where: string, problems: readonly string[]) => {
+      if (problems.length > 0) console.error(`INVALID: ${where}: ${problems.join('; ')}`);
+    },
+  };
+  await warmUp({ ...load, seconds: 2 });
+  const { cpuSecondsPer10k } = await takeSample({ ...load, seconds: 8 });
   redis.close();
   await endProcess(gateway.pid);
 
@@ -41,9 +48,7 @@ async function profile(name: string, dir: string): Promise<void> {
     .toSorted((a, b) => b.length - a.length);
   if (texts[0] === undefined) throw new Error('the gateway left no profile');
   const { byFile, byFunction } = selfTimes(JSON.parse(texts[0]) as CpuProfile);
-  console.log(
-    `${name}: ${cpuSecondsPer10k.toFixed(2)} CPU seconds per 10,000 requests ${problems.join('; ')}`,
-  );
+  console.log(`${name}: ${cpuSecondsPer10k.toFixed(2)} CPU seconds per 10,000 requests`);
   console.log('\nshare of self time by file, then by function\n');
   for (const rows of [byFile.slice(0, 30), byFunction.slice(0, 60)]) {
     for (const { place, share } of rows) console.log(`${(share * 100).toFixed(1).padStart(5)} %  ${place}`);

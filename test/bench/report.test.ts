@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
-import { problemsIn, type Report, renderReport } from './report.ts';
+import { type Report, renderReport } from './report.ts';
 import type { Sample } from './scenarios.ts';
 
-function sample(cpuSecondsPer10k: number, problems: readonly string[] = []): Sample {
+function sample(cpuSecondsPer10k: number): Sample {
   return {
     cpuSecondsPer10k,
+    userCpuSecondsPer10k: cpuSecondsPer10k * 0.75,
+    systemCpuSecondsPer10k: cpuSecondsPer10k * 0.25,
     redisCpuSecondsPer10k: 0.1,
     redisCallsPerRequest: 1,
     requestsPerSecond: 10_000,
     p50Us: 1_000,
     p99Us: 2_000,
     p999Us: 3_000,
-    problems,
   };
 }
 
@@ -22,6 +23,8 @@ function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
     quick: false,
     rounds: own.length,
     decidedLocally: 0,
+    pinning: 'The subject is pinned to CPU 0.',
+    problems: [],
     missing: ['haproxy (apt-get install haproxy)'],
     scenarios: [
       {
@@ -45,6 +48,12 @@ test('a target is met up to its figure and missed above it', () => {
   expect(renderReport(reportOf([sample(1.6)], [sample(1)]))).toContain('| 1.5× | 1.60× (1.60×–1.60×) | NO |');
 });
 
+test('user and system CPU stand beside their sum, and where the subject ran is said', () => {
+  const text = renderReport(reportOf([sample(1), sample(2)]));
+  expect(text).toContain('| 1.50 (1.00–2.00) | 1.13 | 0.38 |');
+  expect(text).toContain('The subject is pinned to CPU 0.');
+});
+
 test('what was not measured is said to be so, and what is missing is named', () => {
   const text = renderReport(reportOf([sample(1)]));
   expect(text).toContain('not measured');
@@ -52,7 +61,6 @@ test('what was not measured is said to be so, and what is missing is named', () 
 });
 
 test('a run with an unexpected answer is called invalid, with where it happened', () => {
-  const report = reportOf([sample(1, ['3 of 10 answers were not 200'])], [sample(1)]);
-  expect(problemsIn(report)).toEqual(['hot-key, tollgate: 3 of 10 answers were not 200']);
-  expect(renderReport(report)).toContain('**INVALID:**');
+  const problems = ['hot-key, tollgate: 3 of 10 answers were not 200'];
+  expect(renderReport({ ...reportOf([sample(1)]), problems })).toContain(`**INVALID:** ${problems[0]}`);
 });

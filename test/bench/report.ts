@@ -2,19 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
+import type { ScenarioFigures } from './measure-scenarios.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import { judgeTargets } from './targets.ts';
-
-export interface ScenarioFigures {
-  readonly name: string;
-  readonly title: string;
-  readonly subjects: readonly {
-    readonly name: string;
-    readonly job: string;
-    readonly samples: readonly Sample[];
-  }[];
-}
 
 /** Everything that one run of the benchmark found. */
 export interface Report {
@@ -22,7 +13,11 @@ export interface Report {
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
   readonly rounds: number;
+  /** Which CPUs the subjects had to themselves. */
+  readonly pinning: string;
   readonly missing: readonly string[];
+  /** What makes the run worthless, with where it was seen; empty when it counts. */
+  readonly problems: readonly string[];
   /** Requests that the gateway decided without Redis, because it did not answer in time. */
   readonly decidedLocally: number;
   readonly scenarios: readonly ScenarioFigures[];
@@ -32,43 +27,27 @@ export interface Report {
 
 /** Prints the report and writes it to `results/` as Markdown and JSON. Gives the exit code: 1 when a run was invalid. */
 export function writeReport(report: Report): 0 | 1 {
-  const problems = problemsIn(report);
+  const { problems } = report;
   const markdown = renderReport(report);
   const results = fileURLToPath(new URL('results/', import.meta.url));
   mkdirSync(results, { recursive: true });
   const file = `${results}${report.started.replaceAll(':', '-').slice(0, 19)}`;
   writeFileSync(`${file}.md`, markdown);
-  writeFileSync(
-    `${file}.json`,
-    `${JSON.stringify({ ...report, targets: judgeTargets(report), problems }, null, 2)}\n`,
-  );
+  writeFileSync(`${file}.json`, `${JSON.stringify({ ...report, targets: judgeTargets(report) }, null, 2)}\n`);
   console.log(`\n${markdown}\nwritten to ${file}.md and .json`);
   if (problems.length === 0) return 0;
   console.error(`\nTHIS RUN IS INVALID:\n${problems.join('\n')}`);
   return 1;
 }
 
-/** Every problem of every sample, with where it came from. */
-export function problemsIn({ scenarios, connections, keys }: Report): string[] {
-  const named = (where: string, samples: readonly Sample[]) =>
-    samples.flatMap((sample) => sample.problems.map((problem) => `${where}: ${problem}`));
-  return [
-    ...scenarios.flatMap(({ name, subjects }) =>
-      subjects.flatMap((subject) => named(`${name}, ${subject.name}`, subject.samples)),
-    ),
-    ...connections.flatMap((one) => named(`${one.connections} connections, ${one.subject}`, [one.sample])),
-    ...keys.flatMap((one) => named(`${one.keys} keys`, [...one.withoutReloads, ...one.withReloads])),
-  ];
-}
-
 export function renderReport(report: Report): string {
-  const { started, quick, rounds, machine, missing, scenarios, connections, keys } = report;
-  const problems = problemsIn(report);
+  const { started, quick, rounds, machine, missing, problems, scenarios, connections, keys } = report;
   return [
     `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
     `Medians of ${rounds} interleaved rounds (least–most). CPU: seconds of the whole process tree per 10,000 requests, ` +
-      'Redis apart. "× tollgate": how many times the CPU of tollgate, round by round.',
+      'Redis apart; user and system are its parts. "× tollgate": how many times the CPU of tollgate, round by round.',
+    report.pinning,
     report.decidedLocally > 0
       ? `Redis was too slow for ${whole(report.decidedLocally)} requests, which tollgate decided alone.`
       : '',
@@ -108,6 +87,8 @@ function renderScenario({ subjects }: ScenarioFigures): string {
       name,
       job,
       spread(of(cpuOf), seconds),
+      seconds(of((sample) => sample.userCpuSecondsPer10k).median),
+      seconds(of((sample) => sample.systemCpuSecondsPer10k).median),
       against === undefined ? '' : spread(against, times),
       seconds(of((sample) => sample.redisCpuSecondsPer10k).median),
       of((sample) => sample.redisCallsPerRequest).median.toFixed(2),
@@ -123,7 +104,19 @@ function renderScenario({ subjects }: ScenarioFigures): string {
     ];
   });
   return table(
-    ['subject', 'job', 'CPU', '× tollgate', 'Redis CPU', 'Redis calls', 'requests/s', 'p50 ms', 'p99 ms'],
+    [
+      'subject',
+      'job',
+      'CPU',
+      'user',
+      'system',
+      '× tollgate',
+      'Redis CPU',
+      'Redis calls',
+      'requests/s',
+      'p50 ms',
+      'p99 ms',
+    ],
     rows,
   );
 }

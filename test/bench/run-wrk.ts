@@ -51,7 +51,13 @@ export async function runWrk(load: Load): Promise<WrkFigures> {
   wrk.stderr.on('data', (chunk) => {
     output += chunk;
   });
-  await new Promise((resolve, reject) => wrk.once('close', resolve).once('error', reject));
+  const kill = () => wrk.kill('SIGKILL');
+  process.once('exit', kill);
+  try {
+    await new Promise((resolve, reject) => wrk.once('close', resolve).once('error', reject));
+  } finally {
+    process.off('exit', kill);
+  }
   return parseWrkOutput(output);
 }
 

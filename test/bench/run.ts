@@ -2,30 +2,34 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Credentials, makeCredentials } from './credentials.ts';
+import { makeCredentials } from './credentials.ts';
 import { findProgram } from './find-program.ts';
 import { type ConnectionsFigures, measureConnections } from './growth-connections.ts';
 import { type KeysFigures, measureKeys } from './growth-keys.ts';
 import { installPeers } from './install-peers.ts';
 import { describeMachine } from './machine.ts';
+import { measureScenarios } from './measure-scenarios.ts';
+import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, killAllProcesses } from './processes.ts';
-import { type BenchRedis, startRedis } from './redis.ts';
-import { type Report, type ScenarioFigures, writeReport } from './report.ts';
-import { hotKey, type Sample, type Scenario, scenarios, spendFloodKey, takeSample } from './scenarios.ts';
-import { createDirect, startBackend } from './subjects/direct.ts';
+import { startRedis } from './redis.ts';
+import { type Report, writeReport } from './report.ts';
+import { hotKey, type NoteProblems, scenarios, spendFloodKey, warmUp } from './scenarios.ts';
+import { direct, startBackend } from './subjects/direct.ts';
 import { haproxy } from './subjects/haproxy.ts';
 import { nginxLua } from './subjects/nginx-lua.ts';
 import { nodePeers } from './subjects/node-peers.ts';
-import type { Stage, StartedSubject, Subject } from './subjects/subject.ts';
+import type { RunningSubject, Stage, Subject } from './subjects/subject.ts';
 import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 
 /** Whatever hangs, the benchmark ends. */
 const deadlineMs = 60 * 60_000;
-/** V8 needs tens of thousands of requests before a program costs what it will cost. */
-const warmUpSeconds = 6;
+/** V8 needs seconds of load until it has optimised a program: its first ones cost up to twice the later ones. */
+const firstWarmUpSeconds = 8;
+/** A further load finds most of the program optimised; this is for what is new to it. */
+const warmUpSeconds = 2;
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
-  --quick      two short rounds and few sizes: a look, not a measurement
-  --rounds N   rounds of each scenario (default 5, quick 2)
+  --quick      few short rounds and few sizes: a look, not a measurement
+  --rounds N   rounds of the scenarios (default 9, quick 3)
   --only NAME  one of: ${[...scenarios.map(({ name }) => name), 'connections', 'keys'].join(', ')}; may be repeated`;
 
 interface Options {
@@ -39,34 +43,47 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');
   await installPeers();
 
+  const { subjectCpu, description: pinning } = pinBenchmark();
   const credentials = makeCredentials(1_000, dir);
   const redis = await startRedis(dir);
-  const backend = await startBackend(dir);
-  const stage: Stage = { dir, backendPort: backend.port, redisPort: redis.port, credentials };
-  const seconds = options.quick ? 1 : 3;
+  const backend = await startBackend({ dir, name: 'backend' });
+  const stage: Stage = { dir, backendPort: backend.port, redisPort: redis.port, credentials, subjectCpu };
+  const problems: string[] = [];
+  const noteProblems: NoteProblems = (where, found) => {
+    for (const problem of found) {
+      console.error(`INVALID: ${where}: ${problem}`);
+      problems.push(`${where}: ${problem}`);
+    }
+  };
+  const common = { redis, credentials, noteProblems, quick: options.quick };
 
   const started = new Date();
   const machine = describeMachine();
   const { running, missing } = await startSubjects(
-    [createDirect(backend), tollgate, nginxLua, ...nodePeers, haproxy],
+    [direct, tollgate, nginxLua, ...nodePeers, haproxy],
     stage,
   );
-  for (const { started: subject } of running) {
-    await takeSample({ scenario: hotKey, subject, redis, credentials, seconds: warmUpSeconds });
+  for (const { subject, started } of running) {
+    const where = `warm-up, ${subject.name}`;
+    console.log(`warm-up: ${subject.name}`);
+    await warmUp({ ...common, scenario: hotKey, subject: started, seconds: firstWarmUpSeconds, where });
   }
-  const figures: ScenarioFigures[] = [];
-  for (const scenario of scenarios.filter(({ name }) => options.wanted(name))) {
-    figures.push(
-      await measureScenario({ scenario, running, redis, credentials, seconds, rounds: options.rounds }),
-    );
-  }
-
+  const figures = await measureScenarios({
+    ...common,
+    scenarios: scenarios.filter(({ name }) => options.wanted(name)),
+    running,
+    rounds: options.rounds,
+    warmUpSeconds,
+    seconds: options.quick ? 1 : 2,
+  });
   let connections: ConnectionsFigures[] = [];
   if (options.wanted('connections')) {
-    connections = await measureConnections({ running, redis, credentials, quick: options.quick });
+    connections = await measureConnections({ ...common, running, warmUpSeconds });
   }
   let keys: KeysFigures[] = [];
-  if (options.wanted('keys')) keys = await measureKeys({ stage, redis, quick: options.quick });
+  if (options.wanted('keys')) {
+    keys = await measureKeys({ ...common, stage, warmUpSeconds: firstWarmUpSeconds });
+  }
   redis.close();
 
   const own = running.find(({ subject }) => subject === tollgate);
@@ -75,18 +92,15 @@ async function bench(options: Options, dir: string): Promise<number> {
     machine,
     quick: options.quick,
     rounds: options.rounds,
+    pinning,
     missing,
+    problems,
     decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
     scenarios: figures,
     connections,
     keys,
   };
   return writeReport(report);
-}
-
-interface RunningSubject {
-  readonly subject: Subject;
-  readonly started: StartedSubject;
 }
 
 /** A peer that is missing or does not start is named in the report; without the gateway itself there is none. */
@@ -112,41 +126,6 @@ async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   return { running, missing };
 }
 
-interface ScenarioRun {
-  readonly scenario: Scenario;
-  readonly running: readonly RunningSubject[];
-  readonly redis: BenchRedis;
-  readonly credentials: Credentials;
-  readonly seconds: number;
-  readonly rounds: number;
-}
-
-/** Every round visits all subjects, each time beginning with another one, so that a slow minute hits all alike. */
-async function measureScenario(run: ScenarioRun): Promise<ScenarioFigures> {
-  const { scenario, redis, credentials, seconds, rounds } = run;
-  const suited = run.running.filter(({ subject }) => scenario.suits(subject));
-  const samples = new Map<string, Sample[]>(suited.map(({ subject }) => [subject.name, []]));
-  for (let round = 0; round < rounds; round++) {
-    console.log(`${scenario.name}: round ${round + 1} of ${rounds}`);
-    const first = round % suited.length;
-    for (const { subject, started } of [...suited.slice(first), ...suited.slice(0, first)]) {
-      const sample = await takeSample({ scenario, subject: started, redis, credentials, seconds });
-      samples.get(subject.name)?.push(sample);
-      for (const problem of sample.problems)
-        console.error(`INVALID: ${scenario.name}, ${subject.name}: ${problem}`);
-    }
-  }
-  return {
-    name: scenario.name,
-    title: scenario.title,
-    subjects: suited.map(({ subject }) => ({
-      name: subject.name,
-      job: subject.job,
-      samples: samples.get(subject.name) ?? [],
-    })),
-  };
-}
-
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
     options: {
@@ -155,7 +134,7 @@ function readOptions(): Options | undefined {
       only: { type: 'string', multiple: true, default: [] },
     },
   });
-  const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
+  const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
   const names = [...scenarios.map(({ name }) => name), 'connections', 'keys'];
   if (!Number.isInteger(rounds) || rounds < 1 || values.only.some((name) => !names.includes(name))) {
     return undefined;

@@ -1,7 +1,7 @@
 import type { Credentials } from './credentials.ts';
 import { treeCpuSeconds } from './measure-cpu.ts';
 import type { BenchRedis } from './redis.ts';
-import { type Load, problemsOf, runWrk } from './run-wrk.ts';
+import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { StartedSubject, Subject } from './subjects/subject.ts';
 
 /** One kind of load, on every subject for which it means something. */
@@ -40,17 +40,20 @@ export const manyKeys: Scenario = {
   suits: (subject) => subject.identifies,
 };
 
+/** The first three are held against each other: measured one after the other, the machine is the same for them. */
 export const scenarios: readonly Scenario[] = [
   hotKey,
+  manyKeys,
   {
     ...get,
-    name: 'latency',
-    title: 'One connection',
-    connections: 1,
-    secretsFile: hot,
-    suits: everyone,
+    name: 'flood',
+    title: 'A flood on one key over its limit, 64 connections',
+    connections: 64,
+    expectedStatus: 429,
+    admissionsMax: 2,
+    secretsFile: (credentials) => credentials.floodFile,
+    suits: (subject) => subject.limits,
   },
-  manyKeys,
   {
     ...get,
     name: 'post',
@@ -63,82 +66,92 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     ...get,
-    name: 'flood',
-    title: 'A flood on one key over its limit, 64 connections',
-    connections: 64,
-    expectedStatus: 429,
-    admissionsMax: 2,
-    secretsFile: (credentials) => credentials.floodFile,
-    suits: (subject) => subject.limits,
+    name: 'latency',
+    title: 'One connection',
+    connections: 1,
+    secretsFile: hot,
+    suits: everyone,
   },
 ];
 
 /** What one subject cost in one round of one scenario. */
 export interface Sample {
+  /** User and system together. */
   readonly cpuSecondsPer10k: number;
+  readonly userCpuSecondsPer10k: number;
+  readonly systemCpuSecondsPer10k: number;
   readonly redisCpuSecondsPer10k: number;
   readonly redisCallsPerRequest: number;
   readonly requestsPerSecond: number;
   readonly p50Us: number;
   readonly p99Us: number;
   readonly p999Us: number;
-  /** Why the sample is worthless; empty when it counts. */
-  readonly problems: readonly string[];
 }
 
-export interface SampleOptions {
+/** Takes what makes a run worthless, in one sentence each, and where it was seen. */
+export type NoteProblems = (where: string, problems: readonly string[]) => void;
+
+export interface WarmUpOptions {
   readonly scenario: Pick<
     Scenario,
     'connections' | 'method' | 'body' | 'expectedStatus' | 'admissionsMax' | 'secretsFile'
   >;
   readonly subject: StartedSubject;
-  readonly redis: BenchRedis;
   readonly credentials: Credentials;
   readonly seconds: number;
+  readonly where: string;
+  readonly noteProblems: NoteProblems;
 }
 
-/** First a run that warms up and looks at every status, then the one that is measured. */
-export async function takeSample(options: SampleOptions): Promise<Sample> {
-  const { scenario, subject, redis, credentials, seconds } = options;
-  const load: Omit<Load, 'mode' | 'seconds'> = {
-    url: `${subject.origin}/v1/pets`,
-    method: scenario.method,
-    body: scenario.body,
-    secretsFile: scenario.secretsFile(credentials),
-    connections: scenario.connections,
-    expectedStatus: scenario.expectedStatus,
-  };
-  const checked = await runWrk({ ...load, mode: 'check', seconds: 1 });
+/** Before the first sample: lets the subject get warm under the load to come, and looks at every single status. */
+export async function warmUp(options: WarmUpOptions): Promise<void> {
+  await runLoad(options, 'check');
+}
 
+export interface SampleOptions extends WarmUpOptions {
+  readonly redis: BenchRedis;
+}
+
+/** Measures a warm subject. */
+export async function takeSample(options: SampleOptions): Promise<Sample> {
+  const { subject, redis } = options;
   const cpuBefore = treeCpuSeconds(subject.pid);
   const redisCpuBefore = treeCpuSeconds(redis.pid);
   const redisCallsBefore = await redis.scriptCalls();
-  const measured = await runWrk({ ...load, mode: 'measure', seconds });
-  const cpuSeconds = treeCpuSeconds(subject.pid) - cpuBefore;
-  const redisCpuSeconds = treeCpuSeconds(redis.pid) - redisCpuBefore;
+  const { requests, seconds, p50Us, p99Us, p999Us } = await runLoad(options, 'measure');
+  const cpu = treeCpuSeconds(subject.pid);
+  const redisCpu = treeCpuSeconds(redis.pid);
   const redisCalls = (await redis.scriptCalls()) - redisCallsBefore;
 
+  const per10k = (cpuSeconds: number) => (cpuSeconds / requests) * 10_000;
   return {
-    cpuSecondsPer10k: (cpuSeconds / measured.requests) * 10_000,
-    redisCpuSecondsPer10k: (redisCpuSeconds / measured.requests) * 10_000,
-    redisCallsPerRequest: redisCalls / measured.requests,
-    requestsPerSecond: measured.requests / measured.seconds,
-    p50Us: measured.p50Us,
-    p99Us: measured.p99Us,
-    p999Us: measured.p999Us,
-    problems: [
-      ...problemsOf(
-        checked,
-        { expectedStatus: scenario.expectedStatus, mode: 'check' },
-        scenario.admissionsMax,
-      ),
-      ...problemsOf(
-        measured,
-        { expectedStatus: scenario.expectedStatus, mode: 'measure' },
-        scenario.admissionsMax,
-      ),
-    ],
+    cpuSecondsPer10k: per10k(cpu.total - cpuBefore.total),
+    userCpuSecondsPer10k: per10k(cpu.user - cpuBefore.user),
+    systemCpuSecondsPer10k: per10k(cpu.system - cpuBefore.system),
+    redisCpuSecondsPer10k: per10k(redisCpu.total - redisCpuBefore.total),
+    redisCallsPerRequest: redisCalls / requests,
+    requestsPerSecond: requests / seconds,
+    p50Us,
+    p99Us,
+    p999Us,
   };
+}
+
+async function runLoad(options: WarmUpOptions, mode: Load['mode']): Promise<WrkFigures> {
+  const { scenario, subject, credentials, seconds, where, noteProblems } = options;
+  const { method, body, connections, expectedStatus, admissionsMax } = scenario;
+  const figures = await runWrk({
+    url: `${subject.origin}/v1/pets`,
+    method,
+    body,
+    secretsFile: scenario.secretsFile(credentials),
+    connections,
+    seconds,
+    expectedStatus,
+    mode,
+  });
+  noteProblems(where, problemsOf(figures, { expectedStatus, mode }, admissionsMax));
+  return figures;
 }
 
 /** The key of the flood is spent, and where there are bans banned, before anything is measured. */

@@ -21,7 +21,11 @@ export const haproxy: Subject = {
     writeFileSync(join(home, 'limits.map'), limits.join(''));
     writeFileSync(join(home, 'haproxy.cfg'), haproxyConf({ ...stage, home, port }));
     const args = ['-db', '-f', join(home, 'haproxy.cfg')];
-    const running = startProcess(findProgram('haproxy') ?? 'haproxy', args, { dir: home, name: 'haproxy' });
+    const running = startProcess(findProgram('haproxy') ?? 'haproxy', args, {
+      dir: home,
+      name: 'haproxy',
+      cpu: stage.subjectCpu,
+    });
     const origin = `http://127.0.0.1:${port}`;
     await untilAnswers(`${origin}/v1/pets`, running);
     return { ...running, origin };

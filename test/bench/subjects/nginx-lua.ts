@@ -33,7 +33,11 @@ export const nginxLua: Subject = {
     writeFileSync(join(home, 'keys.lua'), keysLua(stage));
     writeFileSync(join(home, 'nginx.conf'), nginxConf({ ...stage, home, port }));
     const args = ['-p', home, '-c', join(home, 'nginx.conf'), '-e', join(home, 'error.log')];
-    const running = startProcess(findProgram('nginx') ?? 'nginx', args, { dir: home, name: 'nginx' });
+    const running = startProcess(findProgram('nginx') ?? 'nginx', args, {
+      dir: home,
+      name: 'nginx',
+      cpu: stage.subjectCpu,
+    });
     const origin = `http://127.0.0.1:${port}`;
     await untilAnswers(`${origin}/v1/pets`, running);
     return { ...running, origin };

@@ -8,6 +8,8 @@ export interface Stage {
   readonly backendPort: number;
   readonly redisPort: number;
   readonly credentials: Credentials;
+  /** The one that is the subjects' alone. */
+  readonly subjectCpu: number | undefined;
 }
 
 /** A gateway, or a part of one, that the benchmark measures. */
@@ -22,6 +24,11 @@ export interface Subject {
   /** What keeps it from running on this machine, and how to install it. */
   missing(): string | undefined;
   start(stage: Stage): Promise<StartedSubject>;
+}
+
+export interface RunningSubject {
+  readonly subject: Subject;
+  readonly started: StartedSubject;
 }
 
 export interface StartedSubject extends Running {

@@ -1,0 +1,63 @@
+import type { Credentials } from './credentials.ts';
+import type { BenchRedis } from './redis.ts';
+import { type NoteProblems, type Sample, type Scenario, takeSample, warmUp } from './scenarios.ts';
+import type { RunningSubject } from './subjects/subject.ts';
+
+/** What every subject of one scenario cost, round by round. */
+export interface ScenarioFigures {
+  readonly name: string;
+  readonly title: string;
+  readonly subjects: readonly {
+    readonly name: string;
+    readonly job: string;
+    readonly samples: readonly Sample[];
+  }[];
+}
+
+export interface ScenariosOptions {
+  readonly scenarios: readonly Scenario[];
+  /** Warm already, if not under the load of each scenario. */
+  readonly running: readonly RunningSubject[];
+  readonly redis: BenchRedis;
+  readonly credentials: Credentials;
+  readonly noteProblems: NoteProblems;
+  readonly rounds: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+/**
+ * A round takes one short sample of every subject in every scenario, every other round in the opposite order. The
+ * machine's own speed changes by a factor of up to two within minutes, so only samples of one round are comparable,
+ * and many short rounds tell more than few long ones.
+ */
+export async function measureScenarios(options: ScenariosOptions): Promise<ScenarioFigures[]> {
+  const { scenarios, running, rounds } = options;
+  const visits = scenarios.flatMap((scenario) =>
+    running
+      .filter(({ subject }) => scenario.suits(subject))
+      .map(({ subject, started }) => ({ scenario, subject, started, samples: [] as Sample[] })),
+  );
+  const loadOf = ({ scenario, subject, started }: (typeof visits)[number]) => ({
+    ...options,
+    scenario,
+    subject: started,
+    where: `${scenario.name}, ${subject.name}`,
+  });
+
+  console.log('scenarios: warm-up');
+  for (const visit of visits) await warmUp({ ...loadOf(visit), seconds: options.warmUpSeconds });
+  for (let round = 0; round < rounds; round++) {
+    console.log(`scenarios: round ${round + 1} of ${rounds}`);
+    for (const visit of round % 2 === 0 ? visits : visits.toReversed()) {
+      visit.samples.push(await takeSample(loadOf(visit)));
+    }
+  }
+  return scenarios.map(({ name, title }) => ({
+    name,
+    title,
+    subjects: visits
+      .filter(({ scenario }) => scenario.name === name)
+      .map(({ subject, samples }) => ({ name: subject.name, job: subject.job, samples })),
+  }));
+}
