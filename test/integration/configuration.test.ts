@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Fleet, originOf, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
+const tuning = { bounds: patientStore };
 const kept = makeCustomKey(1_000_000, 1_000);
 const revoked = makeKey();
 let fleet: Fleet;
@@ -11,7 +13,7 @@ let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startFleet({
     // The second reads its configuration as a container of Kubernetes does.
-    starts: [{}, { layout: 'mounted' }, {}],
+    starts: [{ tuning }, { tuning, layout: 'mounted' }, { tuning }],
     config: { keys: [kept.entry, revoked.entry] },
   });
 });

@@ -2,6 +2,7 @@ import { Agent, request } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
+import { patientStore } from '../support/tuning.ts';
 
 const perMinute = 20;
 const key = makeCustomKey(1_000_000, 1_000_000);
@@ -9,7 +10,7 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await startFleet({
-    starts: [{}, {}],
+    starts: [1, 2].map(() => ({ tuning: { bounds: patientStore } })),
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
 });

@@ -7,14 +7,19 @@ import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { createGateway } from '../../gateway/gateway.ts';
+import { runGateway } from '../../gateway/main.ts';
 import { createLog } from '../../gateway/observe/create-log.ts';
 import type { Tuning } from './tuning.ts';
 
-/** The gateway as a process of its own, as in `gateway/main.ts`, with the tuning of a test. */
+/**
+ * The gateway as a process of its own with the tuning of a test: `gateway/main.ts` itself with other bounds, or, where a
+ * clock or windows are tuned, put together as it is there.
+ */
 async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
   const { clockSkewMs = 0, windowLengths, hostsFile } = tuning;
   Object.assign(bounds, tuning.bounds);
   if (hostsFile !== undefined) resolveFrom(hostsFile);
+  if (clockSkewMs === 0 && windowLengths === undefined) return runGateway({ configFile });
 
   const loaded = await loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
