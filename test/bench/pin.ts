@@ -2,10 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { findProgram } from './find-program.ts';
 
-/** Which CPU belongs to the subjects. */
+/** Which CPUs subjects run on, as taskset takes them; unset where nothing could be pinned. */
 export interface Pinning {
-  /** Unset where nothing could be pinned. */
-  readonly subjectCpu: number | undefined;
+  /** The one that is theirs alone. */
+  readonly subjectCpus: string | undefined;
+  /** Every CPU, for a subject whose second thread is meant to have a core of its own. */
+  readonly allCpus: string | undefined;
   /** In the words of the report. */
   readonly description: string;
 }
@@ -25,14 +27,16 @@ export function pinBenchmark(): Pinning {
   const { status, stderr } = spawnSync('taskset', ['-cp', list, String(process.pid)], { encoding: 'utf8' });
   if (status !== 0) return notPinned(stderr.trim());
   return {
-    subjectCpu,
-    description: `The subject is pinned to CPU ${subjectCpu}, wrk, the backend and Redis to CPU ${list}.`,
+    subjectCpus: String(subjectCpu),
+    allCpus: `${subjectCpu},${list}`,
+    description: `The subject is pinned to CPU ${subjectCpu}, wrk, the backend and Redis to CPU ${list}; with the growing numbers of keys the gateway has all of them.`,
   };
 }
 
 function notPinned(why: string): Pinning {
   return {
-    subjectCpu: undefined,
+    subjectCpus: undefined,
+    allCpus: undefined,
     description: `**Not pinned** (${why}): the subject shares CPUs with its load.`,
   };
 }

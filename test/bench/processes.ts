@@ -21,8 +21,8 @@ export interface ProcessPlace {
   readonly dir: string;
   /** Of its log file. */
   readonly name: string;
-  /** The one CPU of all its threads and children; unset: where the benchmark itself may run. */
-  readonly cpu?: number | undefined;
+  /** The CPUs of all its threads and children, as taskset takes them; unset: wherever the benchmark itself may run. */
+  readonly cpus?: string | undefined;
 }
 
 /**
@@ -32,13 +32,13 @@ export interface ProcessPlace {
 export function startProcess(
   command: string,
   args: readonly string[],
-  { dir, name, cpu }: ProcessPlace,
+  { dir, name, cpus }: ProcessPlace,
 ): Running {
   const logFile = join(dir, `${name}.log`);
   const log = openSync(logFile, 'w');
   // taskset becomes the command it is given: the process id stays.
   const [program, programArgs] =
-    cpu === undefined ? [command, args] : ['taskset', ['-c', String(cpu), command, ...args]];
+    cpus === undefined ? [command, args] : ['taskset', ['-c', cpus, command, ...args]];
   const child = spawn(program, programArgs, { detached: true, stdio: ['ignore', log, log], cwd: dir });
   closeSync(log);
   child.on('error', () => children.delete(child));

@@ -17,12 +17,12 @@ import { startTollgate } from './subjects/tollgate.ts';
 async function profile(name: string, dir: string): Promise<void> {
   const scenario = scenarios.find((candidate) => candidate.name === name);
   if (scenario === undefined) throw new Error(`one of: ${scenarios.map((each) => each.name).join(', ')}`);
-  const { subjectCpu } = pinBenchmark();
+  const { subjectCpus } = pinBenchmark();
   const credentials = makeCredentials(1_000, dir);
   const redis = await startRedis(dir);
   const backend = await startBackend({ dir, name: 'backend' });
   const gateway = await startTollgate(
-    { dir, backendPort: backend.port, redisPort: redis.port, credentials, subjectCpu },
+    { dir, backendPort: backend.port, redisPort: redis.port, credentials, subjectCpus },
     { nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${dir}`] },
   );
   await spendFloodKey(gateway.origin, credentials);

@@ -9,7 +9,7 @@ export const direct: Subject = {
   identifies: false,
   limits: false,
   missing: () => undefined,
-  start: ({ dir, subjectCpu }) => startBackend({ dir, name: 'backend-direct', cpu: subjectCpu }),
+  start: ({ dir, subjectCpus }) => startBackend({ dir, name: 'backend-direct', cpus: subjectCpus }),
 };
 
 export async function startBackend(place: ProcessPlace): Promise<StartedSubject & { readonly port: number }> {

@@ -24,7 +24,7 @@ export const haproxy: Subject = {
     const running = startProcess(findProgram('haproxy') ?? 'haproxy', args, {
       dir: home,
       name: 'haproxy',
-      cpu: stage.subjectCpu,
+      cpus: stage.subjectCpus,
     });
     const origin = `http://127.0.0.1:${port}`;
     await untilAnswers(`${origin}/v1/pets`, running);

@@ -36,7 +36,7 @@ export const nginxLua: Subject = {
     const running = startProcess(findProgram('nginx') ?? 'nginx', args, {
       dir: home,
       name: 'nginx',
-      cpu: stage.subjectCpu,
+      cpus: stage.subjectCpus,
     });
     const origin = `http://127.0.0.1:${port}`;
     await untilAnswers(`${origin}/v1/pets`, running);

@@ -47,7 +47,7 @@ function createNodePeer({ name, job, program, packages, wholeJob = false }: Node
     identifies: wholeJob,
     limits: wholeJob,
     missing: () => (packages.every(isInstalled) ? undefined : 'npm ci --prefix test/bench'),
-    async start({ dir, backendPort, redisPort, credentials, subjectCpu }) {
+    async start({ dir, backendPort, redisPort, credentials, subjectCpus }) {
       const port = await freePort();
       const file = fileURLToPath(new URL(`../peers/${program}`, import.meta.url));
       const options = {
@@ -61,7 +61,7 @@ function createNodePeer({ name, job, program, packages, wholeJob = false }: Node
       };
       const optionsFile = `${dir}/${program}.json`;
       writeFileSync(optionsFile, JSON.stringify(options));
-      const running = startProcess(process.execPath, [file, optionsFile], { dir, name, cpu: subjectCpu });
+      const running = startProcess(process.execPath, [file, optionsFile], { dir, name, cpus: subjectCpus });
       const origin = `http://127.0.0.1:${port}`;
       await untilAnswers(`${origin}/v1/pets`, running);
       return { ...running, origin };

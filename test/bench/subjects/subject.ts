@@ -8,8 +8,8 @@ export interface Stage {
   readonly backendPort: number;
   readonly redisPort: number;
   readonly credentials: Credentials;
-  /** The one that is the subjects' alone. */
-  readonly subjectCpu: number | undefined;
+  /** What a subject runs on, as taskset takes it; unset: wherever the benchmark does. */
+  readonly subjectCpus: string | undefined;
 }
 
 /** A gateway, or a part of one, that the benchmark measures. */

@@ -26,7 +26,7 @@ export interface StartedTollgate extends StartedSubject {
 
 /** @param nodeOptions for example `--cpu-prof` */
 export async function startTollgate(
-  { dir, backendPort, redisPort, credentials, subjectCpu }: Stage,
+  { dir, backendPort, redisPort, credentials, subjectCpus }: Stage,
   { name = 'tollgate', nodeOptions = [] }: { readonly name?: string; readonly nodeOptions?: string[] } = {},
 ): Promise<StartedTollgate> {
   const home = join(dir, name);
@@ -39,7 +39,7 @@ export async function startTollgate(
   writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name }));
 
   const args = [...nodeOptions, main, '--config', configFile];
-  const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpu: subjectCpu });
+  const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
   const origin = `http://127.0.0.1:${port}`;
   await untilAnswers(`${origin}/v1/pets`, running);
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
