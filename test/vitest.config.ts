@@ -6,11 +6,9 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/redis-global-setup.ts'],
-    // On a starved machine a scenario can miss its stage (a window ends too early, a state is passed over); its
-    // assertions stay as they are, and a test that passes only at the second try is reported as such.
-    retry: 2,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
     maxWorkers: 2,
   },
