@@ -43,7 +43,7 @@ export function createKeyLimiter(deps: {
 }): KeyLimiter {
   const { store, source, health, ledger, clock, nowMs, lengths, onFailure } = deps;
   let turn: Batch[] = [];
-  const openBatches = new Map<string, Batch>();
+  let openBatches = new Map<string, Batch>();
 
   return {
     decide(key, bans) {
@@ -86,7 +86,8 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const batches = turn;
     turn = [];
-    openBatches.clear();
+    // Not cleared: a cleared table links to its successor, and dead ones would carry all that followed into the old space.
+    openBatches = new Map();
     decideTurn(batches).catch((error: unknown) => {
       for (const batch of batches) batch.answer.reject(error);
     });
