@@ -91,7 +91,9 @@ if (isEntryPoint) {
     process.stderr.write('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n');
     process.exitCode = 1;
   }
-} /**
+}
+
+/**
  * V8 allocates in the old generation what it saw survive. While the young generation is still small, under the first
  * load, that is every request in flight, and the decision is for good: from then on requests are garbage that only a
  * full collection finds. With 400 connections it befell every process and took a fifth of its throughput.
