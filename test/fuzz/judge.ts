@@ -73,8 +73,10 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   };
 }
 
-function asksForUpgrade(request: ReadRequest | undefined): boolean {
-  return request?.fields.some(({ name }) => name === 'upgrade') ?? false;
+/** Node's parser swallows faults in such a body, among them extensions that are too long; the request timeout answers. */
+function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
+  const names = fields.map(({ name }) => name);
+  return names.includes('upgrade') && names.includes('transfer-encoding');
 }
 
 /** The request that one without a whole body came from; its answer has another id, or is none. */
@@ -95,9 +97,7 @@ function judgeEnd(
   { responses, incomplete }: ReturnType<typeof readResponses>,
 ): string[] {
   if (end === 'hung') {
-    // Node's parser swallows the fault in a body behind an upgrade that it ignores; the request timeout answers it: 408.
-    const isSwallowed = reading.end === 'malformed' && asksForUpgrade(reading.requests.at(-1));
-    return isSwallowed
+    return reading.requests.some(isChunkedBehindUpgrade)
       ? []
       : [`nothing happened for ${hangMs} ms (the input is ${reading.end}: ${reading.why})`];
   }
