@@ -139,6 +139,16 @@ export const bounds = {
   /** The command line waits this long for another edit of the keys, which takes a second at most; how often it looks. */
   editLockWaitMs: 10_000,
   editLockPollMs: 20,
+
+  /** Log lines are collected up to this many characters before a write: each write is handed to another thread. */
+  logLinesLengthMax: 16_384,
+  /** The longest a line waits for others, so that a quiet gateway shows its lines too. */
+  logFlushIntervalMs: 1_000,
+  /** What may wait while nobody reads standard output; beyond it lines are dropped rather than memory filled. */
+  logUnreadBytesMax: 16_777_216,
+  /** How long the end of the process waits for its last lines. */
+  logCloseTimeoutMs: 1_000,
+
   /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,

@@ -1,16 +1,8 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
+import { bounds } from '../bounds.ts';
 import type { AccessLine } from './access-line.ts';
 import { readableLine } from './readable-line.ts';
-
-/** How much is collected before a write, characters: each write is handed to another thread. */
-const linesLengthMax = 16_384;
-/** What may wait while nobody reads standard output, bytes; beyond it lines are dropped rather than memory filled. */
-const bufferBytesMax = 16_777_216;
-/** The longest a line waits in that buffer, so that a quiet gateway shows its lines too. */
-const flushIntervalMs = 1_000;
-/** How long the end of the process waits for its last lines. */
-const closeTimeoutMs = 1_000;
 
 export interface Log {
   readonly logger: Logger;
@@ -46,11 +38,11 @@ function openTerminal(): Output {
 
 /** Lines are collected here and not by pino's stream, which measures all that it has collected with every line. */
 function openFile(): Output {
-  const file = pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax });
+  const file = pino.destination({ dest: 1, sync: false, maxLength: bounds.logUnreadBytesMax });
   // A full disk or a closed pipe costs lines, never requests.
   file.on('error', () => {});
   let lines = '';
-  const timer = setInterval(write, flushIntervalMs).unref();
+  const timer = setInterval(write, bounds.logFlushIntervalMs).unref();
 
   function write(): void {
     if (lines !== '') file.write(lines);
@@ -61,13 +53,13 @@ function openFile(): Output {
     stream: {
       write(line) {
         lines += line;
-        if (lines.length >= linesLengthMax) write();
+        if (lines.length >= bounds.logLinesLengthMax) write();
       },
     },
     close() {
       clearInterval(timer);
       write();
-      return closeWithin(file, closeTimeoutMs);
+      return closeWithin(file, bounds.logCloseTimeoutMs);
     },
   };
 }
