@@ -18,6 +18,7 @@ import { type Stations, serveExchange } from './request-path.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { refusalAnswer } from './respond/refusal.ts';
 import { createSnapshot } from './snapshot.ts';
+import { createTurnEnd } from './turn-end.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
@@ -60,10 +61,12 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowLengths && { windowLengths }),
   });
-  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, nowMs });
+  const atTurnEnd = createTurnEnd();
+  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, atTurnEnd, nowMs });
   const stations: Stations = {
     limiter,
     forwarder,
+    atTurnEnd,
     nowMs,
     record: (exchange) => access(accessLine(exchange)),
     reportBug: (error, exchange) =>

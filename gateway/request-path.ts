@@ -11,11 +11,13 @@ import type { AddressDecision, Decision } from './model.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalAnswer, writeRefusal } from './respond/refusal.ts';
+import type { AtTurnEnd } from './turn-end.ts';
 
 /** The stations with a life of their own: what the path needs beside pure functions. */
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
+  readonly atTurnEnd: AtTurnEnd;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
   /** Hears of every exchange, once, when it is over. */
@@ -34,7 +36,7 @@ type Ending =
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
   try {
     const ending = await travel(exchange, stations);
-    if (ending.kind === 'refused') refuse(exchange, ending);
+    if (ending.kind === 'refused') await refuse(exchange, stations, ending);
     else if (ending.kind === 'client_gone') markClientGone(exchange);
   } catch (bug) {
     stations.reportBug(bug, exchange);
@@ -181,12 +183,13 @@ function answerFields({ id, standing, offered }: Exchange): string[] {
   return ownFields(id, standing, offered?.fields);
 }
 
-function refuse(exchange: Exchange, refusal: Refusal): void {
+async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
+  const answer = refusalAnswer(refusal, answerFields(exchange));
+  await new Promise<void>(atTurnEnd);
   if (isGoneAway(exchange.res)) {
     markClientGone(exchange);
     return;
   }
-  const answer = refusalAnswer(refusal, answerFields(exchange));
   exchange.status = answer.status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
@@ -215,7 +218,7 @@ async function refuseForBug(exchange: Exchange, stations: Stations): Promise<voi
     await countOnAddress(exchange, stations).catch(() => undefined);
   }
   if (!res.headersSent && exchange.standing !== undefined) {
-    refuse(exchange, { code: 'internal' });
+    await refuse(exchange, stations, { code: 'internal' });
     return;
   }
   exchange.status = errors.internal.status;

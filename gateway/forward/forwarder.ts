@@ -2,6 +2,7 @@ import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import { bounds as defaultBounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
+import type { AtTurnEnd } from '../turn-end.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 import { createUpgrades } from './forward-upgrade.ts';
 import { createInFlight } from './in-flight.ts';
@@ -9,7 +10,6 @@ import { Relay, type RelayContext } from './relay.ts';
 import { type ResolveTargets, resolveTargets } from './resolve-targets.ts';
 import { createRetryBudget } from './retry-budget.ts';
 import { type Bounds, createTargets, type TargetState, type Targets } from './targets.ts';
-import { createTurnEnd } from './turn-end.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 
@@ -30,6 +30,7 @@ export interface Forwarder {
 interface ForwarderOptions {
   readonly upstream: Upstream;
   readonly log: Logger;
+  readonly atTurnEnd: AtTurnEnd;
   /** Epoch ms. */
   readonly nowMs: () => number;
   readonly random?: () => number;
@@ -51,6 +52,7 @@ interface RelayOptions extends ServerOptions {
 export function createForwarder({
   upstream: firstUpstream,
   log,
+  atTurnEnd,
   nowMs,
   random = Math.random,
   resolve = resolveTargets,
@@ -72,7 +74,7 @@ export function createForwarder({
     }),
     targets: () => targets,
     inFlight: createInFlight(),
-    finishAtTurnEnd: createTurnEnd((relay) => relay.finish()),
+    atTurnEnd,
   };
 
   // The target is chosen per attempt; http-proxy-3 only wants to see one. `toProxy` keeps the raw path.

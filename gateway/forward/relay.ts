@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { ErrorCode } from '../errors.ts';
+import type { AtTurnEnd } from '../turn-end.ts';
 import { classifyFailure, type Reach } from './classify-failure.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
 import type { InFlight } from './in-flight.ts';
@@ -10,7 +11,6 @@ import { responseHead } from './response-head.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { mayRetry, retryPauseMs } from './retry-policy.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
-import type { AtTurnEnd } from './turn-end.ts';
 
 /** What all relays of a forwarder share. */
 export interface RelayContext {
@@ -22,8 +22,7 @@ export interface RelayContext {
   readonly targets: () => Targets;
   /** For the sweep of the total timeout. */
   readonly inFlight: InFlight<Relay>;
-  /** Has `finish` called. */
-  readonly finishAtTurnEnd: AtTurnEnd<Relay>;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
 /**
@@ -174,11 +173,11 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.leaveTarget();
-    if (!this.settled) this.context.finishAtTurnEnd(this);
+    if (!this.settled) this.context.atTurnEnd(() => this.finish());
   }
 
   /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
-  finish(): void {
+  private finish(): void {
     const { target, wholeBody } = this;
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { errorBody, errors } from '../../gateway/errors.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
 import type { Bounds } from '../../gateway/forward/targets.ts';
+import { createTurnEnd } from '../../gateway/turn-end.ts';
 
 export interface FrontOptions {
   readonly url: string;
@@ -41,6 +42,7 @@ export async function startFront({
   const forwarder = createForwarder({
     upstream: { url, health: '/healthz' },
     log: pino({ level: 'silent' }),
+    atTurnEnd: createTurnEnd(),
     nowMs: Date.now,
     ...(resolve && { resolve }),
     ...(bounds && { bounds }),
