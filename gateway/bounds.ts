@@ -141,7 +141,7 @@ export const bounds = {
   editLockPollMs: 20,
 
   /** Log lines are collected up to this many characters before a write: each write is handed to another thread. */
-  logLinesLengthMax: 16_384,
+  logLinesLengthMax: 65_536,
   /** The longest a line waits for others, so that a quiet gateway shows its lines too. */
   logFlushIntervalMs: 1_000,
   /** What may wait while nobody reads standard output; beyond it lines are dropped rather than memory filled. */

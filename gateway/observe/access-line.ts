@@ -1,43 +1,39 @@
 import { type ErrorCode, errors } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Standing } from '../model.ts';
-
-/** The one line that a finished request leaves in the log: flat, without headers, query or secrets. */
-export type AccessLine = Readonly<Record<string, string | number | undefined>>;
+import { createIsoClock } from './iso-clock.ts';
 
 /** A careless client may put a key into the path: a segment longer than any int64 is not shown. */
 const longSegment = /[^/]{21,}/g;
 
-/** pino's number for `info`. */
-const level = 30;
+const isoTime = createIsoClock();
 
-export function accessLine(exchange: Exchange): AccessLine {
-  const { req, key, offered, decision, standing, upstream, snapshot } = exchange;
-  return {
-    level,
-    time: new Date().toISOString(),
-    requestId: exchange.id,
-    method: req.method,
-    path: exchange.path?.replaceAll(longSegment, '…'),
-    operation: offered?.operation.id,
-    status: exchange.status,
-    error: exchange.errorCode,
-    fault: exchange.fault,
-    cause: exchange.cause,
-    keyId: key?.id,
-    plan: key?.plan,
-    address: exchange.origin.address,
-    decision: decision?.kind,
-    source: decision?.source,
-    window: standing?.inForce.name,
-    limit: standing?.inForce.limit,
-    remaining: standing?.inForce.remaining,
-    target: upstream?.target,
-    attempts: upstream?.attempts,
-    upstreamMs: upstream === undefined ? undefined : roundMs(upstream.upstreamMs),
-    totalMs: roundMs(performance.now() - exchange.startedMs),
-    config: snapshot.settings.version,
-  };
+/**
+ * The one line that a finished request leaves in the log: flat JSON without headers, query or secrets. It is put together
+ * member by member: the log is what costs this gateway most per request, and `JSON.stringify` of these members took four
+ * times as long.
+ */
+export function accessLine(exchange: Exchange): string {
+  const { req, path, offered, errorCode, fault, cause, key, decision, standing, upstream, snapshot } =
+    exchange;
+  let line = `${beginning(exchange.id)},"method":"${req.method}"`;
+  if (path !== undefined) line += `,"path":${quoted(path.replaceAll(longSegment, '…'))}`;
+  if (offered !== undefined) line += `,"operation":${quoted(offered.operation.id)}`;
+  line += `,"status":${exchange.status}`;
+  if (errorCode !== undefined) line += `,"error":"${errorCode}"`;
+  if (fault !== undefined) line += `,"fault":"${fault}"`;
+  if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
+  if (key !== undefined) line += `,"keyId":${quoted(key.id)},"plan":${quoted(key.plan)}`;
+  line += `,"address":"${exchange.origin.address}"`;
+  if (decision !== undefined) line += `,"decision":"${decision.kind}","source":"${decision.source}"`;
+  if (standing !== undefined) line += windowMembers(standing);
+  if (upstream !== undefined) {
+    const { target, attempts, upstreamMs } = upstream;
+    if (target !== undefined) line += `,"target":"${target}"`;
+    line += `,"attempts":${attempts},"upstreamMs":${upstreamMs.toFixed(3)}`;
+  }
+  const totalMs = performance.now() - exchange.startedMs;
+  return `${line},"totalMs":${totalMs.toFixed(3)},"config":"${snapshot.settings.version}"}\n`;
 }
 
 /** The line of what the listener refused before there was a request. */
@@ -47,23 +43,26 @@ export function rejectionLine(rejection: {
   readonly peerAddress: string;
   readonly standing: Standing;
   readonly config: string;
-}): AccessLine {
+}): string {
   const { requestId, code, peerAddress, standing, config } = rejection;
-  return {
-    level,
-    time: new Date().toISOString(),
-    requestId,
-    status: errors[code].status,
-    error: code,
-    fault: errors[code].fault,
-    address: peerAddress,
-    window: standing.inForce.name,
-    limit: standing.inForce.limit,
-    remaining: standing.inForce.remaining,
-    config,
-  };
+  const { status, fault } = errors[code];
+  const outcome = `"status":${status},"error":"${code}","fault":"${fault}","address":"${peerAddress}"`;
+  return `${beginning(requestId)},${outcome}${windowMembers(standing)},"config":"${config}"}\n`;
 }
 
-function roundMs(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
+/** 30 is pino's number for `info`. */
+function beginning(requestId: string): string {
+  return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
+}
+
+function windowMembers({ inForce: { name, limit, remaining } }: Standing): string {
+  return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
+}
+
+/** What JSON writes as it is: ASCII without controls, quote and backslash. */
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** Text that somebody else wrote, as a JSON string. What we chose ourselves, and addresses, need no look. */
+function quoted(text: string): string {
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import type { Exchange } from '../../gateway/exchange.ts';
+import type { Standing } from '../../gateway/model.ts';
+import { accessLine, rejectionLine } from '../../gateway/observe/access-line.ts';
+import { createIsoClock } from '../../gateway/observe/iso-clock.ts';
+
+const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
+const standing: Standing = { nowMs: 1_000, windows: [inForce], inForce };
+
+/** What every exchange has; the rest is as unset as when it was opened. */
+function exchange(found: Partial<Exchange>): Exchange {
+  return {
+    id: '6f1f2f3a-0000-4000-8000-000000000001',
+    req: { method: 'GET' } as IncomingMessage,
+    res: {} as ServerResponse,
+    snapshot: { settings: { version: '0123456789ab' } } as Exchange['snapshot'],
+    origin: { address: '2001:db8::1' } as Exchange['origin'],
+    startedMs: performance.now(),
+    upgrade: undefined,
+    path: undefined,
+    endsConnection: false,
+    rejectedAs: undefined,
+    offered: undefined,
+    key: undefined,
+    decision: undefined,
+    standing: undefined,
+    status: 200,
+    errorCode: undefined,
+    fault: undefined,
+    upstream: undefined,
+    cause: undefined,
+    ...found,
+  };
+}
+
+describe('the access line', () => {
+  it('is one line of JSON with what is known alone', () => {
+    const line = accessLine(exchange({ status: 499, fault: 'client' }));
+    expect(line.indexOf('\n')).toBe(line.length - 1);
+    expect(JSON.parse(line)).toEqual({
+      level: 30,
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      requestId: '6f1f2f3a-0000-4000-8000-000000000001',
+      method: 'GET',
+      status: 499,
+      fault: 'client',
+      address: '2001:db8::1',
+      totalMs: expect.any(Number),
+      config: '0123456789ab',
+    });
+  });
+
+  it('shows texts that somebody else wrote as they are, whatever is in them', () => {
+    const hostile = 'a"b\\c\nd\u2028é\u0000';
+    const line = accessLine(
+      exchange({
+        path: `/v1/${hostile}`,
+        offered: { operation: { id: hostile } } as Exchange['offered'],
+        key: { id: hostile, plan: hostile } as Exchange['key'],
+        cause: hostile,
+        decision: { kind: 'admitted', source: 'shared', standing },
+        standing,
+        upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
+      }),
+    );
+    expect(line.indexOf('\n')).toBe(line.length - 1);
+    expect(JSON.parse(line)).toMatchObject({
+      path: `/v1/${hostile}`,
+      operation: hostile,
+      keyId: hostile,
+      plan: hostile,
+      cause: hostile,
+      decision: 'admitted',
+      source: 'shared',
+      window: 'minute',
+      limit: 60,
+      remaining: 59,
+      target: '[::1]:3000',
+      attempts: 2,
+      upstreamMs: 1.235,
+    });
+  });
+
+  it('does not show a path segment that may be a key', () => {
+    const line = accessLine(exchange({ path: '/v1/pets/tg_live_0123456789abcdef/photos' }));
+    expect(JSON.parse(line)).toMatchObject({ path: '/v1/pets/…/photos' });
+  });
+
+  it('has a form for what never became a request', () => {
+    const line = rejectionLine({
+      requestId: 'x',
+      code: 'invalid_request',
+      peerAddress: '192.0.2.1',
+      standing,
+      config: '0123456789ab',
+    });
+    expect(JSON.parse(line)).toEqual({
+      level: 30,
+      time: expect.any(String),
+      requestId: 'x',
+      status: 400,
+      error: 'invalid_request',
+      fault: 'client',
+      address: '192.0.2.1',
+      window: 'minute',
+      limit: 60,
+      remaining: 59,
+      config: '0123456789ab',
+    });
+  });
+});
+
+describe('the clock of the lines', () => {
+  it('writes each instant, also when it is asked for one again or steps back', () => {
+    const isoTime = createIsoClock();
+    const instants = [0, 1_795_260_923_123, 1_795_260_923_123, 1_795_260_923_124, 1_795_260_923_123];
+    expect(instants.map(isoTime)).toEqual(instants.map((ms) => new Date(ms).toISOString()));
+  });
+});
