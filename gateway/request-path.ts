@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
-import { identifyKey } from './identify/identify-key.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
@@ -67,7 +66,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
   if (match.kind === 'matched') exchange.offered = match.offered;
 
-  const identity = identifyKey(screened.authorization, settings, stations.nowMs());
+  const identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
   if (identity.kind === 'refused') return refuseStranger(exchange, stations, identity);
   exchange.key = identity.key;
 

@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
 import { compileTrustedProxies } from './identify/client-origin.ts';
+import { createIdentifyKey, type IdentifyKey } from './identify/identify-key.ts';
 import { createOperationTable, type OperationTable } from './match/operation-table.ts';
 import type { Settings } from './model.ts';
 
@@ -8,6 +9,7 @@ export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
   readonly trustedProxies: BlockList | undefined;
+  readonly identifyKey: IdentifyKey;
 }
 
 export function createSnapshot(settings: Settings): Snapshot {
@@ -15,5 +17,6 @@ export function createSnapshot(settings: Settings): Snapshot {
     settings,
     operations: createOperationTable(settings.operations, settings.basePath),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
+    identifyKey: createIdentifyKey(settings),
   });
 }

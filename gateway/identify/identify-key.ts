@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto';
-import type { Key, Settings } from '../model.ts';
+import type { Key, Secret, Settings } from '../model.ts';
 
 /** Who calls, by the bearer secret. */
 export type Identity =
   | { readonly kind: 'identified'; readonly key: Key }
   | { readonly kind: 'refused'; readonly code: 'missing_key' | 'invalid_key' };
+
+/**
+ * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
+ * @param nowMs epoch ms
+ */
+export type IdentifyKey = (authorization: string | undefined, nowMs: number) => Identity;
 
 const missing: Identity = { kind: 'refused', code: 'missing_key' };
 const invalid: Identity = { kind: 'refused', code: 'invalid_key' };
@@ -13,21 +19,30 @@ const invalid: Identity = { kind: 'refused', code: 'invalid_key' };
  * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the
  * configuration nor a timing tells a secret. Unknown, expired and disabled are one answer: a guesser learns nothing.
  *
- * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
+ * Secrets of ours are remembered once they were presented, which saves their digest the next time. So there are never
+ * more of them than are configured, and a new configuration begins without any.
  */
-export function identifyKey(
-  authorization: string | undefined,
-  { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
-  nowMs: number,
-): Identity {
-  const presented = authorization === undefined ? undefined : bearerSecret(authorization);
-  if (presented === undefined) return missing;
-  // Node reads fields as Latin-1; the digest is one of the bytes that were sent.
-  const secret = secrets.get(hash('sha256', Buffer.from(presented, 'latin1'), 'hex'));
-  if (secret === undefined || secret.expiresMs <= nowMs) return invalid;
-  const key = keys.get(secret.keyId);
-  if (key === undefined || key.disabled) return invalid;
-  return { kind: 'identified', key };
+export function createIdentifyKey({ secrets, keys }: Pick<Settings, 'secrets' | 'keys'>): IdentifyKey {
+  const remembered = new Map<string, Secret>();
+
+  function findSecret(presented: string): Secret | undefined {
+    const known = remembered.get(presented);
+    if (known !== undefined) return known;
+    // Node reads fields as Latin-1; the digest is one of the bytes that were sent.
+    const secret = secrets.get(hash('sha256', Buffer.from(presented, 'latin1'), 'hex'));
+    if (secret !== undefined) remembered.set(presented, secret);
+    return secret;
+  }
+
+  return (authorization, nowMs) => {
+    const presented = authorization === undefined ? undefined : bearerSecret(authorization);
+    if (presented === undefined) return missing;
+    const secret = findSecret(presented);
+    if (secret === undefined || secret.expiresMs <= nowMs) return invalid;
+    const key = keys.get(secret.keyId);
+    if (key === undefined || key.disabled) return invalid;
+    return { kind: 'identified', key };
+  };
 }
 
 const bearer = 'bearer ';

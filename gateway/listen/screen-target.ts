@@ -9,15 +9,16 @@ import type { ScreenRefusal } from './screen-refusal.ts';
  * @returns the raw path without the query
  */
 export function screenTarget(target: string): string | ScreenRefusal {
-  if (target.length > bounds.targetBytesMax) return tooLong;
+  const { length } = target;
+  if (length > bounds.targetBytesMax) return tooLong;
   if (target.charCodeAt(0) !== slash)
     return refuse('The request target must be a path that begins with "/".');
 
-  let pathLength = target.length;
+  let pathLength = length;
   let previous = slash;
   let hasEscape = false;
   let hasDotSegment = false;
-  for (let i = 1; i < target.length; i++) {
+  for (let i = 1; i < length; i++) {
     const byte = target.charCodeAt(i);
     if (byte === question) {
       pathLength = i;
@@ -30,14 +31,14 @@ export function screenTarget(target: string): string | ScreenRefusal {
     if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(target, i);
     previous = byte;
   }
-  for (let i = pathLength + 1; i < target.length; i++) {
+  for (let i = pathLength + 1; i < length; i++) {
     if (queryBytes[target.charCodeAt(i)] !== 1) {
       return refuse('The query must be printable ASCII without "#"; escape other characters with "%".');
     }
   }
   if (hasDotSegment) return refuse('The path must not have the segments "." or "..".');
 
-  const path = pathLength === target.length ? target : target.slice(0, pathLength);
+  const path = pathLength === length ? target : target.slice(0, pathLength);
   return (hasEscape ? escapeFault(path) : undefined) ?? path;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { identifyKey } from '../../gateway/identify/identify-key.ts';
+import { createIdentifyKey } from '../../gateway/identify/identify-key.ts';
 import type { Key, Secret } from '../../gateway/model.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
@@ -29,30 +29,37 @@ const known = ring(
   ['shut', closed],
 );
 
+const identifyKey = createIdentifyKey(known);
+
 describe('identifyKey', () => {
   it.each(['Bearer s3cret', 'bearer s3cret', 'BEARER   s3cret', 'Bearer s3cret ', 'Bearer soon'])(
     '%j is the key',
     (authorization) => {
-      expect(identifyKey(authorization, known, nowMs)).toEqual({ kind: 'identified', key: acme });
+      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key: acme });
     },
   );
 
   it('a secret beyond ASCII is the bytes that were sent', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
-    expect(identifyKey(asNodeReadsIt, known, nowMs)).toEqual({ kind: 'identified', key: acme });
+    expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key: acme });
   });
 
   it.each([undefined, '', 'Bearer', 'Bearer ', 'Basic s3cret', 'Bearers3cret', 's3cret'])(
     '%j presents no key',
     (authorization) => {
-      expect(identifyKey(authorization, known, nowMs)).toEqual({ kind: 'refused', code: 'missing_key' });
+      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'missing_key' });
     },
   );
 
   it.each(['Bearer wrong', 'Bearer old', 'Bearer shut', 'Bearer S3CRET', `Bearer ${sha256('s3cret')}`])(
     '%j is not valid, and the answer does not say why',
     (authorization) => {
-      expect(identifyKey(authorization, known, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
+      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
     },
   );
+
+  it('is as strict with what it remembers: a secret still expires', () => {
+    expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });
+    expect(identifyKey('Bearer soon', nowMs + 1)).toEqual({ kind: 'refused', code: 'invalid_key' });
+  });
 });
