@@ -67,7 +67,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (match.kind === 'matched') exchange.offered = match.offered;
 
   const identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-  if (identity.kind === 'refused') return refuseStranger(exchange, stations, identity);
+  if (identity.kind === 'refused') return await refuseStranger(exchange, stations, identity);
   exchange.key = identity.key;
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
@@ -81,7 +81,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
 
-  return forward(exchange, stations);
+  return await forward(exchange, stations);
 }
 
 /** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
@@ -125,10 +125,11 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
     requestFields: identityFields(exchange),
     keepForwarded: origin.trustedPeer,
     responseFields: answerFields(exchange),
+    bodyBytesMax: snapshot.settings.bodyBytesMax,
   };
   const outcome =
     upgrade === undefined
-      ? await forwarder.forward({ ...request, bodyBytesMax: snapshot.settings.bodyBytesMax })
+      ? await forwarder.forward(request)
       : await forwarder.forwardUpgrade({ ...request, ...upgrade, holder: exchange.key?.id ?? '' });
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);
