@@ -98,10 +98,14 @@ export function createGateway({
 
   /**
    * What Node's parser refused never became a request: it is counted on its address, answered and logged here. A fault
-   * in the body of a request under way is answered with that request's id and standing, and logged with it.
+   * in the body of a request under way is answered with that request's id and standing, and logged with it, unless its
+   * own answer is decided.
    */
   async function describeRejection(rejection: Rejection, replaced: Exchange | undefined) {
-    if (replaced !== undefined) replaced.rejectedAs = rejection.code;
+    if (replaced !== undefined) {
+      if (replaced.status !== 0) return undefined;
+      replaced.rejectedAs = rejection.code;
+    }
     if (replaced?.standing !== undefined) {
       return refusalAnswer(rejection, ownFields(replaced.id, replaced.standing, replaced.offered?.fields));
     }

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
@@ -184,16 +183,18 @@ function answerFields({ id, standing, offered }: Exchange): string[] {
 }
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
-  const answer = refusalAnswer(refusal, answerFields(exchange));
-  await new Promise<void>(atTurnEnd);
-  if (isGoneAway(exchange.res)) {
+  if (!isAnswerable(exchange)) {
     markClientGone(exchange);
     return;
   }
+  const answer = refusalAnswer(refusal, answerFields(exchange));
+  // From here on the answer is decided: a fault that the parser still finds in the body does not take its place.
   exchange.status = answer.status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
-  writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
+  await new Promise<void>(atTurnEnd);
+  if (!isAnswerable(exchange)) markClientGone(exchange);
+  else writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
 }
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
@@ -204,8 +205,9 @@ function markClientGone(exchange: Exchange): void {
   exchange.fault = 'client';
 }
 
-function isGoneAway(res: ServerResponse): boolean {
-  return res.destroyed || res.socket?.destroyed === true;
+/** The client is there, and has not been told of a fault in the request's body instead. */
+function isAnswerable({ res, rejectedAs }: Exchange): boolean {
+  return rejectedAs === undefined && !res.destroyed && res.socket?.destroyed !== true;
 }
 
 /**

@@ -40,7 +40,7 @@ export interface ConnectionOptions {
   /** Begins to serve; what it returns names the exchange to `describeRejection`. */
   readonly serve: (req: IncomingMessage, res: ServerResponse) => unknown;
   /** Never rejects. */
-  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer>;
+  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer | undefined>;
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly writeTimeoutMs: number;
@@ -154,8 +154,13 @@ export function createConnection({
     const replaced = current;
     const answer = await describeRejection({ code, message, peerAddress }, exchange);
     if (closed) return;
-    if (replaced?.headersSent !== true) socket.write(rejectionMessage(answer, Date.now()));
-    if (replaced?.headersSent === true && !replaced.writableEnded) socket.destroy();
+    const hasBegun = replaced?.headersSent === true;
+    if (!hasBegun) {
+      // What was decided in its place says `Connection: close` itself.
+      if (answer === undefined) return;
+      socket.write(rejectionMessage(answer, Date.now()));
+    }
+    if (hasBegun && !replaced.writableEnded) socket.destroy();
     else close();
   }
 

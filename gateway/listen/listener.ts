@@ -30,9 +30,10 @@ export interface ListenerHandlers {
   onUpgrade(req: IncomingMessage, res: ServerResponse, socket: Duplex, head: Buffer): void;
   /**
    * Makes the complete answer to what never became a request; never rejects. A fault in the body of a request that is
-   * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it.
+   * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it. Undefined when that
+   * answer is decided already: it is then given, as the last one.
    */
-  describeRejection(rejection: Rejection, replaced: unknown): Promise<ErrorAnswer>;
+  describeRejection(rejection: Rejection, replaced: unknown): Promise<ErrorAnswer | undefined>;
 }
 
 export type ListenerBounds = Pick<

@@ -242,6 +242,21 @@ describe('pipelining', () => {
     expectRejection(second, 'invalid_request');
   });
 
+  test('a fault in a body whose answer is decided leaves it that answer, as the last one', async () => {
+    const { port } = await startListener({
+      handlers: {
+        onRequest: (req, res) => req.socket.once('end', () => setImmediate(refuse, res, 'payload_too_large')),
+        describeRejection: async () => undefined,
+      },
+    });
+    const client = await openRawClient(port);
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf');
+    client.socket.end();
+    const answers = await client.responsesToEnd();
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'payload_too_large');
+  });
+
   test('a fault in a body whose answer has begun cuts the connection', async () => {
     const { port } = await startListener({
       handlers: { onRequest: (_req, res) => void res.write('begun') },
