@@ -98,7 +98,8 @@ export function readBody(text: string, start: number, framing: Framing): Reading
   }
 }
 
-const chunkLine = /^([0-9A-Fa-f]{1,12})(;[\t\x20-\x7e\x80-\xff]*)?$/;
+/** RFC 9112 §7.1 bounds no size; Node's parser takes what fits in 64 bits. */
+const chunkLine = /^0*([0-9A-Fa-f]{1,16})(;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 function readChunked(text: string, start: number): Reading<Body> {
   let content = '';
