@@ -29,8 +29,10 @@ export function createIdentifyKey({ secrets, keys }: Pick<Settings, 'secrets' | 
     const known = remembered.get(presented);
     if (known !== undefined) return known;
     // Node reads fields as Latin-1; the digest is one of the bytes that were sent.
-    const secret = secrets.get(hash('sha256', Buffer.from(presented, 'latin1'), 'hex'));
-    if (secret !== undefined) remembered.set(presented, secret);
+    const bytes = Buffer.from(presented, 'latin1');
+    const secret = secrets.get(hash('sha256', bytes, 'hex'));
+    // A copy: a part of a string keeps the whole of it, which may have been padded.
+    if (secret !== undefined) remembered.set(bytes.toString('latin1'), secret);
     return secret;
   }
 

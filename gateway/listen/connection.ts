@@ -70,6 +70,8 @@ export function createConnection({
   /** Answered while its body was still arriving. */
   let unfinished: IncomingMessage | undefined;
   let rejection: Omit<Rejection, 'peerAddress'> | undefined;
+  /** Nothing is read while requests wait. */
+  let isHeld = false;
   let draining = false;
   let nextIsLast = false;
   /** Nothing more is received. */
@@ -90,7 +92,7 @@ export function createConnection({
     }
     waiting.push(res);
     // Not in this turn: the parser resumes the socket at the end of each message of the packet that it is reading.
-    setImmediate(pauseWhileWaiting);
+    setImmediate(holdWhileWaiting);
   }
 
   /** HTTP/1.0 without keep-alive (RFC 9112 §9.3); Node's parser also takes `Proxy-Connection` for it. */
@@ -116,14 +118,24 @@ export function createConnection({
     }
     const next = waiting.shift();
     if (next !== undefined) {
-      if (waiting.length === 0) socket.resume();
+      if (!next.req.complete) letGo();
       serveNow(next);
     } else if (rejection !== undefined) void answerRejection(rejection);
     else if (draining) close();
+    else letGo();
   }
 
-  function pauseWhileWaiting(): void {
-    if (waiting.length > 0) socket.pause();
+  /** Up to the last answer: Node takes the end of a client's side, when it reads it, for the end of the client. */
+  function holdWhileWaiting(): void {
+    if (waiting.length === 0) return;
+    isHeld = true;
+    socket.pause();
+  }
+
+  function letGo(): void {
+    if (!isHeld) return;
+    isHeld = false;
+    socket.resume();
   }
 
   function endAfter(res: ServerResponse): void {

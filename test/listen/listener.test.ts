@@ -201,6 +201,25 @@ describe('pipelining', () => {
     client.destroy();
   });
 
+  test('a client that ends its side behind its requests gets all answers', async () => {
+    const { port } = await startListener({
+      handlers: { onRequest: (_req, res) => setImmediate(() => res.end('ok')) },
+    });
+    const client = await openRawClient(port);
+    client.socket.end(get.repeat(20));
+    expect(await client.responsesToEnd()).toHaveLength(20);
+  });
+
+  test('a fault behind the last of them is answered after it', async () => {
+    const { port } = await startListener({
+      handlers: { onRequest: (_req, res) => setImmediate(() => res.end('ok')) },
+    });
+    const client = await openRawClient(port);
+    client.socket.end(`${get.repeat(3)}garbage\r\n\r\n`);
+    const answers = await client.responsesToEnd();
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
+  });
+
   test('what follows an answer that ends the connection is not served', async () => {
     const seen: string[] = [];
     const { port } = await startListener({
