@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Leaf files that any station may read. */
-const nouns = ['model.ts', 'errors.ts', 'bounds.ts', 'address-group.ts', 'turn-end.ts'];
+const nouns = ['model.ts', 'errors.ts', 'bounds.ts', 'address-group.ts', 'field-value.ts', 'turn-end.ts'];
 
 /** What each place in gateway/ may import beside its own folder: arrows run one way. */
 const allowed: Record<string, readonly string[]> = {
@@ -25,6 +25,7 @@ const allowed: Record<string, readonly string[]> = {
   'errors.ts': [],
   'bounds.ts': [],
   'address-group.ts': [],
+  'field-value.ts': [],
   'turn-end.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
   'exchange.ts': [...nouns, 'identify', 'match', 'forward', 'snapshot.ts'],

@@ -1,3 +1,4 @@
+import { fieldValue } from '../field-value.ts';
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 import { privateCacheControl } from './private-cache-control.ts';
 
@@ -57,9 +58,6 @@ export function responseFields({ status, headers, ownFields }: ResponseHeadOptio
   for (const part of ownFields) fields.push(part);
   return { kind: 'ok', fields };
 }
-
-/** RFC 9110 §5.5: visible characters, space, tab and obs-text. */
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function isWellFormed(value: string | string[]): boolean {
   return typeof value === 'string' ? fieldValue.test(value) : value.every((line) => fieldValue.test(line));

@@ -1,4 +1,5 @@
 import { bounds } from '../bounds.ts';
+import { fieldValue } from '../field-value.ts';
 import type { ScreenRefusal } from './screen-refusal.ts';
 
 export interface ScreenedFields {
@@ -28,7 +29,7 @@ export function screenFields(
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     if (!nameForm.test(name)) return refuse('A header field has a malformed name.');
-    if (!valueForm.test(value)) return refuse('A header field has a control character in its value.');
+    if (!fieldValue.test(value)) return refuse('A header field has a control character in its value.');
     switch (singularName(name)) {
       case 'host':
         if (host !== undefined) return duplicate('Host');
@@ -102,8 +103,6 @@ function singularName(name: string): SingularName | undefined {
 
 /** RFC 9110 §5.6.2. */
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** RFC 9110 §5.5: visible characters, space, tab and obs-text. */
-const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port; narrower than RFC 3986 §3.2.2 on purpose. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
