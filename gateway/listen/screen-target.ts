@@ -1,5 +1,4 @@
 import { bounds } from '../bounds.ts';
-import { byteTable } from './byte-table.ts';
 import type { ScreenRefusal } from './screen-refusal.ts';
 
 /**
@@ -130,3 +129,10 @@ const queryBytes = byteTable(/[!"$-~]/);
 
 /** What a second decoding would turn into a separator, a dot, an end of string or one more escape. */
 const twiceEscaped = /^(?:2f|5c|2e|00|25)$/i;
+
+/** A lookup table over the 256 octets: 1 where the character class has the octet. For loops over raw bytes. */
+function byteTable(characterClass: RegExp): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, byte) =>
+    characterClass.test(String.fromCharCode(byte)) ? 1 : 0,
+  );
+}
