@@ -32,7 +32,7 @@ export interface Exchange {
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
   standing: Standing | undefined;
-  /** The status sent, or 499 when the client went away before an answer. */
+  /** The status sent, or 499 when the client went away before an answer; 0 until the answer is decided. */
   status: number;
   errorCode: string | undefined;
   fault: Fault | undefined;

@@ -66,7 +66,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (match.kind === 'matched') exchange.offered = match.offered;
 
   const identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-  if (identity.kind === 'refused') return await refuseStranger(exchange, stations, identity);
+  if (identity.kind === 'refused') return refuseStranger(exchange, stations, identity);
   exchange.key = identity.key;
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
@@ -80,7 +80,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
 
-  return await forward(exchange, stations);
+  return forward(exchange, stations);
 }
 
 /** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
@@ -183,18 +183,15 @@ function answerFields({ id, standing, offered }: Exchange): string[] {
 }
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
-  if (!isAnswerable(exchange)) {
-    markClientGone(exchange);
-    return;
-  }
   const answer = refusalAnswer(refusal, answerFields(exchange));
   // From here on the answer is decided: a fault that the parser still finds in the body does not take its place.
   exchange.status = answer.status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
   await new Promise<void>(atTurnEnd);
-  if (!isAnswerable(exchange)) markClientGone(exchange);
-  else writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
+  if (isAnswerable(exchange)) {
+    writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
+  } else markClientGone(exchange);
 }
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */

@@ -166,14 +166,14 @@ export function createConnection({
     const replaced = current;
     const answer = await describeRejection({ code, message, peerAddress }, exchange);
     if (closed) return;
-    const hasBegun = replaced?.headersSent === true;
-    if (!hasBegun) {
-      // What was decided in its place says `Connection: close` itself.
-      if (answer === undefined) return;
+    if (replaced?.headersSent === true) {
+      if (replaced.writableEnded) close();
+      else socket.destroy();
+    } else if (answer !== undefined) {
       socket.write(rejectionMessage(answer, Date.now()));
+      close();
     }
-    if (hasBegun && !replaced.writableEnded) socket.destroy();
-    else close();
+    // Otherwise the answer that was decided in its place says `Connection: close` itself.
   }
 
   function close(): void {
