@@ -1,37 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { Exchange } from '../../gateway/exchange.ts';
+import { type Exchange, openExchange } from '../../gateway/exchange.ts';
 import type { Standing } from '../../gateway/model.ts';
 import { accessLine, rejectionLine } from '../../gateway/observe/access-line.ts';
 import { createIsoClock } from '../../gateway/observe/iso-clock.ts';
+import type { Snapshot } from '../../gateway/snapshot.ts';
 
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const standing: Standing = { nowMs: 1_000, windows: [inForce], inForce };
 
-/** What every exchange has; the rest is as unset as when it was opened. */
+/** An exchange as it was opened, and what was found since. */
 function exchange(found: Partial<Exchange>): Exchange {
-  return {
-    id: '6f1f2f3a-0000-4000-8000-000000000001',
-    req: { method: 'GET' } as IncomingMessage,
-    res: {} as ServerResponse,
-    snapshot: { settings: { version: '0123456789ab' } } as Exchange['snapshot'],
-    origin: { address: '2001:db8::1' } as Exchange['origin'],
-    startedMs: performance.now(),
-    upgrade: undefined,
-    path: undefined,
-    endsConnection: false,
-    rejectedAs: undefined,
-    offered: undefined,
-    key: undefined,
-    decision: undefined,
-    standing: undefined,
-    status: 200,
-    errorCode: undefined,
-    fault: undefined,
-    upstream: undefined,
-    cause: undefined,
-    ...found,
-  };
+  const req = { method: 'GET', headers: {}, socket: { remoteAddress: '2001:db8::1' } };
+  const snapshot = { settings: { version: '0123456789ab' } };
+  const opened = openExchange(req as IncomingMessage, {} as ServerResponse, snapshot as Snapshot);
+  return { ...opened, id: '6f1f2f3a-0000-4000-8000-000000000001', status: 200, ...found };
 }
 
 describe('the access line', () => {
