@@ -209,16 +209,18 @@ function isAnswerable({ res, rejectedAs }: Exchange): boolean {
 
 /**
  * The last resort: a bug must not leave a client hanging. It hears 500 with the headers that every answer has, or,
- * where an answer had begun or even the limiter failed, the connection is cut.
+ * where an answer had begun or even the refusal fails, the connection is cut.
  */
 async function refuseForBug(exchange: Exchange, stations: Stations): Promise<void> {
   const { res } = exchange;
-  if (!res.headersSent && exchange.standing === undefined) {
-    await countOnAddress(exchange, stations).catch(() => undefined);
-  }
-  if (!res.headersSent && exchange.standing !== undefined) {
-    await refuse(exchange, stations, { code: 'internal' });
-    return;
+  try {
+    if (!res.headersSent) {
+      if (exchange.standing === undefined) await countOnAddress(exchange, stations);
+      await refuse(exchange, stations, { code: 'internal' });
+      return;
+    }
+  } catch (bug) {
+    stations.reportBug(bug, exchange);
   }
   exchange.status = errors.internal.status;
   exchange.errorCode = 'internal';

@@ -15,9 +15,14 @@ export function operationFields(operation: Operation, basePath: string): readonl
       fields.push('Sunset', new Date(deprecation.sunsetMs).toUTCString());
     }
     if (deprecation.successor !== undefined) {
-      fields.push('Link', `<${basePath}${deprecation.successor}>; rel="successor-version"`);
+      fields.push('Link', `<${basePath}${inLink(deprecation.successor)}>; rel="successor-version"`);
     }
   }
   if (stability !== undefined) fields.push('X-Stability', stability);
   return fields;
+}
+
+/** A template as it may stand in a field: the names of its parameters may be any text. */
+function inLink(template: string): string {
+  return template.replaceAll(/[^\x21-\x7e]|["<>]/gu, encodeURIComponent);
 }

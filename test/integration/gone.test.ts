@@ -1,14 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { stringify } from 'yaml';
-import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createGateway } from '../../gateway/gateway.ts';
 import { expectHonest } from '../support/answer.ts';
-import { makeKey, testConfig } from '../support/gateway-process.ts';
+import { makeKey } from '../support/gateway-process.ts';
 import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { settingsOf } from '../support/settings-of.ts';
 
 const sunsetMs = Date.UTC(2030, 11, 5);
 
@@ -43,13 +39,3 @@ it('GET /pets/{petId} is served to the last millisecond before its sunset, and i
     await backend.close();
   }
 });
-
-async function settingsOf(overrides: Record<string, unknown>) {
-  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
-  const file = join(folder, 'gateway.yaml');
-  await writeFile(file, stringify(testConfig(overrides)));
-  const loaded = await loadSettings({ file, env: {} });
-  await rm(folder, { recursive: true });
-  if (loaded.kind === 'invalid') throw new Error('the configuration of this test is not valid');
-  return loaded.settings;
-}

@@ -23,6 +23,14 @@ describe('operationFields', () => {
     ]);
   });
 
+  it('the path of a successor is written so that a field can carry it', () => {
+    const successor = '/v2/{případ}/{a"b>}';
+    const operation: Operation = { ...getPet, deprecation: { sinceMs: 0, successor, afterSunset: 'gone' } };
+    expect(operationFields(operation, '/v1')).toContain(
+      '</v1/v2/{p%C5%99%C3%ADpad}/{a%22b%3E}>; rel="successor-version"',
+    );
+  });
+
   it('a stability marker is told; an operation without markers has no fields', () => {
     const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets' };
     expect(operationFields({ ...listPets, stability: 'beta' }, '/v1')).toEqual(['X-Stability', 'beta']);

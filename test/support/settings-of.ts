@@ -1,0 +1,18 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import type { Settings } from '../../gateway/model.ts';
+import { testConfig } from './gateway-process.ts';
+
+/** The settings of a test's configuration, for a gateway in the test's own process. */
+export async function settingsOf(overrides: Record<string, unknown>): Promise<Settings> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  const file = join(folder, 'gateway.yaml');
+  await writeFile(file, stringify(testConfig(overrides)));
+  const loaded = await loadSettings({ file, env: {} });
+  await rm(folder, { recursive: true });
+  if (loaded.kind === 'invalid') throw new Error('the configuration of this test is not valid');
+  return loaded.settings;
+}
