@@ -88,8 +88,14 @@ export const bounds = {
   tunnelsPerKeyMax: 256,
   /** A WebSocket in which neither side moved a byte for this long is cut; most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
-  /** Header block of an answer. */
+  /** Header block of an answer; also the trailers of one and the extensions of a chunk. */
   upstreamHeadersBytesMax: 65_536,
+  /** What is read from a target at once: the buffer of a connection. */
+  upstreamReadBytesMax: 16_384,
+  /** How long a connection to a target stays open unused when the backend does not announce how long it would. */
+  upstreamIdleTimeoutMs: 4_000,
+  /** The same when it does: half of that, at most this. */
+  upstreamIdleTimeoutMaxMs: 60_000,
   /** How often the upstream's name is looked up again. */
   resolveIntervalMs: 2_000,
   /**
@@ -109,7 +115,7 @@ export const bounds = {
   retryBudgetWindowMs: 10_000,
   /** A body up to this size is read whole before a connection to a target is taken; larger ones are streamed. */
   collectedBodyBytesMax: 65_536,
-  /** How often exchanges past their total timeout are looked for. */
+  /** How often exchanges, connections to targets and waits past their limit are looked for. */
   sweepIntervalMs: 1_000,
   /** How long exchanges may still take when the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,

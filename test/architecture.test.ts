@@ -15,7 +15,8 @@ const allowed: Record<string, readonly string[]> = {
   identify: nouns,
   limit: nouns,
   match: nouns,
-  forward: nouns,
+  forward: [...nouns, 'transport'],
+  transport: nouns,
   respond: nouns,
   admin: nouns,
   // The recording reads what every station found.

@@ -1,4 +1,5 @@
-import type { Client } from 'undici';
+import type { ConnectionPool } from '../transport/connection-pool.ts';
+import type { AnswerHandler, TargetConnection } from '../transport/target-request.ts';
 
 /**
  * How a target is: `well` answers; `silent` does not answer in time, be it hanging, starved or only pausing; `gone`
@@ -14,35 +15,47 @@ export interface Finding {
 }
 
 interface HealthCheck {
-  /** A connection of its own: a target whose pool is full of slow requests can still say that it is well. */
-  readonly client: Client;
+  readonly pool: ConnectionPool;
+  /** Value of the Host field. */
+  readonly host: string;
   readonly path: string;
   readonly timeoutMs: number;
 }
 
-/** Asks a target's health path once; any 2xx in time is well. Never rejects. */
-export async function checkHealth({ client, path, timeoutMs }: HealthCheck): Promise<Finding> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  try {
-    // undici heeds the signal only once it is connected; a connection that is still being made serves the next look.
-    const answer = await Promise.race([client.request({ path, method: 'GET', signal }), rejectOn(signal)]);
-    await answer.body.dump();
-    if (answer.statusCode >= 200 && answer.statusCode < 300) {
-      return { health: 'well', reason: undefined };
+/** Asks a target's health path once; any 2xx that is complete in time is well. Never rejects. */
+export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promise<Finding> {
+  return new Promise((resolve) => {
+    let connection: TargetConnection | undefined;
+    let status = 0;
+    const timer = setTimeout(() => {
+      end({ health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` });
+      // A connection that is still being made serves the next look.
+      if (connection === undefined) pool.withdraw(handler);
+      else connection.abort();
+    }, timeoutMs);
+    timer.unref();
+
+    function end(finding: Finding): void {
+      clearTimeout(timer);
+      resolve(finding);
     }
-    return { health: 'gone', reason: `health check answered ${answer.statusCode}` };
-  } catch (error) {
-    if (signal.aborted) {
-      return { health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` };
-    }
-    return { health: 'gone', reason: `health check failed: ${describe(error)}` };
-  }
+
+    const handler: AnswerHandler = {
+      onSend: (made) => (connection = made),
+      onHead: (head) => (status = head.status),
+      onPiece: () => true,
+      onEnd() {
+        connection = undefined;
+        const isWell = status >= 200 && status < 300;
+        end(isWell ? well : { health: 'gone', reason: `health check answered ${status}` });
+      },
+      onFailure(failure) {
+        connection = undefined;
+        end({ health: 'gone', reason: `health check failed: ${failure.cause}` });
+      },
+    };
+    pool.send({ method: 'GET', path, fields: ['Host', host], body: undefined, chunked: false }, handler);
+  });
 }
 
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
-}
+const well: Finding = { health: 'well', reason: undefined };

@@ -3,9 +3,10 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../errors.ts';
+import { fieldValue } from '../field-value.ts';
 import type { ForwardOutcome, UpgradeRequest } from './forward-outcome.ts';
 import { requestHead } from './request-head.ts';
-import { responseFields, responseHead } from './response-head.ts';
+import { responseFields } from './response-fields.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
 import { createTunnels } from './tunnels.ts';
 
@@ -164,12 +165,13 @@ function acceptSwitch(
   if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
     return { kind: 'failed', code: 'upstream_failed', cause: 'the backend switched to another protocol' };
   }
-  const head = responseFields({ status: 101, headers: answer.headers, ownFields });
-  if (head.kind === 'broken') return { kind: 'failed', code: 'upstream_failed', cause: head.cause };
+  const flaw = flawOf(answer);
+  if (flaw !== undefined) return { kind: 'failed', code: 'upstream_failed', cause: flaw };
+  const fields = responseFields({ status: 101, fields: answer.rawHeaders, ownFields });
   const headers: NodeJS.Dict<string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
-  for (let i = 0; i < head.fields.length; i += 2) {
-    const name = head.fields[i] ?? '';
-    const value = head.fields[i + 1] ?? '';
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const value = fields[i + 1] ?? '';
     const earlier = headers[name];
     headers[name] = earlier === undefined ? value : [earlier, value].flat();
   }
@@ -186,16 +188,25 @@ function passOn(
   { res, socket, responseFields: ownFields }: UpgradeRequest,
 ): HandshakeEnd {
   const status = answer.statusCode ?? 0;
-  const head = responseHead({ status, headers: answer.headers, ownFields });
-  if (head.kind === 'broken') {
+  const flaw = status >= 200 && status <= 599 ? flawOf(answer) : `status ${status}`;
+  if (flaw !== undefined) {
     answer.destroy();
-    return { kind: 'failed', code: 'upstream_failed', cause: head.cause };
+    return { kind: 'failed', code: 'upstream_failed', cause: flaw };
   }
-  res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...head.fields, 'Connection', 'close']);
+  const fields = responseFields({ status, fields: answer.rawHeaders, ownFields });
+  res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...fields, 'Connection', 'close']);
   pipeline(answer, res, (error) => {
     if (error) socket.destroy();
   });
   return { kind: 'answered', status };
+}
+
+/** What a well-formed answer cannot have; Node's client, which makes the handshake, lets it through. */
+function flawOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
+  if (!rawHeaders.every((part) => fieldValue.test(part))) return 'control character in a header field';
+  const coding = headers['transfer-encoding'] ?? 'chunked';
+  // Another coding would be taken off with the field and its content passed on as if it were plain.
+  return coding.toLowerCase() === 'chunked' ? undefined : 'a transfer coding other than chunked';
 }
 
 function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {

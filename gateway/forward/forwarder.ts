@@ -45,9 +45,9 @@ interface RelayOptions extends ServerOptions {
 }
 
 /**
- * http-proxy-3 as the proxy, with undici as its transport: a pass of ours stands before its first one and ends the
- * chain. Its own passes go through node:http's client, which costs twice as much, and `deleteLength` turns a chunked
- * DELETE into a smuggled second request.
+ * http-proxy-3 as the proxy, with connections of our own as its transport: a pass of ours stands before its first one
+ * and ends the chain. Its own passes go through node:http's client, which costs twice as much, and `deleteLength` turns
+ * a chunked DELETE into a smuggled second request.
  */
 export function createForwarder({
   upstream: firstUpstream,
@@ -110,8 +110,8 @@ export function createForwarder({
 
   return {
     forward: (request) =>
-      new Promise((resolve) => {
-        const options: RelayOptions = { relay: new Relay(context, request, resolve) };
+      new Promise((resolve, reject) => {
+        const options: RelayOptions = { relay: new Relay(context, request, { resolve, reject }) };
         proxy.web(request.req, request.res, options);
       }),
     forwardUpgrade: upgrades.forward,

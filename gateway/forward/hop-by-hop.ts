@@ -12,10 +12,23 @@ export const hopByHopFields = [
 /**
  * The further fields that `Connection` makes hop-by-hop, by lower-case name.
  *
+ * @param fields flat name, value, …
  * @returns undefined where it names none beyond its options, as nearly always
  */
-export function namedInConnection(connection: string): ReadonlySet<string> | undefined {
-  const value = connection.toLowerCase();
+export function namedInConnection(fields: readonly string[]): ReadonlySet<string> | undefined {
+  const value = connectionOf(fields).toLowerCase();
   if (value === '' || value === 'keep-alive' || value === 'close') return undefined;
   return new Set(value.split(',').map((name) => name.trim()));
+}
+
+/** All `Connection` fields are one list (RFC 9110 §5.3). */
+function connectionOf(fields: readonly string[]): string {
+  let connection = '';
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    const value = fields[i + 1] ?? '';
+    connection = connection === '' ? value : `${connection},${value}`;
+  }
+  return connection;
 }

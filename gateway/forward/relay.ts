@@ -1,13 +1,18 @@
 import { STATUS_CODES } from 'node:http';
-import type { Dispatcher } from 'undici';
 import type { ErrorCode } from '../errors.ts';
+import type { AnswerHead } from '../transport/answer-head.ts';
+import type {
+  AnswerHandler,
+  TargetConnection,
+  TargetRequest,
+  TransportFailure,
+} from '../transport/target-request.ts';
 import type { AtTurnEnd } from '../turn-end.ts';
-import { classifyFailure, type Reach } from './classify-failure.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
 import type { InFlight } from './in-flight.ts';
-import { collectBody, type StreamedBody, streamBody } from './request-body.ts';
+import { ClientBody, collectBody } from './request-body.ts';
 import { requestHead } from './request-head.ts';
-import { responseHead } from './response-head.ts';
+import { responseFields } from './response-fields.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { mayRetry, retryPauseMs } from './retry-policy.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
@@ -25,38 +30,40 @@ export interface RelayContext {
   readonly atTurnEnd: AtTurnEnd;
 }
 
-/**
- * An answer's body that came in one piece of at most this size leaves as a Latin-1 string, byte for byte the same: Node
- * then writes head and body in one piece, which takes 5 % less CPU per request than corking the two.
- */
-const wholeBodyBytesMax = 16_384;
+export interface RelayEnd {
+  resolve(outcome: ForwardOutcome): void;
+  /** A bug, for whoever asked. */
+  reject(bug: unknown): void;
+}
 
 /**
- * Carries one request to a target and the answer back, attempt by attempt. It is undici's dispatch handler itself: one
+ * Carries one request to a target and the answer back, attempt by attempt. It is the transport's handler itself: one
  * object per request instead of a closure per event.
  */
-export class Relay implements Dispatcher.DispatchHandler {
+export class Relay implements AnswerHandler {
   readonly startedMs = performance.now();
   place = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
-  private readonly resolve: (outcome: ForwardOutcome) => void;
-  private options: Dispatcher.DispatchOptions | undefined;
-  private streamedBody: StreamedBody | undefined;
-  private controller: Dispatcher.DispatchController | undefined;
+  private readonly end: RelayEnd;
+  private targetRequest: TargetRequest | undefined;
+  private clientBody: ClientBody | undefined;
+  /** Whether it waits for a connection, and the one that serves it then. */
+  private isWaiting = false;
+  private connection: TargetConnection | undefined;
   private target: Target | undefined;
   private attempts = 0;
-  private reach: Reach = 'not_reached';
   private status = 0;
-  /** Of the answer; NaN when the backend did not say. */
-  private contentLength = Number.NaN;
-  private wholeBody: Buffer | undefined;
+  /** In Latin-1, when it came along with the head: both are then written as one. */
+  private wholeBody: string | undefined;
+  private hasBodyBegun = false;
+  private isHeld = false;
   private settled = false;
 
-  constructor(context: RelayContext, request: ForwardRequest, resolve: (outcome: ForwardOutcome) => void) {
+  constructor(context: RelayContext, request: ForwardRequest, end: RelayEnd) {
     this.context = context;
     this.request = request;
-    this.resolve = resolve;
+    this.end = end;
   }
 
   start(): void {
@@ -68,38 +75,29 @@ export class Relay implements Dispatcher.DispatchHandler {
       requestFields,
       keepForwarded,
     });
-    const options: Dispatcher.DispatchOptions = {
-      path: req.url ?? '/',
-      method: req.method ?? 'GET',
-      headers: fields,
-      body: null,
-    };
-    this.options = options;
     budget.countRequest(nowMs());
     inFlight.enter(this);
     res.on('close', () => this.onClientClose());
 
+    const { method = 'GET', url: path = '/' } = req;
+    const attempt = (body: TargetRequest['body']) => this.attempt({ method, path, fields, body, chunked });
     if (res.destroyed) {
       // While the limits were asked; its `close` is not told again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
-      this.attempt();
+      attempt(undefined);
     } else if (!chunked && !expectsContinue && contentLength <= bounds.collectedBodyBytesMax) {
-      collectBody(req, contentLength, (body) => {
-        options.body = body;
-        this.attempt();
-      });
+      collectBody(req, contentLength, attempt);
     } else {
-      this.streamedBody = streamBody({
+      this.clientBody = new ClientBody({
         req,
         bodyBytesMax,
         beforeRead: () => expectsContinue && res.writeContinue(),
         onTooLarge: () => this.onBodyTooLarge(),
       });
-      options.body = this.streamedBody.stream;
-      this.attempt();
+      attempt(this.clientBody);
     }
   }
 
@@ -108,11 +106,11 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.fail('upstream_timeout', 'the whole exchange took too long');
   }
 
-  private attempt(): void {
-    if (this.settled || this.options === undefined) return;
+  private attempt(request: TargetRequest): void {
+    if (this.settled) return;
     const targets = this.context.targets();
     if (targets.pending !== undefined) {
-      void targets.pending.then(() => this.attempt());
+      void targets.pending.then(() => this.attempt(request));
       return;
     }
     const target = targets.choose(this.target);
@@ -120,60 +118,63 @@ export class Relay implements Dispatcher.DispatchHandler {
       this.fail('upstream_unavailable', 'no healthy target has room');
       return;
     }
+    this.targetRequest = request;
     this.target = target;
     this.attempts++;
-    this.reach = 'not_reached';
     target.inFlight++;
-    target.pool.dispatch(this.options, this);
+    this.isWaiting = true;
+    target.pool.send(request, this);
   }
 
-  /** undici: a connection stands and the request is about to be written. */
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    // A throw here is the one way out that costs no connection: it waited in the queue and nobody waits for it any more.
-    if (this.settled) throw new Error('settled while it was queued');
-    this.controller = controller;
-    this.reach = 'unanswered';
+  onSend(connection: TargetConnection): void {
+    this.isWaiting = false;
+    this.connection = connection;
   }
 
-  /** undici: the first byte of an answer. */
-  onResponseStarted(): void {
-    this.reach = 'answering';
+  onHead(head: AnswerHead, wholeBody: string | undefined): void {
+    try {
+      this.beginAnswer(head, wholeBody);
+    } catch (bug) {
+      this.leave();
+      this.end.reject(bug);
+    }
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (this.settled) return;
-    // Interim answers end here (RFC 9110 §15.2 lets a proxy drop them); 101 was not asked for.
-    if (status >= 102 && status <= 199) return;
-    const { res, responseFields } = this.request;
-    const head = responseHead({ status, headers, ownFields: responseFields });
-    if (head.kind === 'broken') {
-      controller.abort(new Error(head.cause));
+  private beginAnswer({ status, fields }: AnswerHead, wholeBody: string | undefined): void {
+    const { res, responseFields: ownFields } = this.request;
+    if (res.socket?.writable === false) {
+      // The client has been told of a fault in its body, and its connection ended: there is nobody left to answer.
+      this.onClientClose();
       return;
     }
     this.status = status;
-    this.contentLength = Number(headers['content-length']);
-    res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', head.fields);
+    this.wholeBody = wholeBody;
+    res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', responseFields({ status, fields, ownFields }));
+    if (wholeBody === undefined) this.context.atTurnEnd(() => this.showHead());
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.settled) return;
+  /** A body that is slow to begin must not keep its head waiting: an event stream may be silent for long. */
+  private showHead(): void {
+    if (!this.hasBodyBegun && !this.settled) this.request.res.flushHeaders();
+  }
+
+  onPiece(piece: Buffer): boolean {
     const { res } = this.request;
-    if (chunk.length === this.contentLength && chunk.length <= wholeBodyBytesMax) {
-      this.wholeBody = chunk;
-      return;
-    }
-    if (res.write(chunk)) return;
-    controller.pause();
-    res.once('drain', () => controller.resume());
+    this.hasBodyBegun = true;
+    if (res.write(piece)) return true;
+    if (!this.isHeld) res.once('drain', () => this.letGo());
+    this.isHeld = true;
+    return false;
   }
 
-  onResponseEnd(): void {
+  private letGo(): void {
+    this.isHeld = false;
+    this.connection?.resume();
+  }
+
+  onEnd(): void {
     this.leaveTarget();
-    if (!this.settled) this.context.atTurnEnd(() => this.finish());
+    this.context.atTurnEnd(() => this.finish());
   }
 
   /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
@@ -182,8 +183,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
     if (wholeBody === undefined) res.end();
-    else res.end(wholeBody.toString('latin1'), 'latin1');
-    if (!req.complete) this.streamedBody?.discardRest();
+    else res.end(wholeBody, 'latin1');
+    if (!req.complete) this.clientBody?.discardRest();
     this.settle({
       kind: 'answered',
       status: this.status,
@@ -193,31 +194,27 @@ export class Relay implements Dispatcher.DispatchHandler {
     });
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+  onFailure(failure: TransportFailure): void {
     const target = this.leaveTarget();
-    if (this.settled || target === undefined) return;
-    const { reach, attempts, context, request } = this;
-    const failure = classifyFailure(error, reach);
-    if (failure.isConnectFailure) context.targets().eject(target, failure.cause);
+    const { attempts, context, targetRequest: request } = this;
+    if (this.settled || target === undefined || request === undefined) return;
+    if (failure.kind === 'connect') context.targets().eject(target, failure.cause);
+    const { attemptsMax, retryBaseMs: baseMs, retryCapMs: capMs } = context.bounds;
+    const { method, body } = request;
     const retry =
-      mayRetry({
-        failure,
-        reach,
-        method: request.req.method ?? '',
-        hasBody: this.options?.body !== null,
-        attempts,
-        attemptsMax: context.bounds.attemptsMax,
-      }) && context.budget.takeRetry(context.nowMs());
+      mayRetry({ failure, method, hasBody: body !== undefined, attempts, attemptsMax }) &&
+      context.budget.takeRetry(context.nowMs());
     if (!retry) {
-      this.fail(failure.code, failure.cause);
+      this.fail(errorCodes[failure.kind], failure.cause);
       return;
     }
-    const { retryBaseMs: baseMs, retryCapMs: capMs } = context.bounds;
     const pauseMs = retryPauseMs({ attempt: attempts + 1, baseMs, capMs, random: context.random() });
-    setTimeout(() => this.attempt(), pauseMs);
+    setTimeout(() => this.attempt(request), pauseMs);
   }
 
   private leaveTarget(): Target | undefined {
+    this.isWaiting = false;
+    this.connection = undefined;
     if (this.target !== undefined) this.target.inFlight--;
     return this.target;
   }
@@ -229,9 +226,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   private onClientClose(): void {
-    if (this.settled) return;
-    this.settle({ kind: 'client_gone', ...this.use() });
-    this.controller?.abort(new Error('the client went away'));
+    if (!this.settled) this.settle({ kind: 'client_gone', ...this.use() });
   }
 
   private fail(code: ErrorCode, cause: string): void {
@@ -240,8 +235,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     const { headersSent } = res;
     const failed: Failed = { kind: 'failed', code, headersSent, cause, ...this.use() };
     this.settle(code === 'upstream_unavailable' ? { ...failed, retryAfterSeconds: 1 } : failed);
-    this.controller?.abort(new Error(cause));
-    this.streamedBody?.letGo();
+    this.clientBody?.letGo();
     if (headersSent) res.destroy();
   }
 
@@ -251,8 +245,27 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   private settle(outcome: ForwardOutcome): void {
+    this.leave();
+    this.end.resolve(outcome);
+  }
+
+  /** From here on nobody waits for a target. */
+  private leave(): void {
     this.settled = true;
     this.context.inFlight.leave(this);
-    this.resolve(outcome);
+    if (this.isWaiting) {
+      this.target?.pool.withdraw(this);
+      this.leaveTarget();
+    } else this.connection?.abort();
   }
 }
+
+/** What a failed attempt means to the client. */
+const errorCodes = {
+  connect: 'upstream_unavailable',
+  closed: 'upstream_unavailable',
+  timeout: 'upstream_timeout',
+  lost: 'upstream_failed',
+  malformed: 'upstream_failed',
+  aborted: 'upstream_failed',
+} as const satisfies Record<TransportFailure['kind'], ErrorCode>;

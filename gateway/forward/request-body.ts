@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
 /**
  * Reads a whole small body, so that a slow client holds no connection to a target and a failed connect can be retried.
@@ -20,15 +20,7 @@ export function collectBody(
   });
 }
 
-export interface StreamedBody {
-  readonly stream: Readable;
-  /** Reads the rest into the void, within the same limit: the backend answered without it. */
-  discardRest(): void;
-  /** Leaves the rest unread, for whoever writes the refusal. */
-  letGo(): void;
-}
-
-interface StreamedBodyOptions {
+interface ClientBodyOptions {
   readonly req: IncomingMessage;
   readonly bodyBytesMax: number;
   /** Before the first byte is asked for, which is when a connection to a target stands. */
@@ -36,47 +28,52 @@ interface StreamedBodyOptions {
   readonly onTooLarge: () => void;
 }
 
-/**
- * The body as a stream of its own: whoever destroys it (undici does, when an exchange ends early) must not destroy the
- * client's connection with it.
- */
-export function streamBody({ req, bodyBytesMax, beforeRead, onTooLarge }: StreamedBodyOptions): StreamedBody {
-  let received = 0;
-  let reading = false;
-  const stream = new Readable({
-    read() {
-      if (!reading) {
-        reading = true;
-        beforeRead();
-        req.on('data', onData).on('end', onEnd);
-      }
-      req.resume();
-    },
-  });
+/** A client's body on its way to a target, at the pace of the slower of the two. */
+export class ClientBody implements StreamedBody {
+  private readonly options: ClientBodyOptions;
+  private readonly onData = (chunk: Buffer) => this.take(chunk);
+  private readonly onEnd = () => this.sink?.end();
+  private sink: BodySink | undefined;
+  private isReading = false;
+  private received = 0;
 
-  function onData(chunk: Buffer): void {
-    received += chunk.length;
-    if (received > bodyBytesMax) {
-      letGo();
+  constructor(options: ClientBodyOptions) {
+    this.options = options;
+  }
+
+  start(sink: BodySink): void {
+    this.sink = sink;
+    this.options.beforeRead();
+    this.read();
+  }
+
+  resume(): void {
+    this.options.req.resume();
+  }
+
+  /** Reads the rest into the void, within the same limit: the backend answered without it. */
+  discardRest(): void {
+    this.sink = undefined;
+    if (this.isReading) this.resume();
+    else this.read();
+  }
+
+  /** Leaves the rest unread, for whoever writes the refusal. */
+  letGo(): void {
+    this.options.req.off('data', this.onData).off('end', this.onEnd).pause();
+  }
+
+  private read(): void {
+    this.isReading = true;
+    this.options.req.on('data', this.onData).on('end', this.onEnd).resume();
+  }
+
+  private take(chunk: Buffer): void {
+    const { req, bodyBytesMax, onTooLarge } = this.options;
+    this.received += chunk.length;
+    if (this.received > bodyBytesMax) {
+      this.letGo();
       onTooLarge();
-    } else if (!stream.destroyed && !stream.push(chunk)) req.pause();
+    } else if (this.sink?.write(chunk) === false) req.pause();
   }
-
-  function onEnd(): void {
-    if (!stream.destroyed) stream.push(null);
-  }
-
-  function letGo(): void {
-    req.off('data', onData).off('end', onEnd).pause();
-  }
-
-  return {
-    stream,
-    discardRest() {
-      if (!reading) req.on('data', onData);
-      reading = true;
-      req.resume();
-    },
-    letGo,
-  };
 }

@@ -24,7 +24,7 @@ interface RequestHeadOptions {
  */
 export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
   const fields: string[] = [];
-  const named = namedInConnection(connectionOf(rawHeaders));
+  const named = namedInConnection(rawHeaders);
   let contentLength = 0;
   let chunked = false;
   let expectsContinue = false;
@@ -54,18 +54,6 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
   }
   for (const part of requestFields) fields.push(part);
   return { fields, contentLength, chunked, expectsContinue };
-}
-
-/** All `Connection` fields are one list (RFC 9110 §5.3). */
-function connectionOf(rawHeaders: readonly string[]): string {
-  let connection = '';
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? '';
-    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
-    const value = rawHeaders[i + 1] ?? '';
-    connection = connection === '' ? value : `${connection},${value}`;
-  }
-  return connection;
 }
 
 const endingHere: ReadonlySet<string> = new Set([

@@ -1,8 +1,7 @@
-import type { Failure, Reach } from './classify-failure.ts';
+import type { TransportFailure } from '../transport/target-request.ts';
 
 interface FailedAttempt {
-  readonly failure: Failure;
-  readonly reach: Reach;
+  readonly failure: TransportFailure;
   readonly method: string;
   readonly hasBody: boolean;
   /** Attempts made, this one included. */
@@ -14,12 +13,12 @@ interface FailedAttempt {
  * A request is tried again when it cannot have reached a target; beyond that only GET and HEAD without a body, when the
  * connection died before any byte of an answer: a kept-alive connection that the backend was just closing (RFC 9110 §9.2.2).
  */
-export function mayRetry({ failure, reach, method, hasBody, attempts, attemptsMax }: FailedAttempt): boolean {
+export function mayRetry({ failure, method, hasBody, attempts, attemptsMax }: FailedAttempt): boolean {
   if (attempts >= attemptsMax) return false;
-  if (failure.code === 'upstream_unavailable') return true;
+  if (failure.reach === 'not_reached') return true;
   return (
-    failure.code === 'upstream_failed' &&
-    reach === 'unanswered' &&
+    failure.kind === 'lost' &&
+    failure.reach === 'unanswered' &&
     !hasBody &&
     (method === 'GET' || method === 'HEAD')
   );

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { Client, Pool } from 'undici';
 import type { bounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
+import { ConnectionPool } from '../transport/connection-pool.ts';
 import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
@@ -15,7 +15,7 @@ export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
-  readonly pool: Pool;
+  readonly pool: ConnectionPool;
   /** Well before the first check, so that start-up serves at once. */
   health: Health;
   /** Why it is not well. */
@@ -62,7 +62,8 @@ interface TargetsOptions {
 
 interface Watched extends Target {
   readonly stop: AbortController;
-  readonly healthClient: Client;
+  /** Of its own: a target whose pool is full of slow requests can still say that it is well. */
+  readonly healthPool: ConnectionPool;
 }
 
 /** Keeps the targets of one upstream: looks its name up again and again and asks each address for its health. */
@@ -70,7 +71,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
   const { hostname, port } = targetOf(upstream.url);
   const inFlightMax = bounds.connectionsPerTargetMax + bounds.queuedPerTargetMax;
   const stop = new AbortController();
-  const pools = new Set<Pool>();
+  const pools = new Set<ConnectionPool>();
   let targets: readonly Watched[] = [];
   let pending: Promise<void> | undefined;
   let isLost = false;
@@ -113,13 +114,8 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
 
   function open(address: string): Watched {
     const url = new URL(`http://${address}`);
-    const pool = new Pool(url, {
-      connections: bounds.connectionsPerTargetMax,
-      connectTimeout: bounds.connectTimeoutMs,
-      headersTimeout: bounds.upstreamHeadersTimeoutMs,
-      bodyTimeout: bounds.upstreamBodyIdleTimeoutMs,
-      maxHeaderSize: bounds.upstreamHeadersBytesMax,
-    });
+    const place = { host: bareHostname(url), port: Number(port) };
+    const pool = new ConnectionPool({ ...place, bounds });
     pools.add(pool);
     const target: Watched = {
       address,
@@ -130,15 +126,15 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
       inFlight: 0,
       tunnels: 0,
       stop: new AbortController(),
-      healthClient: new Client(url, { connectTimeout: bounds.connectTimeoutMs }),
+      healthPool: new ConnectionPool({ ...place, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
     };
     void watch(target);
     return target;
   }
 
   async function watch(target: Watched): Promise<void> {
-    const { healthClient: client, stop } = target;
-    const check = { client, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
+    const { address, healthPool: pool, stop } = target;
+    const check = { pool, host: address, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
     do {
       let finding = await checkHealth(check);
       // One late answer is no illness, and may be late because this process was: who was well is asked once more, at once.
@@ -158,7 +154,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
 
   async function retireTarget(target: Watched): Promise<void> {
     target.stop.abort();
-    await Promise.all([target.healthClient.destroy(), target.pool.close()]);
+    await Promise.all([target.healthPool.destroy(), target.pool.close()]);
     pools.delete(target.pool);
   }
 
@@ -203,8 +199,13 @@ const changes: Readonly<Record<Health, string>> = {
 };
 
 function targetOf(url: string): { hostname: string; port: string } {
-  const { hostname, port } = new URL(url);
-  return { hostname: hostname.replace(/^\[|\]$/g, ''), port: port || '80' };
+  const parsed = new URL(url);
+  return { hostname: bareHostname(parsed), port: parsed.port || '80' };
+}
+
+/** Without the brackets of an IPv6 address. */
+function bareHostname({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 /** Waits without keeping the process alive; false when it was stopped meanwhile. */

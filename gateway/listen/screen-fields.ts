@@ -10,7 +10,7 @@ export interface ScreenedFields {
 
 /**
  * Screens header fields: names and values by allowlist, the fields that may come only once, and a framing that every
- * reader understands alike (RFC 9112 §6). `obs-text` in values passes: undici writes it back as the bytes it was.
+ * reader understands alike (RFC 9112 §6). `obs-text` in values passes: it goes out as the bytes it was.
  *
  * @param rawHeaders flat name, value, … as the client sent them
  */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 let backend: RecordingBackend;
@@ -29,7 +30,6 @@ describe('a backend that answers with nonsense', () => {
     ['HTTP/0.9', '<html>hello</html>'],
     ['a 101 out of the blue', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
     ['a 101 without Upgrade', 'HTTP/1.1 101 X\r\n\r\n'],
-    ['a 100 out of the blue', `HTTP/1.1 100 Continue\r\n\r\n${okAnswer('hi')}`],
     ['huge headers', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\nContent-Length: 0\r\n\r\n`],
     ['a control character in a value', 'HTTP/1.1 200 OK\r\nX: a\x01b\r\nContent-Length: 0\r\n\r\n'],
     ['a NUL in a value', 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n'],
@@ -155,6 +155,36 @@ it('a client that goes away takes its request to the backend with it', async () 
   await aborted;
   await front.ended(1);
   expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 1 }]);
+});
+
+it('a client that went away while it waited for a connection gives its place up at once', async () => {
+  await front.close();
+  front = await startFront({
+    url: backend.url,
+    bounds: { connectionsPerTargetMax: 1, queuedPerTargetMax: 1 },
+  });
+  backend.react = () => {};
+  const served = sendRawAndLeave();
+  await backend.received(1);
+  const waiting = sendRawAndLeave();
+  const inFlight = () => front.forwarder.state().targets[0]?.inFlight;
+  await until('it waits', () => inFlight() === 2);
+  waiting.destroy();
+  await front.ended(1);
+  expect(inFlight()).toBe(1);
+  served.destroy();
+  await front.ended(2);
+  expect(inFlight()).toBe(0);
+  expect(backend.requests).toHaveLength(1);
+});
+
+it('a bug while an answer is begun is told to the caller, and ends nothing else', async () => {
+  await front.close();
+  front = await startFront({ url: backend.url, responseFields: ['Link', 'ř'] });
+  expect(await sendRaw(front.port, get('/1'))).toBe('');
+  expect(await sendRaw(front.port, get('/2'))).toBe('');
+  expect(front.bugs).toMatchObject([{ code: 'ERR_INVALID_CHAR' }, { code: 'ERR_INVALID_CHAR' }]);
+  expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
 });
 
 it('a client that went away before it was forwarded never reaches the backend', async () => {

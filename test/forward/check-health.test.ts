@@ -1,15 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { Client } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
 import { checkHealth } from '../../gateway/forward/check-health.ts';
+import { ConnectionPool } from '../../gateway/transport/connection-pool.ts';
 import { startRecordingBackend } from '../support/recording-backend.ts';
 
 async function look(port: number, timeoutMs: number) {
-  const client = new Client(`http://127.0.0.1:${port}`, { connectTimeout: 600_000 });
-  onTestFinished(() => client.destroy());
-  return checkHealth({ client, path: '/healthz', timeoutMs });
+  const pool = new ConnectionPool({
+    host: '127.0.0.1',
+    port,
+    bounds: { ...bounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
+  });
+  onTestFinished(() => pool.destroy());
+  return checkHealth({ pool, host: 'store', path: '/healthz', timeoutMs });
 }
 
 it.each([

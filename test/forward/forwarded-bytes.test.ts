@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -36,8 +37,7 @@ describe('what the backend receives', () => {
     const [request] = backend.requests;
     expect(request?.head.split('\r\n')[0]).toBe('GET /v1/pub/%2e%2e/a;b?x=%00&&y? HTTP/1.1');
     expect(request && fieldLines(request)).toEqual([
-      'host: api.test',
-      'connection: keep-alive',
+      'Host: api.test',
       'ACCEPT: a',
       'Via: 1.0 old',
       'X-Key-Id: acme',
@@ -53,7 +53,7 @@ describe('what the backend receives', () => {
       const answer = await sendRaw(front.port, `${head}${chunk}${chunk}0\r\n\r\n`);
       expect(statusOf(answer)).toBe(200);
       expect(backend.requests).toHaveLength(1);
-      expect(backend.requests[0]?.head).toMatch(/\r\ntransfer-encoding: chunked\r\n/);
+      expect(backend.requests[0]?.head).toMatch(/\r\nTransfer-Encoding: chunked\r\n/);
       expect(backend.requests[0]?.head).not.toMatch(/content-length/i);
       expect(backend.requests[0]?.rawBody).toContain(smuggled);
     },
@@ -70,7 +70,7 @@ describe('what the backend receives', () => {
     expect(statusOf(await sendRaw(front.port, head + body))).toBe(200);
     expect(backend.requests).toHaveLength(1);
     expect(backend.requests[0]?.head.match(/content-length: \d+|transfer-encoding/gi)).toEqual([
-      `content-length: ${length}`,
+      `Content-Length: ${length}`,
     ]);
     expect(backend.requests[0]?.rawBody === body).toBe(true);
   });
@@ -124,8 +124,8 @@ describe('what the client receives', () => {
     const [head = '', body] = answer.split('\r\n\r\n');
     const lines = head.split('\r\n');
     expect(lines[0]).toBe('HTTP/1.1 201 Created');
-    expect(lines).toContain('set-cookie: a=1');
-    expect(lines).toContain('set-cookie: b=2');
+    expect(lines).toContain('Set-Cookie: a=1');
+    expect(lines).toContain('Set-Cookie: b=2');
     expect(lines).toContain('Cache-Control: private');
     expect(lines.filter((line) => /x-ratelimit-limit/i.test(line))).toEqual(['X-RateLimit-Limit: 60']);
     expect(body).toBe('hello');
@@ -150,14 +150,29 @@ describe('what the client receives', () => {
   });
 
   it.each([
-    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n', 'content-length: 17'],
-    ['GET', 'HTTP/1.1 304 X\r\nETag: "a"\r\nContent-Length: 17\r\n\r\n', 'etag: "a"'],
-    ['GET', 'HTTP/1.1 204 X\r\nX-A: b\r\n\r\n', 'x-a: b'],
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n', 'Content-Length: 17'],
+    ['GET', 'HTTP/1.1 304 X\r\nETag: "a"\r\nContent-Length: 17\r\n\r\n', 'ETag: "a"'],
+    ['GET', 'HTTP/1.1 204 X\r\nX-A: b\r\n\r\n', 'X-A: b'],
   ])('has no body after %s when the backend sends %j', async (method, raw, field) => {
     backend.react = (_request, socket) => socket.write(raw);
     const answer = await sendRaw(front.port, get('/').replace('GET', method));
     expect(answer).toContain(field);
     expect(answer.endsWith('\r\n\r\n')).toBe(true);
+  });
+
+  it('is the head of an event stream before the first event', async () => {
+    let say = (_event: string) => {};
+    backend.react = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n');
+      say = (event) => void socket.end(event);
+    };
+    const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
+    socket.write(get('/'));
+    const [head] = await once(socket, 'data');
+    expect(head).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\n$/);
+    say('data: 1\n\n');
+    const [event] = await once(socket, 'data');
+    expect(event).toContain('data: 1\n\n');
   });
 
   it('is a chunked answer without its trailers', async () => {
@@ -170,13 +185,16 @@ describe('what the client receives', () => {
     expect(answer).not.toMatch(/x-t/i);
   });
 
-  it('is the final answer without interim ones', async () => {
-    backend.react = (_request, socket) =>
-      socket.write(`HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n${okAnswer('hi')}`);
-    const answer = await sendRaw(front.port, get('/'));
-    expect(statusOf(answer)).toBe(200);
-    expect(answer).not.toContain('103');
-  });
+  it.each(['100 Continue', '103 Early Hints\r\nLink: <a>'])(
+    'is the final answer without an interim %j',
+    async (line) => {
+      backend.react = (_request, socket) => socket.write(`HTTP/1.1 ${line}\r\n\r\n${okAnswer('hi')}`);
+      const answer = await sendRaw(front.port, get('/'));
+      expect(statusOf(answer)).toBe(200);
+      expect(answer).not.toContain('HTTP/1.1 10');
+      expect(answer).not.toContain('Link');
+    },
+  );
 
   it('is an answer that came while the body was still being sent, and the connection lives on', async () => {
     await backend.close();

@@ -23,6 +23,8 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
+  /** What `forward` rejected with; the client's connection was cut then. */
+  readonly bugs: unknown[];
   /** Resolves when that many requests have ended. */
   ended(count: number): Promise<void>;
   close(): Promise<void>;
@@ -48,6 +50,7 @@ export async function startFront({
     ...(bounds && { bounds }),
   });
   const outcomes: ForwardOutcome[] = [];
+  const bugs: unknown[] = [];
   const common = { requestFields, responseFields, keepForwarded };
 
   const server = createServer(serve);
@@ -64,7 +67,11 @@ export async function startFront({
   function serve(req: IncomingMessage, res: ServerResponse): void {
     void before(res)
       .then(() => forwarder.forward({ ...common, req, res, bodyBytesMax }))
-      .then((outcome) => end(outcome, res));
+      .then((outcome) => end(outcome, res))
+      .catch((bug) => {
+        bugs.push(bug);
+        res.destroy();
+      });
   }
 
   function end(outcome: ForwardOutcome, res: ServerResponse): void {
@@ -80,6 +87,7 @@ export async function startFront({
     port: (server.address() as AddressInfo).port,
     forwarder,
     outcomes,
+    bugs,
     async ended(count) {
       while (outcomes.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
     },

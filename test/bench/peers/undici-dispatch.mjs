@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { options } from './options.mjs';
 
-// The undici that the gateway itself forwards with: the peers beside this file bring an older one.
+// The undici of our own tests: the peers beside this file bring an older one.
 const { Pool } = createRequire(new URL('../../../package.json', import.meta.url))('undici');
 
 const pool = new Pool(`http://127.0.0.1:${options.backendPort}`, { connections: 256 });

@@ -1,0 +1,56 @@
+import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
+import { privateCacheControl } from './private-cache-control.ts';
+
+interface ResponseFieldsOptions {
+  readonly status: number;
+  /** Flat name, value, … as the backend sent them. */
+  readonly fields: readonly string[];
+  /** Flat name, value, … that the gateway adds. */
+  readonly ownFields: readonly string[];
+}
+
+/**
+ * The fields of an answer as the client gets them, flat: the backend's without hop-by-hop and without copies of ours,
+ * ours after them.
+ */
+export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
+  const named = namedInConnection(fields);
+  const passed: string[] = [];
+  let cacheControl: string | undefined;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const value = fields[i + 1] ?? '';
+    const lowerName = name.toLowerCase();
+    switch (lowerName) {
+      case 'cache-control':
+        cacheControl = cacheControl === undefined ? value : `${cacheControl}, ${value}`;
+        continue;
+      case 'content-length':
+        // RFC 9110 §8.6: never with 204.
+        if (status === 204) continue;
+        break;
+      default:
+        if (endsHere(lowerName) || named?.has(lowerName) || isAmong(ownFields, lowerName)) continue;
+    }
+    passed.push(name, value);
+  }
+  passed.push('Cache-Control', privateCacheControl(cacheControl));
+  for (const part of ownFields) passed.push(part);
+  return passed;
+}
+
+const endingHere: ReadonlySet<string> = new Set([...hopByHopFields, 'transfer-encoding', 'x-request-id']);
+
+function endsHere(lowerName: string): boolean {
+  return (
+    endingHere.has(lowerName) || lowerName.startsWith('x-ratelimit') || lowerName.startsWith('ratelimit')
+  );
+}
+
+function isAmong(ownFields: readonly string[], lowerName: string): boolean {
+  for (let i = 0; i < ownFields.length; i += 2) {
+    const own = ownFields[i] ?? '';
+    if (own.length === lowerName.length && own.toLowerCase() === lowerName) return lowerName !== 'link';
+  }
+  return false;
+}

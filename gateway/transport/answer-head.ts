@@ -1,0 +1,147 @@
+/** The head of an answer as it stood on the wire, and what it says of the body and the connection. */
+export interface AnswerHead {
+  readonly kind: 'answer';
+  /** From 200 to 599. */
+  readonly status: number;
+  /** Flat name, value, … as the backend sent them. */
+  readonly fields: string[];
+  /** How the body ends. */
+  readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
+  /** Octets of the body; 0 where another framing says it. */
+  readonly contentLength: number;
+  /** Whether the connection may serve another request. */
+  readonly persistent: boolean;
+  /** The value of `Keep-Alive`, if any. */
+  readonly keepAlive: string | undefined;
+}
+
+export type ParsedHead = AnswerHead | { readonly kind: 'interim' } | Malformed;
+
+export interface Malformed {
+  readonly kind: 'malformed';
+  readonly cause: string;
+}
+
+/**
+ * Reads the head of an answer. It is stricter than clients are: a gateway hands on what it read, and where two readers
+ * could understand an answer differently, the next one would be taken for somebody else's (RFC 9112 §11).
+ *
+ * @param text status line, fields and the empty line, in Latin-1
+ * @param method of the request: it decides whether a body follows (RFC 9112 §6.3)
+ */
+export function parseAnswerHead(text: string, method: string): ParsedHead {
+  if (!headForm.test(text)) return malformed('a head that is not of the form RFC 9112 gives it');
+  const status = Number(text.slice(9, 12));
+  // Interim answers end here (RFC 9110 §15.2 lets a proxy drop them); 101 was not asked for.
+  if (status >= 100 && status <= 199 && status !== 101) return interim;
+  if (status < 200 || status > 599) return malformed(`status ${status}`);
+
+  const fields: string[] = [];
+  let length: string | undefined;
+  let coding: string | undefined;
+  let connection = '';
+  let keepAlive: string | undefined;
+  const end = text.length - 2;
+  for (let at = text.indexOf('\r\n') + 2; at < end; ) {
+    const colon = text.indexOf(':', at);
+    const lineEnd = text.indexOf('\r\n', colon);
+    const name = text.slice(at, colon);
+    const value = trimmed(text, colon + 1, lineEnd);
+    fields.push(name, value);
+    at = lineEnd + 2;
+    switch (framingName(name)) {
+      case 'content-length':
+        if (length !== undefined) return malformed('two Content-Length fields');
+        length = value;
+        break;
+      case 'transfer-encoding':
+        if (coding !== undefined) return malformed('two Transfer-Encoding fields');
+        coding = value;
+        break;
+      case 'connection':
+        connection = connection === '' ? value : `${connection},${value}`;
+        break;
+      case 'keep-alive':
+        keepAlive = value;
+        break;
+    }
+  }
+
+  // A proxy must not hand on a length it cannot read (RFC 9112 §6.3), nor one that a coding contradicts (§6.1).
+  if (length !== undefined && !lengthForm.test(length))
+    return malformed('a Content-Length that is no number');
+  if (coding !== undefined) {
+    if (length !== undefined) return malformed('both Content-Length and Transfer-Encoding');
+    if (coding.toLowerCase() !== 'chunked') return malformed('a transfer coding other than chunked');
+    if (text.startsWith('HTTP/1.0')) return malformed('Transfer-Encoding in HTTP/1.0');
+  }
+  const framing = framingOf({ status, method, length, coding });
+  return {
+    kind: 'answer',
+    status,
+    fields,
+    framing,
+    contentLength: framing === 'length' ? Number(length) : 0,
+    persistent: framing !== 'until_close' && isPersistent(text, connection),
+    keepAlive,
+  };
+}
+
+/**
+ * Lines end in CRLF, names are tokens that the colon follows at once, no line is folded, no character is a control
+ * character (RFC 9112 §4, §5; RFC 9110 §5.5). A status line without a reason may lack the space before it, as many do.
+ */
+const headForm =
+  /^HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+
+const lengthForm = /^[0-9]{1,15}$/;
+
+const interim = { kind: 'interim' } as const;
+
+export function malformed(cause: string): Malformed {
+  return { kind: 'malformed', cause };
+}
+
+/** The name in lower case, if it is one of those that say where an answer ends and what becomes of the connection. */
+function framingName(name: string): string {
+  const { length } = name;
+  return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
+}
+
+/** Without the optional whitespace around it (RFC 9110 §5.6.3), which is less than `trim` takes. */
+function trimmed(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(charCode: number): boolean {
+  return charCode === 0x20 || charCode === 0x09;
+}
+
+interface FramingOptions {
+  readonly status: number;
+  readonly method: string;
+  readonly length: string | undefined;
+  readonly coding: string | undefined;
+}
+
+/** RFC 9112 §6.3, in its order. */
+function framingOf({ status, method, length, coding }: FramingOptions): AnswerHead['framing'] {
+  if (method === 'HEAD' || status === 204 || status === 304) return 'none';
+  if (coding !== undefined) return 'chunked';
+  return length === undefined ? 'until_close' : 'length';
+}
+
+/** RFC 9112 §9.3. */
+function isPersistent(text: string, connection: string): boolean {
+  const isNewer = text.startsWith('HTTP/1.1');
+  if (connection === '') return isNewer;
+  const options = connection
+    .toLowerCase()
+    .split(',')
+    .map((option) => option.trim());
+  return !options.includes('close') && (isNewer || options.includes('keep-alive'));
+}

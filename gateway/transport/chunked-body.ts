@@ -1,0 +1,71 @@
+import { type Malformed, malformed } from './answer-head.ts';
+
+/** Takes the chunked coding off a body (RFC 9112 §7.1), however it is cut into reads. Extensions and trailers end here. */
+export class ChunkedBody {
+  private readonly overheadBytesMax: number;
+  private place: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
+  /** Of the current chunk, octets still to come. */
+  private remaining = 0;
+  /** A line that is not complete yet. */
+  private line = '';
+  private trailersLength = 0;
+
+  /** @param overheadBytesMax of a chunk's size with its extensions, and of all trailers together */
+  constructor(overheadBytesMax: number) {
+    this.overheadBytesMax = overheadBytesMax;
+  }
+
+  /**
+   * @param content gets the parts of `bytes` that are content
+   * @returns where the body ended, undefined when it goes on, or what is wrong
+   */
+  read(bytes: Buffer, from: number, to: number, content: Buffer[]): number | Malformed | undefined {
+    let at = from;
+    while (at < to) {
+      if (this.place === 'content') {
+        const end = Math.min(to, at + this.remaining);
+        content.push(bytes.subarray(at, end));
+        this.remaining -= end - at;
+        if (this.remaining === 0) this.place = 'content_end';
+        at = end;
+        continue;
+      }
+      const newline = bytes.subarray(at, to).indexOf(0x0a);
+      const stop = newline < 0 ? to : at + newline + 1;
+      this.line += bytes.toString('latin1', at, stop);
+      at = stop;
+      if (this.line.length + this.trailersLength > this.overheadBytesMax) {
+        return malformed('more chunk extensions or trailers than there may be');
+      }
+      if (newline < 0) return undefined;
+      const { line } = this;
+      this.line = '';
+      const flaw = this.readLine(line);
+      if (flaw !== undefined) return flaw;
+      if (this.place === 'trailers' && line === '\r\n') return at;
+    }
+    return undefined;
+  }
+
+  private readLine(line: string): Malformed | undefined {
+    switch (this.place) {
+      case 'size': {
+        const [, digits = ''] = sizeForm.exec(line) ?? [];
+        const size = digits === '' ? Number.NaN : Number.parseInt(digits, 16);
+        if (!Number.isSafeInteger(size)) return malformed('a chunk size that is none');
+        this.remaining = size;
+        this.place = size === 0 ? 'trailers' : 'content';
+        return undefined;
+      }
+      case 'content_end':
+        this.place = 'size';
+        return line === '\r\n' ? undefined : malformed('a chunk longer than its size');
+      default:
+        this.trailersLength += line.length;
+        return trailerForm.test(line) ? undefined : malformed('a malformed trailer');
+    }
+  }
+}
+
+const sizeForm = /^([0-9A-Fa-f]{1,16})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+const trailerForm = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n$/;

@@ -1,0 +1,475 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
+import type {
+  AnswerHandler,
+  BodySink,
+  StreamedBody,
+  TargetConnection,
+  TargetRequest,
+  TransportFailure,
+} from '../../gateway/transport/target-request.ts';
+import {
+  okAnswer,
+  type Reaction,
+  type RecordingBackend,
+  type RecordingBackendOptions,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
+
+const get: TargetRequest = {
+  method: 'GET',
+  path: '/',
+  fields: ['Host', 'a'],
+  body: undefined,
+  chunked: false,
+};
+
+/** A request and what became of it. */
+class Sent implements AnswerHandler {
+  readonly ended: Promise<void>;
+  connection: TargetConnection | undefined;
+  status: number | undefined;
+  body = '';
+  failure: TransportFailure | undefined;
+  ends = 0;
+  wantsMore = true;
+  private readonly end = Promise.withResolvers<void>();
+
+  constructor() {
+    this.ended = this.end.promise;
+  }
+
+  onSend(connection: TargetConnection): void {
+    this.connection = connection;
+  }
+
+  onHead({ status }: { status: number }, wholeBody = ''): void {
+    this.status = status;
+    this.body += wholeBody;
+  }
+
+  onPiece(piece: Buffer): boolean {
+    this.body += piece.toString('latin1');
+    return this.wantsMore;
+  }
+
+  onEnd(): void {
+    this.ends++;
+    this.end.resolve();
+  }
+
+  onFailure(failure: TransportFailure): void {
+    this.ends++;
+    this.failure = failure;
+    this.end.resolve();
+  }
+}
+
+function send(pool: ConnectionPool, request: Partial<TargetRequest> = {}): Sent {
+  const sent = new Sent();
+  pool.send({ ...get, ...request }, sent);
+  return sent;
+}
+
+async function start(
+  overrides: Partial<PoolBounds> = {},
+  options: RecordingBackendOptions = {},
+): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
+  const backend = await startRecordingBackend(options);
+  const pool = new ConnectionPool({
+    host: '127.0.0.1',
+    port: backend.port,
+    bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
+  });
+  onTestFinished(async () => {
+    await pool.destroy();
+    await backend.close();
+  });
+  return { backend, pool };
+}
+
+const connectionsOf = ({ requests }: RecordingBackend) => requests.map(({ connection }) => connection);
+
+it('requests one after the other share a connection', async () => {
+  const { backend, pool } = await start();
+  for (let i = 0; i < 5; i++) await send(pool).ended;
+  expect(connectionsOf(backend)).toEqual([1, 1, 1, 1, 1]);
+});
+
+it('requests at once have a connection each up to the limit; the others wait in their order', async () => {
+  const { backend, pool } = await start({ connectionsPerTargetMax: 2 });
+  const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path }));
+  await Promise.all(all.map(({ ended }) => ended));
+  expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(backend.requests.map(({ target }) => target)).toEqual(['/1', '/2', '/3', '/4', '/5']);
+  expect(Math.max(...connectionsOf(backend))).toBe(2);
+});
+
+it('a request that is withdrawn is never sent, and takes no other’s place', async () => {
+  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
+  pool.withdraw(withdrawn);
+  await Promise.all([first.ended, last.ended]);
+  const afterwards = send(pool, { path: '/4' });
+  await afterwards.ended;
+  expect(backend.requests.map(({ target }) => target)).toEqual(['/1', '/3', '/4']);
+  expect(connectionsOf(backend)).toEqual([1, 1, 1]);
+  expect(withdrawn.ends).toBe(0);
+});
+
+it.each([
+  ['when the answer says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
+  ['after an answer in HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['when octets follow the answer', `${okAnswer('')}x`],
+  ['when the backend announces that it closes at once', okAnswer('', 200, ['Keep-Alive: timeout=0'])],
+])('a connection is not used again %s', async (_why, raw) => {
+  const { backend, pool } = await start();
+  backend.react = (_request, socket) => socket.write(raw);
+  for (let i = 0; i < 3; i++) {
+    const sent = send(pool);
+    await sent.ended;
+    expect(sent.status).toBe(200);
+  }
+  expect(connectionsOf(backend)).toEqual([1, 2, 3]);
+});
+
+it('what a backend says unasked is never taken for an answer', async () => {
+  const { backend, pool } = await start();
+  backend.react = (_request, socket) => {
+    socket.write(okAnswer('asked'));
+    setTimeout(() => socket.write(okAnswer('unasked')), 20);
+  };
+  await send(pool).ended;
+  await until('the connection is closed', () => backend.openConnections() === 0);
+  const sent = send(pool);
+  await sent.ended;
+  expect(sent.body).toBe('asked');
+});
+
+it('a connection that the backend closed while it was idle is not used again', async () => {
+  const { backend, pool } = await start();
+  backend.react = (_request, socket) => void socket.end(okAnswer('bye'));
+  for (let i = 0; i < 3; i++) {
+    const sent = send(pool);
+    await sent.ended;
+    await until('the connection is closed', () => backend.openConnections() === 0);
+    expect(sent.body).toBe('bye');
+  }
+  expect(connectionsOf(backend)).toEqual([1, 2, 3]);
+});
+
+it('an idle connection is closed after its time, and after half of what the backend announces', async () => {
+  const { backend, pool } = await start({ upstreamIdleTimeoutMs: 600_000 });
+  backend.react = (_request, socket) => socket.write(okAnswer('', 200, ['Keep-Alive: max=7, timeout=1']));
+  await send(pool).ended;
+  expect(backend.openConnections()).toBe(1);
+  await until('the connection is closed', () => backend.openConnections() === 0);
+
+  const { backend: silent, pool: other } = await start({ upstreamIdleTimeoutMs: 50 });
+  await send(other).ended;
+  await until('the connection is closed', () => silent.openConnections() === 0);
+});
+
+it('an idle connection past its time is not used, even if nobody looked at it yet', async () => {
+  const { backend, pool } = await start({ upstreamIdleTimeoutMs: 20, sweepIntervalMs: 600_000 });
+  await send(pool).ended;
+  await sleep(40);
+  await send(pool).ended;
+  expect(connectionsOf(backend)).toEqual([1, 2]);
+});
+
+it('idle connections past their time take no room from new ones', async () => {
+  const { backend, pool } = await start({
+    connectionsPerTargetMax: 4,
+    upstreamIdleTimeoutMs: 20,
+    sweepIntervalMs: 600_000,
+  });
+  const four = () => Promise.all([send(pool), send(pool), send(pool), send(pool)].map(({ ended }) => ended));
+  await four();
+  await sleep(40);
+  await four();
+  expect(Math.max(...connectionsOf(backend))).toBe(8);
+});
+
+it('a connection that does not come about fails one request for each, and no other', async () => {
+  const { backend, pool } = await start();
+  await backend.close();
+  const all = [send(pool), send(pool), send(pool)];
+  await Promise.all(all.map(({ ended }) => ended));
+  for (const { failure, ends } of all) {
+    expect(failure).toMatchObject({ kind: 'connect', reach: 'not_reached' });
+    expect(failure?.cause).toContain('ECONNREFUSED');
+    expect(ends).toBe(1);
+  }
+});
+
+it('a process that was stopped for longer than its waits may take hears first what has come meanwhile', async () => {
+  const { backend, pool } = await start({ connectTimeoutMs: 50, upstreamHeadersTimeoutMs: 50 });
+  backend.react = (_request, socket) => {
+    socket.write(okAnswer('in time'));
+    stopFor(100);
+  };
+  const connecting = send(pool);
+  stopFor(100);
+  await connecting.ended;
+  expect(connecting.status).toBe(200);
+});
+
+it.each([
+  ['before a byte of the answer', '', 'unanswered'],
+  ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
+  ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
+])('a backend that closes %s has lost the request', async (_when, raw, reach) => {
+  const { backend, pool } = await start();
+  backend.react = (_request, socket) => void socket.end(raw);
+  const sent = send(pool);
+  await sent.ended;
+  expect(sent.failure).toMatchObject({ kind: 'lost', reach });
+  expect(sent.ends).toBe(1);
+});
+
+it.each([
+  ['nothing', '', 'unanswered'],
+  ['half a head', 'HTTP/1.1 200 OK\r\n', 'answering'],
+  ['interim answers', 'HTTP/1.1 103 X\r\n\r\n', 'answering'],
+  ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
+  ['half a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal', 'answering'],
+])('a backend that stops after %s times out', async (_what, raw, reach) => {
+  const { backend, pool } = await start({ upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 });
+  backend.react = (_request, socket) => void socket.write(raw);
+  const sent = send(pool);
+  await sent.ended;
+  expect(sent.failure).toMatchObject({ kind: 'timeout', reach });
+  await until('the connection is closed', () => backend.openConnections() === 0);
+});
+
+it('a head that comes in drips has no more time than one that comes at once', async () => {
+  const { backend, pool } = await start({ upstreamHeadersTimeoutMs: 200 });
+  backend.react = (_request, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n');
+    const drip = setInterval(() => socket.write('X: y\r\n'), 20);
+    socket.once('close', () => clearInterval(drip));
+  };
+  const sent = send(pool);
+  await sent.ended;
+  expect(sent.failure).toMatchObject({ kind: 'timeout' });
+});
+
+it('a body that nobody takes is not read on, and times out for nobody', async () => {
+  const { backend, pool } = await start({ upstreamBodyIdleTimeoutMs: 60 });
+  const body = 'x'.repeat(3_000_000);
+  backend.react = (_request, socket) => socket.write(okAnswer(body));
+  const sent = send(pool);
+  sent.wantsMore = false;
+  await until('the first piece', () => sent.body !== '');
+  await sleep(200);
+  expect(sent.body.length).toBeLessThan(100_000);
+  expect(sent.ends).toBe(0);
+  sent.wantsMore = true;
+  sent.connection?.resume();
+  await sent.ended;
+  expect(sent.body).toBe(body);
+  backend.react = (_request, socket) => socket.write(okAnswer('next'));
+  const next = send(pool);
+  await next.ended;
+  expect([next.body, ...connectionsOf(backend)]).toEqual(['next', 1, 1]);
+});
+
+it('an aborted request is over at once, and its connection with it', async () => {
+  const { backend, pool } = await start();
+  backend.react = () => {};
+  const sent = send(pool);
+  await backend.received(1);
+  sent.connection?.abort();
+  expect(sent).toMatchObject({ ends: 1, failure: { kind: 'aborted' } });
+  await until('the connection is closed', () => backend.openConnections() === 0);
+  expect(sent.ends).toBe(1);
+});
+
+it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last that is heard', async (event) => {
+  const { backend, pool } = await start();
+  backend.react = (_request, socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n');
+  const sent = new Sent();
+  const heard: string[] = [];
+  const handler: AnswerHandler = {
+    onSend: (connection) => sent.onSend(connection),
+    onHead: () => hear('onHead'),
+    onPiece: () => hear('onPiece'),
+    onEnd: () => void hear('onEnd'),
+    onFailure: ({ kind }) => void heard.push(kind),
+  };
+  function hear(what: string): boolean {
+    heard.push(what);
+    if (what === event) sent.connection?.abort();
+    return true;
+  }
+  pool.send(get, handler);
+  await until('the connection is closed', () => heard.includes('aborted') && backend.openConnections() === 0);
+  expect(heard.at(-1)).toBe('aborted');
+  expect(heard.filter((what) => what === event)).toHaveLength(1);
+  expect(heard).not.toContain('onEnd');
+});
+
+function stopFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** A body whose pieces the test hands over. */
+class Typed implements StreamedBody {
+  sink: BodySink | undefined;
+  resumed = 0;
+  start(sink: BodySink): void {
+    this.sink = sink;
+  }
+  resume(): void {
+    this.resumed++;
+  }
+}
+
+it.each([
+  [true, 'Transfer-Encoding: chunked', '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'],
+  [false, 'Content-Length: 5', 'abcde'],
+])('a streamed body goes out as it comes; in chunks: %s', async (chunked, field, rawBody) => {
+  const { backend, pool } = await start();
+  const body = new Typed();
+  const fields = chunked ? get.fields : [...get.fields, 'Content-Length', '5'];
+  const sent = send(pool, { method: 'PUT', fields, body, chunked });
+  await until('a connection', () => body.sink !== undefined);
+  body.sink?.write(Buffer.from('abc'));
+  await sleep(20);
+  body.sink?.write(Buffer.from('de'));
+  body.sink?.end();
+  await sent.ended;
+  expect(sent.status).toBe(200);
+  expect(backend.requests[0]?.head).toContain(field);
+  expect(backend.requests[0]?.rawBody).toBe(rawBody);
+  await send(pool).ended;
+  expect(connectionsOf(backend)).toEqual([1, 1]);
+});
+
+it('a body is held back while the backend does not read, and goes on when it does', async () => {
+  let reader: Socket | undefined;
+  const react: Reaction = (_request, socket) => {
+    reader = socket.pause();
+  };
+  const { pool } = await start({}, { reactTo: 'head', react });
+  const body = new Typed();
+  send(pool, { method: 'PUT', body, chunked: true });
+  await until('a connection', () => body.sink !== undefined);
+  const piece = Buffer.alloc(1_000_000);
+  let pieces = 0;
+  await until('the kernel takes no more', async () => {
+    const { resumed } = body;
+    pieces++;
+    if (body.sink?.write(piece) !== false) return false;
+    await sleep(100);
+    return body.resumed === resumed;
+  });
+  const { resumed } = body;
+  expect(pieces).toBeLessThan(50);
+  reader?.resume();
+  await until('there is room again', () => body.resumed > resumed);
+});
+
+it('a client that takes its time with a body is no fault of the backend', async () => {
+  const { pool } = await start({ upstreamHeadersTimeoutMs: 60 });
+  const body = new Typed();
+  const sent = send(pool, { method: 'PUT', body, chunked: true });
+  await until('a connection', () => body.sink !== undefined);
+  await sleep(200);
+  expect(sent.ends).toBe(0);
+  body.sink?.end();
+  await sent.ended;
+  expect(sent.status).toBe(200);
+});
+
+it('a body that is sent meanwhile does not make a held back answer time out', async () => {
+  const { backend, pool } = await start(
+    { upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 },
+    { reactTo: 'head' },
+  );
+  backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal');
+  const body = new Typed();
+  const sent = send(pool, { method: 'PUT', fields: ['Content-Length', '1'], body });
+  sent.wantsMore = false;
+  await until('the first piece', () => sent.body !== '');
+  body.sink?.write(Buffer.from('a'));
+  body.sink?.end();
+  await sleep(200);
+  expect(sent.ends).toBe(0);
+  sent.connection?.resume();
+  await sent.ended;
+  expect(sent.failure).toMatchObject({ kind: 'timeout' });
+});
+
+it('an answer that comes before the body is sent is whole; the connection is closed and the rest dropped', async () => {
+  const { backend, pool } = await start({}, { reactTo: 'head' });
+  const body = new Typed();
+  const sent = send(pool, { method: 'PUT', body, chunked: true });
+  await sent.ended;
+  expect(sent.status).toBe(200);
+  await send(pool).ended;
+  body.sink?.write(Buffer.from('too late'));
+  body.sink?.end();
+  const last = send(pool);
+  await last.ended;
+  expect(last.status).toBe(200);
+  expect(connectionsOf(backend)).toEqual([1, 2, 2]);
+});
+
+it('closing lets what is under way and what waits be served, and nothing else', async () => {
+  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  const [first, second] = [send(pool), send(pool)];
+  const closed = pool.close();
+  const late = send(pool);
+  expect(late.failure).toMatchObject({ kind: 'closed', reach: 'not_reached' });
+  await closed;
+  expect([first.status, second.status]).toEqual([200, 200]);
+  await until('the connection is closed', () => backend.openConnections() === 0);
+});
+
+it('destroying fails what is under way and what waits, each once', async () => {
+  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  backend.react = () => {};
+  const [first, second] = [send(pool), send(pool)];
+  await backend.received(1);
+  await pool.destroy();
+  expect(first).toMatchObject({ ends: 1, failure: { kind: 'lost', reach: 'unanswered' } });
+  expect(second).toMatchObject({ ends: 1, failure: { kind: 'closed', reach: 'not_reached' } });
+});
+
+it('destroying ends a connection that is still being made', async () => {
+  const { pool } = await start();
+  const sent = send(pool);
+  await pool.destroy();
+  expect(sent).toMatchObject({ ends: 1, failure: { kind: 'closed' } });
+});
+
+it('a backend that closes a connection after each answer serves a crowd', async () => {
+  const { backend, pool } = await start({ connectionsPerTargetMax: 4 });
+  let served = 0;
+  backend.react = (_request, socket) => {
+    // Now and then without an answer.
+    if (++served % 10 === 0) socket.resetAndDestroy();
+    else socket.end(okAnswer('x', 200, ['Connection: close']));
+  };
+  const all = Array.from({ length: 200 }, () => send(pool));
+  await Promise.all(all.map(({ ended }) => ended));
+  expect(all.every(({ ends }) => ends === 1)).toBe(true);
+  expect(all.filter(({ status }) => status === 200)).toHaveLength(180);
+  await until('all connections are closed', () => backend.openConnections() === 0);
+});
+
+it('a request that is aborted makes room for the next', async () => {
+  const { pool } = await start({ connectionsPerTargetMax: 1 });
+  const [aborted, next] = [send(pool), send(pool)];
+  await until('it is sent', () => aborted.connection !== undefined);
+  aborted.connection?.abort();
+  await next.ended;
+  expect(next.status).toBe(200);
+});

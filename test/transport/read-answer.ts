@@ -1,0 +1,48 @@
+import { AnswerReader } from '../../gateway/transport/answer-reader.ts';
+
+export interface ReadAnswer {
+  /** `open`: octets are missing. */
+  readonly end: 'open' | 'complete' | 'surplus' | 'malformed';
+  readonly status: number | undefined;
+  /** What of the body was handed on, in Latin-1. */
+  readonly body: string;
+  readonly pieces: number;
+}
+
+interface ReadAnswerOptions {
+  readonly method: string;
+  /** The answer's octets as Latin-1, in the reads they come in. */
+  readonly reads: readonly string[];
+  /** Whether the connection ends behind them. */
+  readonly closes: boolean;
+  readonly headBytesMax?: number;
+}
+
+/** Reads an answer from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
+export function readAnswer({ method, reads, closes, headBytesMax = 65_536 }: ReadAnswerOptions): ReadAnswer {
+  let status: number | undefined;
+  let body = '';
+  let pieces = 0;
+  const reader = new AnswerReader(headBytesMax, {
+    onHead(head, wholeBody = '') {
+      status = head.status;
+      body = wholeBody;
+    },
+    onPiece(piece) {
+      body += piece.toString('latin1');
+      pieces++;
+    },
+  });
+  const buffer = Buffer.alloc(Math.max(1, ...reads.map(({ length }) => length)));
+  reader.expect(method);
+  let end: ReadAnswer['end'] = 'open';
+  for (const read of reads) {
+    if (read === '' || end === 'malformed') continue;
+    if (end === 'complete') end = 'surplus';
+    if (end === 'surplus') break;
+    end = reader.read(buffer, buffer.write(read, 'latin1')).kind;
+    buffer.fill('!');
+  }
+  if (end === 'open' && closes && reader.isCompletedByEnd()) end = 'complete';
+  return { end, status, body, pieces };
+}
