@@ -30,8 +30,7 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
   if (!operations.some(([methods, form]) => methods.includes(forwarded.method) && form.test(path))) {
     faults.push(`the backend received ${name}, which is no operation`);
   }
-  const isSameBody =
-    forwarded.body === original.body || (forwarded.body === undefined && isBeginning(original));
+  const isSameBody = forwarded.body === original.body || (forwarded.body === undefined && mayBeCut(original));
   if (!isSameBody) {
     faults.push(
       `the backend received the body ${JSON.stringify(forwarded.body)} of ${JSON.stringify(original.body)}`,
@@ -51,9 +50,12 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
   return [...faults, ...judgeFields(forwarded, name)];
 }
 
-/** Cut in mid-body is right for a body that the client never finished, or that is too large. */
-function isBeginning(original: ReadRequest): boolean {
-  return original.body === undefined || original.body.length > 0;
+/**
+ * Cut off is right for a body that the client never finished, or went away from, or that is too large. In chunks even
+ * an empty one has an end that may not come.
+ */
+export function mayBeCut({ body, fields }: ReadRequest): boolean {
+  return body !== '' || valuesOf(fields, 'transfer-encoding').length > 0;
 }
 
 /** The key whose secret the request presents in its one Authorization field. */

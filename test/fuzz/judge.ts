@@ -1,7 +1,7 @@
 import type { Conversation } from './converse.ts';
 import { hangMs } from './converse.ts';
 import { judgeAnswer } from './judge-answer.ts';
-import { judgeForwarded, presentedKey } from './judge-forwarded.ts';
+import { judgeForwarded, mayBeCut, presentedKey } from './judge-forwarded.ts';
 import { type ReadRequest, readRequests } from './read-requests.ts';
 import { onlyValue, readResponses } from './read-responses.ts';
 import type { BackendSight } from './strict-backend.ts';
@@ -84,7 +84,7 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
-  const alike = candidates.filter((one) => one.method === method && one.target === target && one.body !== '');
+  const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
   // A client may have sent the same with several keys; with none of them right, any of them shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];

@@ -1,107 +1,21 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
-import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
-import type {
-  AnswerHandler,
-  BodySink,
-  StreamedBody,
-  TargetConnection,
-  TargetRequest,
-  TransportFailure,
-} from '../../gateway/transport/target-request.ts';
-import {
-  okAnswer,
-  type Reaction,
-  type RecordingBackend,
-  type RecordingBackendOptions,
-  startRecordingBackend,
-} from '../support/recording-backend.ts';
+import { expect, it } from 'vitest';
+import type { AnswerHandler, BodySink, StreamedBody } from '../../gateway/transport/target-request.ts';
+import { okAnswer, type Reaction, type RecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
-
-const get: TargetRequest = {
-  method: 'GET',
-  path: '/',
-  fields: ['Host', 'a'],
-  body: undefined,
-  chunked: false,
-};
-
-/** A request and what became of it. */
-class Sent implements AnswerHandler {
-  readonly ended: Promise<void>;
-  connection: TargetConnection | undefined;
-  status: number | undefined;
-  body = '';
-  failure: TransportFailure | undefined;
-  ends = 0;
-  wantsMore = true;
-  private readonly end = Promise.withResolvers<void>();
-
-  constructor() {
-    this.ended = this.end.promise;
-  }
-
-  onSend(connection: TargetConnection): void {
-    this.connection = connection;
-  }
-
-  onHead({ status }: { status: number }, wholeBody = ''): void {
-    this.status = status;
-    this.body += wholeBody;
-  }
-
-  onPiece(piece: Buffer): boolean {
-    this.body += piece.toString('latin1');
-    return this.wantsMore;
-  }
-
-  onEnd(): void {
-    this.ends++;
-    this.end.resolve();
-  }
-
-  onFailure(failure: TransportFailure): void {
-    this.ends++;
-    this.failure = failure;
-    this.end.resolve();
-  }
-}
-
-function send(pool: ConnectionPool, request: Partial<TargetRequest> = {}): Sent {
-  const sent = new Sent();
-  pool.send({ ...get, ...request }, sent);
-  return sent;
-}
-
-async function start(
-  overrides: Partial<PoolBounds> = {},
-  options: RecordingBackendOptions = {},
-): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
-  const backend = await startRecordingBackend(options);
-  const pool = new ConnectionPool({
-    host: '127.0.0.1',
-    port: backend.port,
-    bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
-  });
-  onTestFinished(async () => {
-    await pool.destroy();
-    await backend.close();
-  });
-  return { backend, pool };
-}
+import { get, Sent, send, startPool } from './pool-fixture.ts';
 
 const connectionsOf = ({ requests }: RecordingBackend) => requests.map(({ connection }) => connection);
 
 it('requests one after the other share a connection', async () => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   for (let i = 0; i < 5; i++) await send(pool).ended;
   expect(connectionsOf(backend)).toEqual([1, 1, 1, 1, 1]);
 });
 
 it('requests at once have a connection each up to the limit; the others wait in their order', async () => {
-  const { backend, pool } = await start({ connectionsPerTargetMax: 2 });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
   const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path }));
   await Promise.all(all.map(({ ended }) => ended));
   expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
@@ -110,7 +24,7 @@ it('requests at once have a connection each up to the limit; the others wait in 
 });
 
 it('a request that is withdrawn is never sent, and takes no other’s place', async () => {
-  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
   pool.withdraw(withdrawn);
   await Promise.all([first.ended, last.ended]);
@@ -127,7 +41,7 @@ it.each([
   ['when octets follow the answer', `${okAnswer('')}x`],
   ['when the backend announces that it closes at once', okAnswer('', 200, ['Keep-Alive: timeout=0'])],
 ])('a connection is not used again %s', async (_why, raw) => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(raw);
   for (let i = 0; i < 3; i++) {
     const sent = send(pool);
@@ -138,7 +52,7 @@ it.each([
 });
 
 it('what a backend says unasked is never taken for an answer', async () => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = (_request, socket) => {
     socket.write(okAnswer('asked'));
     setTimeout(() => socket.write(okAnswer('unasked')), 20);
@@ -151,7 +65,7 @@ it('what a backend says unasked is never taken for an answer', async () => {
 });
 
 it('a connection that the backend closed while it was idle is not used again', async () => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = (_request, socket) => void socket.end(okAnswer('bye'));
   for (let i = 0; i < 3; i++) {
     const sent = send(pool);
@@ -163,19 +77,19 @@ it('a connection that the backend closed while it was idle is not used again', a
 });
 
 it('an idle connection is closed after its time, and after half of what the backend announces', async () => {
-  const { backend, pool } = await start({ upstreamIdleTimeoutMs: 600_000 });
+  const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 600_000 });
   backend.react = (_request, socket) => socket.write(okAnswer('', 200, ['Keep-Alive: max=7, timeout=1']));
   await send(pool).ended;
   expect(backend.openConnections()).toBe(1);
   await until('the connection is closed', () => backend.openConnections() === 0);
 
-  const { backend: silent, pool: other } = await start({ upstreamIdleTimeoutMs: 50 });
+  const { backend: silent, pool: other } = await startPool({ upstreamIdleTimeoutMs: 50 });
   await send(other).ended;
   await until('the connection is closed', () => silent.openConnections() === 0);
 });
 
 it('an idle connection past its time is not used, even if nobody looked at it yet', async () => {
-  const { backend, pool } = await start({ upstreamIdleTimeoutMs: 20, sweepIntervalMs: 600_000 });
+  const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 20, sweepIntervalMs: 600_000 });
   await send(pool).ended;
   await sleep(40);
   await send(pool).ended;
@@ -183,7 +97,7 @@ it('an idle connection past its time is not used, even if nobody looked at it ye
 });
 
 it('idle connections past their time take no room from new ones', async () => {
-  const { backend, pool } = await start({
+  const { backend, pool } = await startPool({
     connectionsPerTargetMax: 4,
     upstreamIdleTimeoutMs: 20,
     sweepIntervalMs: 600_000,
@@ -196,7 +110,7 @@ it('idle connections past their time take no room from new ones', async () => {
 });
 
 it('a connection that does not come about fails one request for each, and no other', async () => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   await backend.close();
   const all = [send(pool), send(pool), send(pool)];
   await Promise.all(all.map(({ ended }) => ended));
@@ -208,7 +122,7 @@ it('a connection that does not come about fails one request for each, and no oth
 });
 
 it('a process that was stopped for longer than its waits may take hears first what has come meanwhile', async () => {
-  const { backend, pool } = await start({ connectTimeoutMs: 50, upstreamHeadersTimeoutMs: 50 });
+  const { backend, pool } = await startPool({ connectTimeoutMs: 50, upstreamHeadersTimeoutMs: 50 });
   backend.react = (_request, socket) => {
     socket.write(okAnswer('in time'));
     stopFor(100);
@@ -224,7 +138,7 @@ it.each([
   ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
   ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
 ])('a backend that closes %s has lost the request', async (_when, raw, reach) => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = (_request, socket) => void socket.end(raw);
   const sent = send(pool);
   await sent.ended;
@@ -239,7 +153,7 @@ it.each([
   ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
   ['half a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal', 'answering'],
 ])('a backend that stops after %s times out', async (_what, raw, reach) => {
-  const { backend, pool } = await start({ upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 });
+  const { backend, pool } = await startPool({ upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 });
   backend.react = (_request, socket) => void socket.write(raw);
   const sent = send(pool);
   await sent.ended;
@@ -248,7 +162,7 @@ it.each([
 });
 
 it('a head that comes in drips has no more time than one that comes at once', async () => {
-  const { backend, pool } = await start({ upstreamHeadersTimeoutMs: 200 });
+  const { backend, pool } = await startPool({ upstreamHeadersTimeoutMs: 200 });
   backend.react = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
     const drip = setInterval(() => socket.write('X: y\r\n'), 20);
@@ -260,7 +174,7 @@ it('a head that comes in drips has no more time than one that comes at once', as
 });
 
 it('a body that nobody takes is not read on, and times out for nobody', async () => {
-  const { backend, pool } = await start({ upstreamBodyIdleTimeoutMs: 60 });
+  const { backend, pool } = await startPool({ upstreamBodyIdleTimeoutMs: 60 });
   const body = 'x'.repeat(3_000_000);
   backend.react = (_request, socket) => socket.write(okAnswer(body));
   const sent = send(pool);
@@ -280,7 +194,7 @@ it('a body that nobody takes is not read on, and times out for nobody', async ()
 });
 
 it('an aborted request is over at once, and its connection with it', async () => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = () => {};
   const sent = send(pool);
   await backend.received(1);
@@ -291,7 +205,7 @@ it('an aborted request is over at once, and its connection with it', async () =>
 });
 
 it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last that is heard', async (event) => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   backend.react = (_request, socket) =>
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n');
   const sent = new Sent();
@@ -335,7 +249,7 @@ it.each([
   [true, 'Transfer-Encoding: chunked', '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'],
   [false, 'Content-Length: 5', 'abcde'],
 ])('a streamed body goes out as it comes; in chunks: %s', async (chunked, field, rawBody) => {
-  const { backend, pool } = await start();
+  const { backend, pool } = await startPool();
   const body = new Typed();
   const fields = chunked ? get.fields : [...get.fields, 'Content-Length', '5'];
   const sent = send(pool, { method: 'PUT', fields, body, chunked });
@@ -357,7 +271,7 @@ it('a body is held back while the backend does not read, and goes on when it doe
   const react: Reaction = (_request, socket) => {
     reader = socket.pause();
   };
-  const { pool } = await start({}, { reactTo: 'head', react });
+  const { pool } = await startPool({}, { reactTo: 'head', react });
   const body = new Typed();
   send(pool, { method: 'PUT', body, chunked: true });
   await until('a connection', () => body.sink !== undefined);
@@ -377,7 +291,7 @@ it('a body is held back while the backend does not read, and goes on when it doe
 });
 
 it('a client that takes its time with a body is no fault of the backend', async () => {
-  const { pool } = await start({ upstreamHeadersTimeoutMs: 60 });
+  const { pool } = await startPool({ upstreamHeadersTimeoutMs: 60 });
   const body = new Typed();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
   await until('a connection', () => body.sink !== undefined);
@@ -389,7 +303,7 @@ it('a client that takes its time with a body is no fault of the backend', async 
 });
 
 it('a body that is sent meanwhile does not make a held back answer time out', async () => {
-  const { backend, pool } = await start(
+  const { backend, pool } = await startPool(
     { upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 },
     { reactTo: 'head' },
   );
@@ -408,7 +322,7 @@ it('a body that is sent meanwhile does not make a held back answer time out', as
 });
 
 it('an answer that comes before the body is sent is whole; the connection is closed and the rest dropped', async () => {
-  const { backend, pool } = await start({}, { reactTo: 'head' });
+  const { backend, pool } = await startPool({}, { reactTo: 'head' });
   const body = new Typed();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
   await sent.ended;
@@ -423,7 +337,7 @@ it('an answer that comes before the body is sent is whole; the connection is clo
 });
 
 it('closing lets what is under way and what waits be served, and nothing else', async () => {
-  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, second] = [send(pool), send(pool)];
   const closed = pool.close();
   const late = send(pool);
@@ -434,7 +348,7 @@ it('closing lets what is under way and what waits be served, and nothing else', 
 });
 
 it('destroying fails what is under way and what waits, each once', async () => {
-  const { backend, pool } = await start({ connectionsPerTargetMax: 1 });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   backend.react = () => {};
   const [first, second] = [send(pool), send(pool)];
   await backend.received(1);
@@ -444,14 +358,14 @@ it('destroying fails what is under way and what waits, each once', async () => {
 });
 
 it('destroying ends a connection that is still being made', async () => {
-  const { pool } = await start();
+  const { pool } = await startPool();
   const sent = send(pool);
   await pool.destroy();
   expect(sent).toMatchObject({ ends: 1, failure: { kind: 'closed' } });
 });
 
 it('a backend that closes a connection after each answer serves a crowd', async () => {
-  const { backend, pool } = await start({ connectionsPerTargetMax: 4 });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 4 });
   let served = 0;
   backend.react = (_request, socket) => {
     // Now and then without an answer.
@@ -466,7 +380,7 @@ it('a backend that closes a connection after each answer serves a crowd', async 
 });
 
 it('a request that is aborted makes room for the next', async () => {
-  const { pool } = await start({ connectionsPerTargetMax: 1 });
+  const { pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [aborted, next] = [send(pool), send(pool)];
   await until('it is sent', () => aborted.connection !== undefined);
   aborted.connection?.abort();

@@ -1,0 +1,89 @@
+import { onTestFinished } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
+import type {
+  AnswerHandler,
+  TargetConnection,
+  TargetRequest,
+  TransportFailure,
+} from '../../gateway/transport/target-request.ts';
+import {
+  type RecordingBackend,
+  type RecordingBackendOptions,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+
+export const get: TargetRequest = {
+  method: 'GET',
+  path: '/',
+  fields: ['Host', 'a'],
+  body: undefined,
+  chunked: false,
+};
+
+/** A request and what became of it. */
+export class Sent implements AnswerHandler {
+  readonly ended: Promise<void>;
+  connection: TargetConnection | undefined;
+  status: number | undefined;
+  body = '';
+  failure: TransportFailure | undefined;
+  ends = 0;
+  wantsMore = true;
+  private readonly end = Promise.withResolvers<void>();
+
+  constructor() {
+    this.ended = this.end.promise;
+  }
+
+  onSend(connection: TargetConnection): void {
+    this.connection = connection;
+  }
+
+  onHead({ status }: { status: number }, wholeBody = ''): void {
+    this.status = status;
+    this.body += wholeBody;
+  }
+
+  onPiece(piece: Buffer): boolean {
+    this.body += piece.toString('latin1');
+    return this.wantsMore;
+  }
+
+  onEnd(): void {
+    this.connection = undefined;
+    this.ends++;
+    this.end.resolve();
+  }
+
+  onFailure(failure: TransportFailure): void {
+    this.connection = undefined;
+    this.ends++;
+    this.failure = failure;
+    this.end.resolve();
+  }
+}
+
+export function send(pool: ConnectionPool, request: Partial<TargetRequest> = {}): Sent {
+  const sent = new Sent();
+  pool.send({ ...get, ...request }, sent);
+  return sent;
+}
+
+/** A pool before a recording backend; both end with the test. */
+export async function startPool(
+  overrides: Partial<PoolBounds> = {},
+  options: RecordingBackendOptions = {},
+): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
+  const backend = await startRecordingBackend(options);
+  const pool = new ConnectionPool({
+    host: '127.0.0.1',
+    port: backend.port,
+    bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
+  });
+  onTestFinished(async () => {
+    await pool.destroy();
+    await backend.close();
+  });
+  return { backend, pool };
+}
