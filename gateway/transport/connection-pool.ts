@@ -1,4 +1,4 @@
-import { Connection, type ConnectionBounds } from './connection.ts';
+import { Connection, type ConnectionBounds, type ConnectionOwner } from './connection.ts';
 import type { AnswerHandler, TargetRequest, TransportFailure } from './target-request.ts';
 
 export interface PoolBounds extends ConnectionBounds {
@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** The kept-alive HTTP/1.1 connections to one address, and the requests that wait for one. */
-export class ConnectionPool {
+export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
   private readonly connections = new Set<Connection>();
   /** The one freed last is taken first, so that those nobody needs grow old and close. */
