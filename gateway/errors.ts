@@ -80,9 +80,21 @@ export type ErrorCode = keyof typeof catalogue;
 
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 
-/** The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. */
-export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
-  return JSON.stringify({ code, message, status: errors[code].status });
+/**
+ * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. It is ASCII: as
+ * many octets as characters, whatever the encoding.
+ */
+export function errorBody(code: ErrorCode, message?: string): string {
+  return message === undefined ? bodies[code] : bodyOf(code, message);
+}
+
+const bodies = Object.fromEntries(
+  Object.entries(catalogue).map(([code, { message }]) => [code, bodyOf(code as ErrorCode, message)]),
+) as Readonly<Record<ErrorCode, string>>;
+
+function bodyOf(code: ErrorCode, message: string): string {
+  const text = JSON.stringify({ code, message, status: errors[code].status });
+  return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** A complete error answer, for a response and for a bare socket alike. */
