@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { bounds } from '../bounds.ts';
+import type { Settings } from '../model.ts';
 import type { Loaded, LoadOptions } from './load-settings.ts';
+import { assembleLoaded } from './loaded-parts.ts';
+import type { LoadRequest } from './settings-loader-worker.ts';
 
 /** `loadSettings` in a thread of its own, one load after the other. */
 export interface SettingsLoader {
@@ -19,6 +22,9 @@ export interface SettingsLoader {
 export function createSettingsLoader(): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
+  let loads = 0;
+  /** The newest valid one: the thread need only tell what differs from it. */
+  let last: { readonly number: number; readonly settings: Settings } | undefined;
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url));
@@ -36,9 +42,17 @@ export function createSettingsLoader(): SettingsLoader {
   return {
     async load({ file, env }) {
       clearTimeout(idleTimer);
-      worker ??= start();
-      worker.postMessage({ file, env: { ...env } } satisfies LoadOptions);
-      const [loaded] = await once(worker, 'message');
+      const thread = worker ?? start();
+      worker = thread;
+      const number = ++loads;
+      let message: LoadRequest | 'next' = { file, env: { ...env }, number, base: last?.number ?? 0 };
+      const loaded = await assembleLoaded(async () => {
+        thread.postMessage(message);
+        message = 'next';
+        const [part] = await once(thread, 'message');
+        return part;
+      }, last?.settings);
+      if (loaded.kind === 'valid') last = { number, settings: loaded.settings };
       idleTimer = setTimeout(close, bounds.configThreadIdleMs).unref();
       return loaded;
     },

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 test('the thread answers what loadSettings answers, load after load', async () => {
   const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
@@ -10,6 +10,26 @@ test('the thread answers what loadSettings answers, load after load', async () =
   for (const env of [{ NAME: 'a' }, { NAME: 'b' }, {}]) {
     const options = { file: folder.file, env };
     expect(await loader.load(options)).toEqual(loadSettings(options));
+  }
+});
+
+test('an edit after an edit is read whole, also when the thread was another meanwhile', async () => {
+  const folder = configFolder();
+  const loader = createSettingsLoader();
+  onTestFinished(() => loader.close());
+  const options = { file: folder.file, env: {} };
+  for (const [ids, isRestarted] of [
+    ['abc', false],
+    ['ad', false],
+    ['abd', true],
+    ['d', false],
+  ] as const) {
+    if (isRestarted) loader.close();
+    const keys = [...ids].map((id) => `- { id: ${id}, plan: free, secrets: [{ sha256: ${digestOf(id)} }] }`);
+    folder.write('keys.yaml', keys.join('\n'));
+    const loaded = await loader.load(options);
+    expect(loaded).toEqual(loadSettings(options));
+    expect(loaded.kind === 'valid' && [...loaded.settings.keys.keys()].sort().join('')).toBe(ids);
   }
 });
 
