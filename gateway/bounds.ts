@@ -18,6 +18,8 @@ export const bounds = {
   connectionsCheckingIntervalMs: 1_000,
   /** Idle time of a kept-alive client connection. */
   keepAliveTimeoutMs: 65_000,
+  /** What a client is told of that: it must not send into a connection that is just being closed. */
+  keepAliveAnnouncedSeconds: 60,
   /** A client that reads nothing of its answer for this long is cut off. */
   writeTimeoutMs: 30_000,
   /** Client connections of this process. */

@@ -1,3 +1,4 @@
+import { bounds } from './bounds.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
@@ -177,10 +178,14 @@ function identityFields({ id, key, origin }: Exchange): string[] {
   ];
 }
 
-function answerFields({ id, standing, offered }: Exchange): string[] {
+function answerFields({ id, res, standing, offered }: Exchange): string[] {
   if (standing === undefined) throw new Error('an exchange is answered before it was decided');
-  return ownFields(id, standing, offered?.fields);
+  const fields = ownFields(id, standing, offered?.fields);
+  if (res.shouldKeepAlive) fields.push('Keep-Alive', keepAlive);
+  return fields;
 }
+
+const keepAlive = `timeout=${bounds.keepAliveAnnouncedSeconds}`;
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
   const answer = refusalAnswer(refusal, answerFields(exchange));

@@ -27,7 +27,7 @@ export interface Connection {
   handOver(res: ServerResponse): void;
   /** No request is under way or waiting. */
   isIdle(): boolean;
-  /** Neither side moved a byte for `writeTimeoutMs`, or for the keep-alive time. */
+  /** Neither side moved a byte for as long as the socket's timer was set to. */
   onInactive(): void;
   /** Whatever is answered last says `Connection: close`; an idle connection stays open for one more request. */
   drain(): void;
@@ -43,6 +43,7 @@ export interface ConnectionOptions {
   readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer | undefined>;
   readonly bounds: {
     readonly pipelinedMax: number;
+    readonly keepAliveTimeoutMs: number;
     readonly writeTimeoutMs: number;
     readonly lingerBytesMax: number;
     readonly lingerTimeoutMs: number;
@@ -78,6 +79,9 @@ export function createConnection({
   let ending = false;
   /** Nothing more is served or written. */
   let closed = false;
+  /** How long neither side has moved a byte, and what they had moved before. */
+  let inactiveMs = 0;
+  let bytesMoved = 0;
 
   // Node calls this after an answer with `Connection: close`. Its own would reset a client that is still sending.
   const destroySoon = socket.destroySoon;
@@ -187,9 +191,15 @@ export function createConnection({
   }
 
   function onInactive(): void {
+    const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = socket;
+    const isUnmoved = bytesRead + bytesWritten === bytesMoved;
+    bytesMoved = bytesRead + bytesWritten;
+    inactiveMs = isUnmoved ? inactiveMs + elapsedMs : elapsedMs;
+    const isWaiting = current === undefined || writableLength > 0;
+    const leftMs = (current === undefined ? bounds.keepAliveTimeoutMs : bounds.writeTimeoutMs) - inactiveMs;
     // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
-    if (current === undefined || socket.writableLength > 0) socket.destroy();
-    else socket.setTimeout(bounds.writeTimeoutMs);
+    if (isWaiting && leftMs <= 0) socket.destroy();
+    else socket.setTimeout(isWaiting ? Math.min(leftMs, bounds.writeTimeoutMs) : bounds.writeTimeoutMs);
   }
 
   return {

@@ -183,6 +183,25 @@ describe('limits', () => {
   });
 });
 
+describe('a kept-alive connection', () => {
+  it('is told how long it may idle, forwarded or refused; its last answer tells nothing of it', async () => {
+    const request = (authorization: string, connection: string) =>
+      `GET /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Connection: ${connection}\r\n\r\n`;
+    const valid = `Authorization: Bearer ${roomy.secret}\r\n`;
+    const answers = await exchangeRaw(
+      gateway.port,
+      request(valid, 'keep-alive') + request('', 'keep-alive') + request(valid, 'close'),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 200]);
+    const told = answers.map(({ headers }) => [headers.get('connection'), headers.get('keep-alive')]);
+    expect(told).toEqual([
+      ['keep-alive', 'timeout=60'],
+      ['keep-alive', 'timeout=60'],
+      ['close', undefined],
+    ]);
+  });
+});
+
 describe('the access line', () => {
   it('tells who, what, how it was decided and whose fault, and never a secret', async () => {
     const response = await call('/pets?limit=1&api_key=careless');

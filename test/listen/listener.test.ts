@@ -73,6 +73,20 @@ describe('times', () => {
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
+  test.each([
+    [150, 40],
+    [150, 600],
+  ])(
+    'an idle connection stays open for %i ms, whatever the limit of a write',
+    async (keepAliveTimeoutMs, writeTimeoutMs) => {
+      const { port } = await startListener({ bounds: { keepAliveTimeoutMs, writeTimeoutMs } });
+      const startedMs = performance.now();
+      await exchangeRaw(port, get);
+      // Node's timers may be a millisecond early.
+      expect(performance.now() - startedMs).toBeGreaterThan(keepAliveTimeoutMs - 5);
+    },
+  );
+
   test('a client that reads nothing of its answer is cut off', async () => {
     const { listener, port } = await startListener({
       bounds: { writeTimeoutMs: 100 },
