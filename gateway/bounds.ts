@@ -63,6 +63,8 @@ export const bounds = {
   requestsPerCallMax: 1_024,
   /** How long counts seen in the store may refuse without asking it again: a lifted ban shows after that. */
   refusalRememberedMs: 1_000,
+  /** A banned key is told the same for this long, on top of that. */
+  banRepeatedMs: 100,
   /** Refusals of one key that are reported in one call; at once where they reach the ban's threshold. */
   strikesPerReportMax: 50,
   /** How often what a process decided on its own is reported when no call carried it. */

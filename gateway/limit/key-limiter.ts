@@ -44,6 +44,9 @@ export function createKeyLimiter(deps: {
   const { store, source, health, ledger, clock, nowMs, lengths, onFailure } = deps;
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
+  /** What banned keys were told, on the store's clock since `toldFromMs`. */
+  let toldBans = new Map<string, { readonly decision: Decision; readonly untilMs: number }>();
+  let toldFromMs = 0;
 
   return {
     decide(key, bans) {
@@ -79,8 +82,24 @@ export function createKeyLimiter(deps: {
   }
 
   function refuseFromMemory({ id: keyId, limits }: Key, bans: BanPolicy): Decision | undefined {
-    const outcome = ledger.refuse({ keyId, limits, bans }, clock.nowMs());
-    return outcome && decisionAt(0, { outcome, source, limits, lengths });
+    const storeNowMs = clock.nowMs();
+    const repeated = repeatBan(keyId, storeNowMs);
+    if (repeated !== undefined) return repeated;
+    const outcome = ledger.refuse({ keyId, limits, bans }, storeNowMs);
+    if (outcome === undefined) return undefined;
+    const decision = decisionAt(0, { outcome, source, limits, lengths });
+    if (decision.kind === 'banned') toldBans.set(keyId, { decision, untilMs: outcome.state.bannedUntilMs });
+    return decision;
+  }
+
+  /** A banned key that floods is told the same for a moment; nothing counts its requests. */
+  function repeatBan(keyId: string, storeNowMs: number): Decision | undefined {
+    if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
+      toldBans = new Map();
+      toldFromMs = storeNowMs;
+    }
+    const told = toldBans.get(keyId);
+    return told !== undefined && storeNowMs < told.untilMs ? told.decision : undefined;
   }
 
   function endTurn(): void {

@@ -13,9 +13,16 @@ export interface Refusal {
 /** Makes a refusal's answer out of the catalogue; `own` are the fields that every answer carries. */
 export function refusalAnswer(refusal: Refusal, own: readonly string[]): ErrorAnswer {
   const body = errorBody(refusal.code, refusal.message);
-  const fields = [...own, 'Content-Type', 'application/json', 'Content-Length', String(body.length)];
-  // 404, 405, 410, 414 and 501 are heuristically cacheable (RFC 9111 §4.2.2); 429 and 431 must not be stored.
-  fields.push('Cache-Control', 'no-store');
+  const fields = [
+    ...own,
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(body.length),
+    // 404, 405, 410, 414 and 501 are heuristically cacheable (RFC 9111 §4.2.2); 429 and 431 must not be stored.
+    'Cache-Control',
+    'no-store',
+  ];
   const challenge = challenges.get(refusal.code);
   if (challenge !== undefined) fields.push('WWW-Authenticate', challenge);
   if (refusal.fields !== undefined) fields.push(...refusal.fields);

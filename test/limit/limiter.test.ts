@@ -132,3 +132,18 @@ async function scriptCalls(url: string): Promise<number> {
   const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
   return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
 }
+
+it('a banned key that floods is told the same, and nothing of a ban from the instant of its end', async () => {
+  let nowMs = Date.now();
+  const windowLengths = { minuteMs: 1_000, dayMs: 2_000 };
+  const limiter = openLimiter({ nowMs: () => nowMs, windowLengths });
+  const key = keyOf(1, 100);
+  await decideInTurn(limiter, key, 4, { ...bans, after: 3 });
+  const ban = await limiter.decide(key, bans);
+  if (ban.kind !== 'banned') throw new Error(`the key is ${ban.kind}`);
+  expect(await limiter.decide(key, bans)).toBe(ban);
+  nowMs = ban.retryAtMs - 1;
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'banned', retryAtMs: ban.retryAtMs });
+  nowMs = ban.retryAtMs;
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'admitted' });
+});
