@@ -380,9 +380,10 @@ it('a backend that closes a connection after each answer serves a crowd', async 
 });
 
 it('a request that is aborted makes room for the next', async () => {
-  const { pool } = await startPool({ connectionsPerTargetMax: 1 });
-  const [aborted, next] = [send(pool), send(pool)];
-  await until('it is sent', () => aborted.connection !== undefined);
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
+  backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+  const [aborted, next] = [send(pool), send(pool, { path: '/next' })];
+  await backend.received(1);
   aborted.connection?.abort();
   await next.ended;
   expect(next.status).toBe(200);
