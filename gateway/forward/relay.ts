@@ -57,7 +57,6 @@ export class Relay implements AnswerHandler {
   /** In Latin-1, when it came along with the head: both are then written as one. */
   private wholeBody: string | undefined;
   private hasBodyBegun = false;
-  private isHeld = false;
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, end: RelayEnd) {
@@ -162,14 +161,8 @@ export class Relay implements AnswerHandler {
     const { res } = this.request;
     this.hasBodyBegun = true;
     if (res.write(piece)) return true;
-    if (!this.isHeld) res.once('drain', () => this.letGo());
-    this.isHeld = true;
+    res.once('drain', () => this.connection?.resume());
     return false;
-  }
-
-  private letGo(): void {
-    this.isHeld = false;
-    this.connection?.resume();
   }
 
   onEnd(): void {

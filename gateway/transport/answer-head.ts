@@ -88,11 +88,14 @@ export function parseAnswerHead(text: string, method: string): ParsedHead {
 }
 
 /**
- * Lines end in CRLF, names are tokens that the colon follows at once, no line is folded, no character is a control
- * character (RFC 9112 §4, §5; RFC 9110 §5.5). A status line without a reason may lack the space before it, as many do.
+ * A field of an answer or its trailers: it ends in CRLF, its name is a token that the colon follows at once, it is not
+ * folded and has no control character (RFC 9112 §5; RFC 9110 §5.5).
  */
-const headForm =
-  /^HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
+export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
+
+/** RFC 9112 §4. Without a reason it may lack the space before it, as many do. */
+const statusLine = /HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
+const headForm = new RegExp(`^${statusLine.source}(?:${fieldLine.source})*\\r\\n$`);
 
 const lengthForm = /^[0-9]{1,15}$/;
 

@@ -1,4 +1,4 @@
-import { type Malformed, malformed } from './answer-head.ts';
+import { fieldLine, type Malformed, malformed } from './answer-head.ts';
 
 /** Takes the chunked coding off a body (RFC 9112 §7.1), however it is cut into reads. Extensions and trailers end here. */
 export class ChunkedBody {
@@ -68,4 +68,4 @@ export class ChunkedBody {
 }
 
 const sizeForm = /^([0-9A-Fa-f]{1,16})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
-const trailerForm = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+const trailerForm = new RegExp(`^(?:${fieldLine.source}|\\r\\n)$`);

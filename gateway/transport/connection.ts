@@ -88,7 +88,7 @@ export class Connection implements TargetConnection, BodySink {
     this.handler = handler;
     handler.onSend(this);
     this.answering = false;
-    this.deadlineMs = performance.now() + this.bounds.upstreamHeadersTimeoutMs;
+    this.awaitHead();
     this.reader.expect(method);
     if (body === undefined) {
       this.socket.write(headText(request), 'latin1');
@@ -215,7 +215,7 @@ export class Connection implements TargetConnection, BodySink {
     if (this.handler?.onPiece(piece) === false) {
       this.paused = true;
       this.deadlineMs = Number.POSITIVE_INFINITY;
-    } else if (!this.paused) this.awaitBody();
+    } else this.awaitBody();
   }
 
   /** Half of what the backend announces: a request must not meet a connection that it is just closing. */

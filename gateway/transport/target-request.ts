@@ -38,7 +38,7 @@ export interface AnswerHandler {
    * comes in pieces
    */
   onHead(head: AnswerHead, wholeBody: string | undefined): void;
-  /** @returns false to have no more read until `resume` */
+  /** @returns false to have no more read, and no further piece handed over, until `resume` */
   onPiece(piece: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: TransportFailure): void;

@@ -125,14 +125,6 @@ describe('refusals from memory', () => {
   });
 });
 
-async function scriptCalls(url: string): Promise<number> {
-  const client = new Redis(url);
-  const statistics = await client.info('commandstats');
-  client.disconnect();
-  const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
-  return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
-}
-
 it('a banned key that floods is told the same, and nothing of a ban from the instant of its end', async () => {
   let nowMs = Date.now();
   const windowLengths = { minuteMs: 1_000, dayMs: 2_000 };
@@ -147,3 +139,11 @@ it('a banned key that floods is told the same, and nothing of a ban from the ins
   nowMs = ban.retryAtMs;
   expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'admitted' });
 });
+
+async function scriptCalls(url: string): Promise<number> {
+  const client = new Redis(url);
+  const statistics = await client.info('commandstats');
+  client.disconnect();
+  const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
+  return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
+}
