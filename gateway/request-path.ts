@@ -3,6 +3,7 @@ import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
+import { hasArrived } from './listen/has-arrived.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
@@ -195,7 +196,7 @@ async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refu
   exchange.fault = errors[refusal.code].fault;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
-    writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !exchange.req.complete });
+    writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !hasArrived(exchange.req) });
   } else markClientGone(exchange);
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorAnswer, ErrorCode } from '../errors.ts';
 import { closeGently } from './close-gently.ts';
+import { hasArrived } from './has-arrived.ts';
 import { rejectionMessage } from './rejection-message.ts';
 
 /** What Node's parser refused, or a limit of the listener: it never became a request. */
@@ -116,13 +117,13 @@ export function createConnection({
     current = undefined;
     exchange = undefined;
     if (closed || socket.destroyed || answered === undefined) return;
-    if (!answered.req.complete) {
+    if (!hasArrived(answered.req)) {
       unfinished = answered.req;
       return;
     }
     const next = waiting.shift();
     if (next !== undefined) {
-      if (!next.req.complete) letGo();
+      if (!hasArrived(next.req)) letGo();
       serveNow(next);
     } else if (rejection !== undefined) void answerRejection(rejection);
     else if (draining) close();
@@ -151,7 +152,7 @@ export function createConnection({
     if (closed || rejection !== undefined) return;
     const newest = waiting.at(-1) ?? current;
     // Behind the last request nothing is answered, but in its body a fault is.
-    if (ending && newest?.req.complete !== false) return;
+    if (ending && (newest === undefined || hasArrived(newest.req))) return;
     rejection = refused;
     socket.pause();
     if (unfinished?.complete === false) {
@@ -159,7 +160,7 @@ export function createConnection({
       close();
     } else if (newest === undefined) {
       void answerRejection(refused);
-    } else if (!newest.req.complete) {
+    } else if (!hasArrived(newest.req)) {
       // The fault lies in the body of the newest request: the rejection takes the place of its answer.
       if (waiting.pop() === undefined) void answerRejection(refused);
     }

