@@ -5,7 +5,7 @@ import type { ErrorCode, Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-outcome.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
-import type { AddressDecision, Decision, Key, Standing } from './model.ts';
+import type { AddressDecision, Decision, Key } from './model.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
@@ -31,7 +31,6 @@ export interface Exchange {
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
-  standing: Standing | undefined;
   /** The status sent, or 499 when the client went away before an answer; 0 until the answer is decided. */
   status: number;
   errorCode: string | undefined;
@@ -61,7 +60,6 @@ export function openExchange(
     offered: undefined,
     key: undefined,
     decision: undefined,
-    standing: undefined,
     status: 0,
     errorCode: undefined,
     fault: undefined,

@@ -106,8 +106,9 @@ export function createGateway({
       if (replaced.status !== 0) return undefined;
       replaced.rejectedAs = rejection.code;
     }
-    if (replaced?.standing !== undefined) {
-      return refusalAnswer(rejection, ownFields(replaced.id, replaced.standing, replaced.offered?.fields));
+    if (replaced?.decision !== undefined) {
+      const { id, decision, offered } = replaced;
+      return refusalAnswer(rejection, ownFields(id, decision.standing, offered?.fields));
     }
     const { standing } = await limiter.chargeAddress(
       rejection.peerAddress,

@@ -73,7 +73,6 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
   exchange.decision = decision;
-  exchange.standing = decision.standing;
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
 
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };
@@ -103,7 +102,6 @@ async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promis
   const { origin, snapshot } = exchange;
   const decision = await limiter.chargeAddress(origin.address, snapshot.settings.addressBucket.perMinute);
   exchange.decision = decision;
-  exchange.standing = decision.standing;
   return decision;
 }
 
@@ -179,9 +177,9 @@ function identityFields({ id, key, origin }: Exchange): string[] {
   ];
 }
 
-function answerFields({ id, res, standing, offered }: Exchange): string[] {
-  if (standing === undefined) throw new Error('an exchange is answered before it was decided');
-  const fields = ownFields(id, standing, offered?.fields);
+function answerFields({ id, res, decision, offered }: Exchange): string[] {
+  if (decision === undefined) throw new Error('an exchange is answered before it was decided');
+  const fields = ownFields(id, decision.standing, offered?.fields);
   if (res.shouldKeepAlive) fields.push('Keep-Alive', keepAlive);
   return fields;
 }
@@ -221,7 +219,7 @@ async function refuseForBug(exchange: Exchange, stations: Stations): Promise<voi
   const { res } = exchange;
   try {
     if (!res.headersSent) {
-      if (exchange.standing === undefined) await countOnAddress(exchange, stations);
+      if (exchange.decision === undefined) await countOnAddress(exchange, stations);
       await refuse(exchange, stations, { code: 'internal' });
       return;
     }

@@ -14,8 +14,7 @@ const isoTime = createIsoClock();
  * times as long.
  */
 export function accessLine(exchange: Exchange): string {
-  const { req, path, offered, errorCode, fault, cause, key, decision, standing, upstream, snapshot } =
-    exchange;
+  const { req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } = exchange;
   let line = `${beginning(exchange.id)},"method":"${req.method}"`;
   if (path !== undefined) line += `,"path":${quoted(path.replaceAll(longSegment, '…'))}`;
   if (offered !== undefined) line += `,"operation":${quoted(offered.operation.id)}`;
@@ -25,8 +24,9 @@ export function accessLine(exchange: Exchange): string {
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
   if (key !== undefined) line += `,"keyId":${quoted(key.id)},"plan":${quoted(key.plan)}`;
   line += `,"address":"${exchange.origin.address}"`;
-  if (decision !== undefined) line += `,"decision":"${decision.kind}","source":"${decision.source}"`;
-  if (standing !== undefined) line += windowMembers(standing);
+  if (decision !== undefined) {
+    line += `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.standing)}`;
+  }
   if (upstream !== undefined) {
     const { target, attempts, upstreamMs } = upstream;
     if (target !== undefined) line += `,"target":"${target}"`;

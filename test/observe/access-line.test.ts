@@ -43,7 +43,6 @@ describe('the access line', () => {
         key: { id: hostile, plan: hostile } as Exchange['key'],
         cause: hostile,
         decision: { kind: 'admitted', source: 'shared', standing },
-        standing,
         upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
       }),
     );
