@@ -6,7 +6,15 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Leaf files that any station may read. */
-const nouns = ['model.ts', 'errors.ts', 'bounds.ts', 'address-group.ts', 'field-value.ts', 'turn-end.ts'];
+const nouns = [
+  'model.ts',
+  'errors.ts',
+  'bounds.ts',
+  'address-group.ts',
+  'field-value.ts',
+  'turn-end.ts',
+  'remember-last.ts',
+];
 
 /** What each place in gateway/ may import beside its own folder: arrows run one way. */
 const allowed: Record<string, readonly string[]> = {
@@ -28,6 +36,7 @@ const allowed: Record<string, readonly string[]> = {
   'address-group.ts': [],
   'field-value.ts': [],
   'turn-end.ts': [],
+  'remember-last.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
   'exchange.ts': [...nouns, 'identify', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],

@@ -1,12 +1,25 @@
 import { type ErrorCode, errors } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Standing } from '../model.ts';
-import { createIsoClock } from './iso-clock.ts';
+import { rememberLast } from '../remember-last.ts';
 
 /** A careless client may put a key into the path: a segment longer than any int64 is not shown. */
 const longSegment = /[^/]{21,}/g;
 
-const isoTime = createIsoClock();
+const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
+const pathMember = rememberLast((path: string) => `,"path":${quoted(path.replaceAll(longSegment, '…'))}`);
+const operationMember = rememberLast(
+  ({ operation }: Found<'offered'>) => `,"operation":${quoted(operation.id)}`,
+);
+const keyMembers = rememberLast(
+  ({ id, plan }: Found<'key'>) => `,"keyId":${quoted(id)},"plan":${quoted(plan)}`,
+);
+const decisionMembers = rememberLast(
+  ({ kind, source, standing }: Found<'decision'>) =>
+    `,"decision":"${kind}","source":"${source}"${windowMembers(standing)}`,
+);
+
+type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
 /**
  * The one line that a finished request leaves in the log: flat JSON without headers, query or secrets. It is put together
@@ -16,17 +29,15 @@ const isoTime = createIsoClock();
 export function accessLine(exchange: Exchange): string {
   const { req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } = exchange;
   let line = `${beginning(exchange.id)},"method":"${req.method}"`;
-  if (path !== undefined) line += `,"path":${quoted(path.replaceAll(longSegment, '…'))}`;
-  if (offered !== undefined) line += `,"operation":${quoted(offered.operation.id)}`;
+  if (path !== undefined) line += pathMember(path);
+  if (offered !== undefined) line += operationMember(offered);
   line += `,"status":${exchange.status}`;
   if (errorCode !== undefined) line += `,"error":"${errorCode}"`;
   if (fault !== undefined) line += `,"fault":"${fault}"`;
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
-  if (key !== undefined) line += `,"keyId":${quoted(key.id)},"plan":${quoted(key.plan)}`;
+  if (key !== undefined) line += keyMembers(key);
   line += `,"address":"${exchange.origin.address}"`;
-  if (decision !== undefined) {
-    line += `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.standing)}`;
-  }
+  if (decision !== undefined) line += decisionMembers(decision);
   if (upstream !== undefined) {
     const { target, attempts, upstreamMs } = upstream;
     if (target !== undefined) line += `,"target":"${target}"`;

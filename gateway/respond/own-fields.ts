@@ -27,8 +27,13 @@ export function ownFields(
   standing: Standing,
   operationFields: readonly string[] | undefined,
 ): string[] {
-  const fields = rateLimitFields(standing);
-  fields.push('X-Request-Id', requestId, 'Access-Control-Expose-Headers', exposedFields);
+  const fields = [
+    ...rateLimitFields(standing),
+    'X-Request-Id',
+    requestId,
+    'Access-Control-Expose-Headers',
+    exposedFields,
+  ];
   if (operationFields !== undefined) fields.push(...operationFields);
   return fields;
 }

@@ -1,4 +1,5 @@
 import type { Standing } from '../model.ts';
+import { rememberLast } from '../remember-last.ts';
 
 /**
  * The rate-limit fields of an answer: the specification's three, all from the window in force, and the fields of the
@@ -7,8 +8,7 @@ import type { Standing } from '../model.ts';
  *
  * @returns flat name, value, …
  */
-export function rateLimitFields(standing: Standing): string[] {
-  const { inForce, windows, nowMs } = standing;
+export const rateLimitFields = rememberLast(({ inForce, windows, nowMs }: Standing): readonly string[] => {
   let policy = '';
   let state = '';
   for (const window of windows) {
@@ -28,7 +28,7 @@ export function rateLimitFields(standing: Standing): string[] {
     'RateLimit',
     state,
   ];
-}
+});
 
 /** Whole seconds from now, rounded up and at least 0: the delta-seconds of `Retry-After` (RFC 9110 §10.2.3). */
 export function secondsUntil(instantMs: number, nowMs: number): number {

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { type Exchange, openExchange } from '../../gateway/exchange.ts';
 import type { Standing } from '../../gateway/model.ts';
 import { accessLine, rejectionLine } from '../../gateway/observe/access-line.ts';
-import { createIsoClock } from '../../gateway/observe/iso-clock.ts';
 import type { Snapshot } from '../../gateway/snapshot.ts';
 
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
@@ -90,13 +89,5 @@ describe('the access line', () => {
       remaining: 59,
       config: '0123456789ab',
     });
-  });
-});
-
-describe('the clock of the lines', () => {
-  it('writes each instant, also when it is asked for one again or steps back', () => {
-    const isoTime = createIsoClock();
-    const instants = [0, 1_795_260_923_123, 1_795_260_923_123, 1_795_260_923_124, 1_795_260_923_123];
-    expect(instants.map(isoTime)).toEqual(instants.map((ms) => new Date(ms).toISOString()));
   });
 });
