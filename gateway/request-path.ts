@@ -5,12 +5,13 @@ import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { hasArrived } from './listen/has-arrived.ts';
 import { screenRequest } from './listen/screen-request.ts';
+import { writeAnswer } from './listen/write-answer.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision } from './model.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
-import { type Refusal, refusalAnswer, writeRefusal } from './respond/refusal.ts';
+import { type Refusal, refusalAnswer } from './respond/refusal.ts';
 import type { AtTurnEnd } from './turn-end.ts';
 
 /** The stations with a life of their own: what the path needs beside pure functions. */
@@ -187,14 +188,15 @@ function answerFields({ id, res, decision, offered }: Exchange): string[] {
 const keepAlive = `timeout=${bounds.keepAliveAnnouncedSeconds}`;
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
-  const answer = refusalAnswer(refusal, answerFields(exchange));
+  const { req, res, endsConnection } = exchange;
   // From here on the answer is decided: a fault that the parser still finds in the body does not take its place.
-  exchange.status = answer.status;
+  exchange.status = errors[refusal.code].status;
   exchange.errorCode = refusal.code;
   exchange.fault = errors[refusal.code].fault;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
-    writeRefusal(exchange.res, answer, { close: exchange.endsConnection || !hasArrived(exchange.req) });
+    if (endsConnection || !hasArrived(req)) res.shouldKeepAlive = false;
+    writeAnswer(res, refusalAnswer(refusal, answerFields(exchange)));
   } else markClientGone(exchange);
 }
 
@@ -208,7 +210,7 @@ function markClientGone(exchange: Exchange): void {
 
 /** The client is there, and has not been told of a fault in the request's body instead. */
 function isAnswerable({ res, rejectedAs }: Exchange): boolean {
-  return rejectedAs === undefined && !res.destroyed && res.socket?.destroyed !== true;
+  return rejectedAs === undefined && !res.destroyed && res.socket?.writable === true;
 }
 
 /**

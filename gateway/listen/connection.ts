@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorAnswer, ErrorCode } from '../errors.ts';
+import { answerMessage } from './answer-message.ts';
 import { closeGently } from './close-gently.ts';
 import { hasArrived } from './has-arrived.ts';
-import { rejectionMessage } from './rejection-message.ts';
 
 /** What Node's parser refused, or a limit of the listener: it never became a request. */
 export interface Rejection {
@@ -117,6 +117,10 @@ export function createConnection({
     current = undefined;
     exchange = undefined;
     if (closed || socket.destroyed || answered === undefined) return;
+    if (!answered.shouldKeepAlive) {
+      close();
+      return;
+    }
     if (!hasArrived(answered.req)) {
       unfinished = answered.req;
       return;
@@ -175,7 +179,7 @@ export function createConnection({
       if (replaced.writableEnded) close();
       else socket.destroy();
     } else if (answer !== undefined) {
-      socket.write(rejectionMessage(answer, Date.now()));
+      socket.write(answerMessage(answer, { nowMs: Date.now(), keepAlive: false, head: false }), 'latin1');
       close();
     }
     // Otherwise the answer that was decided in its place says `Connection: close` itself.

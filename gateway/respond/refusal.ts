@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { type ErrorAnswer, type ErrorCode, errorBody, errors } from '../errors.ts';
 
 /** An answer that the gateway makes itself instead of the backend: always an error. */
@@ -34,15 +33,3 @@ const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],
 ]);
-
-/** Writes a refusal; `close` the connection after it, for example when a body is still to come that nobody will read. */
-export function writeRefusal(
-  res: ServerResponse,
-  answer: ErrorAnswer,
-  { close }: { readonly close: boolean },
-): void {
-  const fields = close ? [...answer.fields, 'Connection', 'close'] : answer.fields;
-  res.writeHead(answer.status, fields as string[]);
-  // An encoding that needs no look at the characters: 3 % less CPU a refusal.
-  res.end(answer.body, 'latin1');
-}

@@ -9,6 +9,7 @@ import {
   type ListenerOptions,
 } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
+import { writeAnswer } from '../../gateway/listen/write-answer.ts';
 import type { RawResponse } from './raw-http.ts';
 
 export interface ListenerFixture {
@@ -79,9 +80,8 @@ async function answer(req: IncomingMessage, res: ServerResponse, served: string[
 
 /** As the path refuses a request whose body is unread. */
 export function refuse(res: ServerResponse, code: ErrorCode, message?: string): void {
-  const { status, fields, body } = refusal(code, message);
-  res.writeHead(status, [...fields, 'Connection', 'close']);
-  res.end(body);
+  res.shouldKeepAlive = false;
+  writeAnswer(res, refusal(code, message));
 }
 
 function refusal(code: ErrorCode, message?: string) {
