@@ -13,6 +13,8 @@ import { answerMessage } from './answer-message.ts';
 export function writeAnswer(res: ServerResponse, answer: ErrorAnswer): void {
   const { req, shouldKeepAlive: keepAlive } = res;
   const message = answerMessage(answer, { nowMs: Date.now(), keepAlive, head: req.method === 'HEAD' });
-  res.socket?.write(message, 'latin1');
-  res.emit('finish');
+  res.socket?.write(message, 'latin1', (error) => {
+    // As long as the client does not read, the answer is under way, and nothing behind it is served.
+    if (!error) res.emit('finish');
+  });
 }

@@ -59,6 +59,33 @@ test.each(['at once', 'later'] as const)(
   },
 );
 
+test('while a client does not read its answer, nothing behind it is served', async () => {
+  const received: string[] = [];
+  const long = 'x'.repeat(8_000_000);
+  const { port } = await startListener({
+    handlers: {
+      async onRequest(req, res) {
+        received.push(req.url ?? '');
+        await turn();
+        writeAnswer(res, { status: 429, fields: ['Content-Length', String(long.length)], body: long });
+        // More of the event loop's turns than it would take to serve the others.
+        for (let turns = 0; turns < 50; turns++) await turn();
+        unread.resolve(req.socket.writableLength);
+      },
+    },
+  });
+  const unread = Promise.withResolvers<number>();
+  const client = await openRawClient(port);
+  client.socket.pause();
+  client.send(['/0', '/1', '/2'].map((target) => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+  expect(await unread.promise).toBeGreaterThan(0);
+  expect(received).toEqual(['/0']);
+  client.socket.resume();
+  for (let index = 0; index < 3; index++) expect((await client.response()).body).toHaveLength(long.length);
+  expect(received).toEqual(['/0', '/1', '/2']);
+  client.destroy();
+});
+
 test('a HEAD is answered without the body, and the next request finds its own answer', async () => {
   const { client } = await startAnswering('later');
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\n\r\n');
