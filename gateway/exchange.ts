@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode, Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-outcome.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
+import type { ClientResponse } from './listen/client-response.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision, Key } from './model.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -15,7 +16,7 @@ import type { Snapshot } from './snapshot.ts';
 export interface Exchange {
   readonly id: string;
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly res: ClientResponse;
   readonly snapshot: Snapshot;
   readonly origin: ClientOrigin;
   /** Monotonic, ms. */
@@ -42,7 +43,7 @@ export interface Exchange {
 
 export function openExchange(
   req: IncomingMessage,
-  res: ServerResponse,
+  res: ClientResponse,
   snapshot: Snapshot,
   upgrade?: Exchange['upgrade'],
 ): Exchange {

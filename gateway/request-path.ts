@@ -3,9 +3,7 @@ import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
-import { hasArrived } from './listen/has-arrived.ts';
 import { screenRequest } from './listen/screen-request.ts';
-import { writeAnswer } from './listen/write-answer.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision } from './model.ts';
@@ -195,8 +193,8 @@ async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refu
   exchange.fault = errors[refusal.code].fault;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
-    if (endsConnection || !hasArrived(req)) res.shouldKeepAlive = false;
-    writeAnswer(res, refusalAnswer(refusal, answerFields(exchange)));
+    if (endsConnection || !req.complete) res.shouldKeepAlive = false;
+    res.answer(refusalAnswer(refusal, answerFields(exchange)));
   } else markClientGone(exchange);
 }
 
@@ -220,7 +218,7 @@ function isAnswerable({ res, rejectedAs }: Exchange): boolean {
 async function refuseForBug(exchange: Exchange, stations: Stations): Promise<void> {
   const { res } = exchange;
   try {
-    if (!res.headersSent) {
+    if (!res.hasBegun) {
       if (exchange.decision === undefined) await countOnAddress(exchange, stations);
       await refuse(exchange, stations, { code: 'internal' });
       return;

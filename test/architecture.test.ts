@@ -38,7 +38,7 @@ const allowed: Record<string, readonly string[]> = {
   'turn-end.ts': [],
   'remember-last.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
-  'exchange.ts': [...nouns, 'identify', 'match', 'forward', 'snapshot.ts'],
+  'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],
   'gateway.ts': [
     ...nouns,

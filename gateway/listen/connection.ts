@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorAnswer, ErrorCode } from '../errors.ts';
 import { answerMessage } from './answer-message.ts';
+import type { ClientResponse } from './client-response.ts';
 import { closeGently } from './close-gently.ts';
-import { hasArrived } from './has-arrived.ts';
 
 /** What Node's parser refused, or a limit of the listener: it never became a request. */
 export interface Rejection {
@@ -17,7 +17,7 @@ export interface Rejection {
 export interface Connection {
   readonly socket: Socket;
   /** Serves a request when those before it are answered. */
-  receive(res: ServerResponse): void;
+  receive(res: ClientResponse): void;
   /** Answers something that never became a request, when those before it are answered, and closes. */
   reject(rejection: Omit<Rejection, 'peerAddress'>): void;
   /** Nothing after the requests received so far can be served. */
@@ -25,7 +25,7 @@ export interface Connection {
   /** The request that is received next is the last: Node drops what it has read behind an upgrade that it ignores. */
   receiveLast(): void;
   /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
-  handOver(res: ServerResponse): void;
+  handOver(res: ClientResponse): void;
   /** No request is under way or waiting. */
   isIdle(): boolean;
   /** Neither side moved a byte for as long as the socket's timer was set to. */
@@ -39,7 +39,7 @@ export interface ConnectionOptions {
   readonly socket: Socket;
   readonly peerAddress: string;
   /** Begins to serve; what it returns names the exchange to `describeRejection`. */
-  readonly serve: (req: IncomingMessage, res: ServerResponse) => unknown;
+  readonly serve: (req: IncomingMessage, res: ClientResponse) => unknown;
   /** Never rejects. */
   readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer | undefined>;
   readonly bounds: {
@@ -64,11 +64,11 @@ export function createConnection({
   bounds,
 }: ConnectionOptions): Connection {
   /** Being served. */
-  let current: ServerResponse | undefined;
+  let current: ClientResponse | undefined;
   /** What `serve` returned for it. */
   let exchange: unknown;
   /** Pipelined behind it. */
-  const waiting: ServerResponse[] = [];
+  const waiting: ClientResponse[] = [];
   /** Answered while its body was still arriving. */
   let unfinished: IncomingMessage | undefined;
   let rejection: Omit<Rejection, 'peerAddress'> | undefined;
@@ -88,7 +88,7 @@ export function createConnection({
   const destroySoon = socket.destroySoon;
   socket.destroySoon = close;
 
-  function receive(res: ServerResponse): void {
+  function receive(res: ClientResponse): void {
     if (ending || closed || rejection !== undefined) return;
     if (draining || nextIsLast || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
     if (current === undefined) {
@@ -105,7 +105,7 @@ export function createConnection({
     return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
   }
 
-  function serveNow(res: ServerResponse): void {
+  function serveNow(res: ClientResponse): void {
     current = res;
     unfinished = undefined;
     res.on('close', onAnswered);
@@ -121,13 +121,13 @@ export function createConnection({
       close();
       return;
     }
-    if (!hasArrived(answered.req)) {
+    if (!answered.req.complete) {
       unfinished = answered.req;
       return;
     }
     const next = waiting.shift();
     if (next !== undefined) {
-      if (!hasArrived(next.req)) letGo();
+      if (!next.req.complete) letGo();
       serveNow(next);
     } else if (rejection !== undefined) void answerRejection(rejection);
     else if (draining) close();
@@ -147,7 +147,7 @@ export function createConnection({
     socket.resume();
   }
 
-  function endAfter(res: ServerResponse): void {
+  function endAfter(res: ClientResponse): void {
     res.shouldKeepAlive = false;
     ending = true;
   }
@@ -156,7 +156,7 @@ export function createConnection({
     if (closed || rejection !== undefined) return;
     const newest = waiting.at(-1) ?? current;
     // Behind the last request nothing is answered, but in its body a fault is.
-    if (ending && (newest === undefined || hasArrived(newest.req))) return;
+    if (ending && newest?.req.complete !== false) return;
     rejection = refused;
     socket.pause();
     if (unfinished?.complete === false) {
@@ -164,7 +164,7 @@ export function createConnection({
       close();
     } else if (newest === undefined) {
       void answerRejection(refused);
-    } else if (!hasArrived(newest.req)) {
+    } else if (!newest.req.complete) {
       // The fault lies in the body of the newest request: the rejection takes the place of its answer.
       if (waiting.pop() === undefined) void answerRejection(refused);
     }
@@ -175,11 +175,12 @@ export function createConnection({
     const replaced = current;
     const answer = await describeRejection({ code, message, peerAddress }, exchange);
     if (closed) return;
-    if (replaced?.headersSent === true) {
-      if (replaced.writableEnded) close();
+    if (replaced?.hasBegun === true) {
+      if (replaced.isWhole) close();
       else socket.destroy();
     } else if (answer !== undefined) {
-      socket.write(answerMessage(answer, { nowMs: Date.now(), keepAlive: false, head: false }), 'latin1');
+      const head = replaced?.req.method === 'HEAD';
+      socket.write(answerMessage(answer, { nowMs: Date.now(), keepAlive: false, head }), 'latin1');
       close();
     }
     // Otherwise the answer that was decided in its place says `Connection: close` itself.
@@ -237,7 +238,7 @@ export function createConnection({
     drain() {
       draining = true;
       const newest = waiting.at(-1) ?? current;
-      if (newest !== undefined && !newest.headersSent) endAfter(newest);
+      if (newest !== undefined && !newest.hasBegun) endAfter(newest);
     },
     close,
   };

