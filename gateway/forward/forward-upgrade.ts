@@ -87,8 +87,14 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         target: target.url,
         connectTimeout: bounds.connectTimeoutMs,
         onHandshake: (made) => {
-          writeHead(made, request);
           handshake = made;
+          try {
+            writeHead(made, request);
+          } catch (bug) {
+            // It has the client's fields still, and nobody else hears of its errors yet.
+            made.on('error', () => {}).destroy();
+            throw bug;
+          }
         },
       };
       const { timeout = 0 } = req.socket;

@@ -135,12 +135,16 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     connections.get(req.socket)?.receive(res);
   }
 
-  /** Only for a plain GET that nothing is in flight before: the protocol after it could not be told from a body. */
+  /**
+   * Only for a plain GET that nothing is in flight before: the protocol after it could not be told from a body. One that
+   * also expects a 100 would have to get that first (RFC 9110 §7.8).
+   */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;
     const isPlainGet =
       method === 'GET' &&
       httpVersion === '1.1' &&
+      headers.expect === undefined &&
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined;
     const connection = connections.get(req.socket);

@@ -99,6 +99,17 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
+  it('whose handshake cannot be made reaches no backend, and ends nothing else', async () => {
+    const backend = await startRecording((_request, socket) => socket.destroy());
+    const front = await startFor(backend.url);
+    // Node writes the head of such a handshake before it can be changed; the listener lets none through.
+    const answer = await sendRaw(front.port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
+    expect(answer).toBe('');
+    expect(front.bugs).toMatchObject([{ code: 'ERR_HTTP_HEADERS_SENT' }]);
+    await tunnels(front, 0);
+    expect(backend.requests).toEqual([]);
+  });
+
   it('is asked for with the raw target and the fields of any request', async () => {
     const backend = await startRecording((_request, socket) => socket.end(switching()));
     const front = await startFor(backend.url);

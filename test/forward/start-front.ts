@@ -61,17 +61,22 @@ export async function startFront({
     res.once('finish', () => socket.end());
     void forwarder
       .forwardUpgrade({ ...common, holder: 'acme', req, res, socket, head })
-      .then((outcome) => end(outcome, res));
+      .then((outcome) => end(outcome, res))
+      .catch(cut(res));
   });
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
     void before(res)
       .then(() => forwarder.forward({ ...common, req, res, bodyBytesMax }))
       .then((outcome) => end(outcome, res))
-      .catch((bug) => {
-        bugs.push(bug);
-        res.destroy();
-      });
+      .catch(cut(res));
+  }
+
+  function cut(res: ServerResponse) {
+    return (bug: unknown) => {
+      bugs.push(bug);
+      res.destroy();
+    };
   }
 
   function end(outcome: ForwardOutcome, res: ServerResponse): void {

@@ -85,6 +85,14 @@ test('while a client does not read its answer, nothing behind it is served', asy
   client.destroy();
 });
 
+test('a HEAD whose body is faulty is refused without one', async () => {
+  const { port } = await startListener({ handlers: { onRequest: () => {} } });
+  const client = await openRawClient(port);
+  client.send('HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n');
+  expect((await client.response({ head: true })).status).toBe(400);
+  expect(await client.responsesToEnd()).toEqual([]);
+});
+
 test('a HEAD is answered without the body, and the next request finds its own answer', async () => {
   const { client } = await startAnswering('later');
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\n\r\n');

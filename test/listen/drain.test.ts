@@ -62,6 +62,27 @@ test('a request on a kept-alive connection right at the start is served, and clo
   await drained;
 });
 
+test('a request behind an answer that is kept alive and not yet read is served, and closes', async () => {
+  const long = 'x'.repeat(8_000_000);
+  const fields = ['Content-Length', String(long.length)];
+  const { listener, port } = await startListener({
+    handlers: { onRequest: (_req, res) => res.answer({ status: 429, fields, body: long }) },
+  });
+  const client = await openRawClient(port);
+  client.socket.pause();
+  client.send(get);
+  await expect.poll(() => listener.connections()).toBe(1);
+  await sleep(50);
+  const drained = listener.drain(longDrain);
+  client.send(get);
+  await sleep(100);
+  client.socket.resume();
+  expect((await client.response()).headers.get('connection')).toBe('keep-alive');
+  expect((await client.response()).headers.get('connection')).toBe('close');
+  await client.closed;
+  await drained;
+});
+
 test('requests pipelined before the start are all answered, the last with Connection: close', async () => {
   const { promise: draining, resolve: begin } = Promise.withResolvers<void>();
   let isFirst = true;

@@ -338,6 +338,14 @@ describe('upgrades', () => {
     expect(more).toEqual([]);
   });
 
+  test('a WebSocket that expects a 100 first is ignored, and the request served', async () => {
+    const onUpgrade = () => expect.unreachable();
+    const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
+    const expecting = upgrade('websocket').replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n');
+    const answers = await exchangeRaw(port, expecting);
+    expect(answers.map(({ status }) => status)).toEqual([100, 200]);
+  });
+
   test.each([
     ['a length', 'Content-Length: 3\r\n\r\nabc'],
     ['chunks', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
