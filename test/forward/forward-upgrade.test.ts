@@ -100,14 +100,17 @@ describe('a WebSocket', () => {
   });
 
   it('whose handshake cannot be made reaches no backend, and ends nothing else', async () => {
-    const backend = await startRecording((_request, socket) => socket.destroy());
+    const backend = await startRecording(({ head }, socket) =>
+      head.includes('/v1/live') ? socket.destroy() : void socket.write(okAnswer('fine')),
+    );
     const front = await startFor(backend.url);
     // Node writes the head of such a handshake before it can be changed; the listener lets none through.
     const answer = await sendRaw(front.port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
     expect(answer).toBe('');
     expect(front.bugs).toMatchObject([{ code: 'ERR_HTTP_HEADERS_SENT' }]);
     await tunnels(front, 0);
-    expect(backend.requests).toEqual([]);
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+    expect(backend.requests.map(({ head }) => head.split('\r\n')[0])).toEqual(['GET / HTTP/1.1']);
   });
 
   it('is asked for with the raw target and the fields of any request', async () => {
