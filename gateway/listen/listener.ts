@@ -15,9 +15,10 @@ export type { Rejection };
 
 export interface ListenerHandlers {
   /**
-   * Every parsed request, one at a time on each connection; one without a body emits no event of its own. For `Expect: 100-continue` no 100 has been sent: that is
-   * `res.writeContinue()`, right before the body is read. An answer given before the body has arrived says
-   * `Connection: close`; what then still arrives is read within limits and thrown away.
+   * Every parsed request, one at a time on each connection; one without a body emits no event of its own. For
+   * `Expect: 100-continue` no 100 has been sent: that is `res.writeContinue()`, right before the body is read. An answer
+   * given before the body has arrived says `Connection: close`; what then still arrives is read within limits and thrown
+   * away.
    *
    * @returns whatever names the exchange, for `describeRejection`
    */
