@@ -88,19 +88,20 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         connectTimeout: bounds.connectTimeoutMs,
         onHandshake: (made) => {
           handshake = made;
-          try {
-            writeHead(made, request);
-          } catch (bug) {
-            // It has the client's fields still, and nobody else hears of its errors yet.
-            made.on('error', () => {}).destroy();
-            throw bug;
-          }
+          writeHead(made, request);
         },
       };
       const { timeout = 0 } = req.socket;
-      proxy.ws(req, socket, head, options);
-      // It has switched the listener's write timeout off, which any other answer than 101 still needs.
-      req.socket.setTimeout(timeout);
+      try {
+        proxy.ws(req, socket, head, options);
+      } catch (bug) {
+        // A handshake that was not finished has the client's fields still, and nobody else hears of its errors yet.
+        handshake?.on('error', () => {}).destroy();
+        throw bug;
+      } finally {
+        // It has switched the listener's write timeout off, which any other answer than 101 still needs.
+        req.socket.setTimeout(timeout);
+      }
       // It makes none of what is not GET with `Upgrade: websocket`, and has cut the connection.
       if (handshake === undefined) resolve({ kind: 'client_gone' });
       else answerWith(handshake, { request, target, resolve });
