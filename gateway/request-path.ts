@@ -188,14 +188,19 @@ const keepAlive = `timeout=${bounds.keepAliveAnnouncedSeconds}`;
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
   const { req, res, endsConnection } = exchange;
   // From here on the answer is decided: a fault that the parser still finds in the body does not take its place.
-  exchange.status = errors[refusal.code].status;
-  exchange.errorCode = refusal.code;
-  exchange.fault = errors[refusal.code].fault;
+  markRefused(exchange, refusal.code);
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
     if (endsConnection || !req.complete) res.shouldKeepAlive = false;
     res.answer(refusalAnswer(refusal, answerFields(exchange)));
   } else markClientGone(exchange);
+}
+
+function markRefused(exchange: Exchange, code: ErrorCode): void {
+  const { status, fault } = errors[code];
+  exchange.status = status;
+  exchange.errorCode = code;
+  exchange.fault = fault;
 }
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
@@ -226,8 +231,6 @@ async function refuseForBug(exchange: Exchange, stations: Stations): Promise<voi
   } catch (bug) {
     stations.reportBug(bug, exchange);
   }
-  exchange.status = errors.internal.status;
-  exchange.errorCode = 'internal';
-  exchange.fault = errors.internal.fault;
+  markRefused(exchange, 'internal');
   res.destroy();
 }
