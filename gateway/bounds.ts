@@ -94,6 +94,8 @@ export const bounds = {
   tunnelIdleTimeoutMs: 600_000,
   /** Header block of an answer; also the trailers of one and the extensions of a chunk. */
   upstreamHeadersBytesMax: 65_536,
+  /** Interim responses (1xx) before one response of a target; beyond it 502. */
+  interimResponsesMax: 16,
   /** What is read from a target at once: the buffer of a connection. */
   upstreamReadBytesMax: 16_384,
   /** How long a connection to a target stays open unused when the backend does not announce how long it would. */
