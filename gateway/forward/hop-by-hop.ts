@@ -18,7 +18,8 @@ export const hopByHopFields = [
 export function namedInConnection(fields: readonly string[]): ReadonlySet<string> | undefined {
   const value = connectionOf(fields).toLowerCase();
   if (value === '' || value === 'keep-alive' || value === 'close') return undefined;
-  return new Set(value.split(',').map((name) => name.trim()));
+  // Names have no space or tab in them; any other whitespace of Unicode is none of HTTP's (RFC 9110 §5.6.3).
+  return new Set(value.split(/[,\t ]/));
 }
 
 /** All `Connection` fields are one list (RFC 9110 §5.3). */

@@ -5,11 +5,13 @@
  */
 export function privateCacheControl(cacheControl: string | undefined): string {
   if (cacheControl === undefined) return 'private';
-  const directives = cacheControl.split(',').map((directive) => directive.trim());
-  const names = directives.map((directive) => directive.toLowerCase());
-  if (names.includes('private') || names.includes('no-store')) return cacheControl;
-  const kept = directives.filter((directive) => directive !== '' && !sharedDirective.test(directive));
+  const directives = cacheControl.split(',').map((directive) => directive.replace(/^[\t ]+/, ''));
+  if (directives.some((directive) => privateDirective.test(directive))) return cacheControl;
+  const kept = directives.filter((directive) => !sharedDirective.test(directive));
   return ['private', ...kept].join(', ');
 }
 
-const sharedDirective = /^(public|s-maxage=.*|proxy-revalidate)$/i;
+// Space and tab alone are whitespace (RFC 9110 §5.6.3): to a cache, `private` before U+00A0 is another directive.
+const privateDirective = /^(?:private|no-store)[\t ]*$/i;
+/** An empty one says nothing and goes with them. */
+const sharedDirective = /^(?:public|s-maxage=.*|proxy-revalidate)?[\t ]*$/i;

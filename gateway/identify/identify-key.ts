@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Key, Secret, Settings } from '../model.ts';
+import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 
 /** Who calls, by the bearer secret. */
 export type Identity =
@@ -52,6 +53,6 @@ const bearer = 'bearer ';
 /** The credentials of a `Bearer` field; the scheme is case-insensitive and one or more spaces follow it (RFC 9110 §11.4). */
 function bearerSecret(authorization: string): string | undefined {
   if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
-  const secret = authorization.slice(bearer.length).trim();
+  const secret = withoutOptionalWhitespace(authorization.slice(bearer.length));
   return secret === '' ? undefined : secret;
 }

@@ -59,6 +59,11 @@ describe('the head of a forwarded request', () => {
     expect(forwarded(raw)).toEqual(['Host', 'api.test', 'Content-Length', '2', 'Accept', 'a', ...ours]);
   });
 
+  it('reads the names in Connection by the whitespace of HTTP, which is space and tab alone', () => {
+    const raw = ['Connection', '\tx-tab\t, x-nbsp\u00a0', 'X-Tab', '1', 'X-Nbsp', '2'];
+    expect(forwarded(raw)).toEqual(['X-Nbsp', '2', ...ours]);
+  });
+
   it('lets Forwarded pass from a trusted proxy only', () => {
     expect(forwarded(['Forwarded', 'for=1.2.3.4'])).toEqual(ours);
     expect(forwarded(['Forwarded', 'for=1.2.3.4'], true)).toEqual(['Forwarded', 'for=1.2.3.4', ...ours]);

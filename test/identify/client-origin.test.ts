@@ -48,6 +48,8 @@ describe('clientOrigin', () => {
     ['10.1.1.1, 10.2.2.2', '10.1.1.1'],
     ['1.2.3.4, nonsense, 10.2.2.2', '10.2.2.2'],
     ['2001:db9::1, 2001:db8::1', '2001:db9::1'],
+    [' 203.0.113.9\t,\t10.9.9.9 ', '203.0.113.9'],
+    ['203.0.113.9\u00a0', '10.0.0.1'],
     ['nonsense', '10.0.0.1'],
     [undefined, '10.0.0.1'],
   ])('reads %j from the right, past trusted proxies, as %s', (xForwardedFor, address) => {

@@ -32,12 +32,16 @@ const known = ring(
 const identifyKey = createIdentifyKey(known);
 
 describe('identifyKey', () => {
-  it.each(['Bearer s3cret', 'bearer s3cret', 'BEARER   s3cret', 'Bearer s3cret ', 'Bearer soon'])(
-    '%j is the key',
-    (authorization) => {
-      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key: acme });
-    },
-  );
+  it.each([
+    'Bearer s3cret',
+    'bearer s3cret',
+    'BEARER   s3cret',
+    'Bearer s3cret ',
+    'Bearer \t s3cret\t ',
+    'Bearer soon',
+  ])('%j is the key', (authorization) => {
+    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key: acme });
+  });
 
   it('a secret beyond ASCII is the bytes that were sent', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
@@ -51,12 +55,19 @@ describe('identifyKey', () => {
     },
   );
 
-  it.each(['Bearer wrong', 'Bearer old', 'Bearer shut', 'Bearer S3CRET', `Bearer ${sha256('s3cret')}`])(
-    '%j is not valid, and the answer does not say why',
-    (authorization) => {
-      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
-    },
-  );
+  it.each([
+    'Bearer wrong',
+    'Bearer old',
+    'Bearer shut',
+    'Bearer S3CRET',
+    `Bearer ${sha256('s3cret')}`,
+    // Whitespace to JavaScript, to HTTP octets of the secret.
+    'Bearer s3cret\u00a0',
+    'Bearer \u00a0s3cret',
+    'Bearer \u00a0',
+  ])('%j is not valid, and the answer does not say why', (authorization) => {
+    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
+  });
 
   it('is as strict with what it remembers: a secret still expires', () => {
     expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });

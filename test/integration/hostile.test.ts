@@ -144,6 +144,11 @@ it('an identity that a client forges never reaches the backend, however it is sp
   expect(fields.join('\n')).not.toContain(key.secret);
 });
 
+it('a no-break space, sent as the octet A0, is part of the secret and not whitespace around it', async () => {
+  expectError(await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer}\xa0`), 401, 'invalid_key');
+  expect((await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer} \t`)).status).toBe(200);
+});
+
 it.each([
   '/v1/pets/../feed',
   '/v1/pets/%2e%2e/feed',

@@ -1,0 +1,16 @@
+/**
+ * A field's text without the whitespace that may stand around it: space and tab (RFC 9110 §5.6.3). `String.trim` takes
+ * more, U+00A0 for one, which in a field is an octet of the value (obs-text, §5.5). A loop, since `/[\t ]+$/` takes
+ * time that grows with the square of a run of spaces.
+ */
+export function withoutOptionalWhitespace(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isWhitespace(text.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isWhitespace(charCode: number): boolean {
+  return charCode === 0x20 || charCode === 0x09;
+}
