@@ -19,8 +19,8 @@ interface RequestHeadOptions {
 }
 
 /**
- * What is forwarded of a request's fields: all but those that end here (hop-by-hop and credentials) and client-sent
- * copies of the gateway's own. A client's `Via` stays before ours, which makes one list (RFC 9110 §5.3).
+ * What is forwarded of a request's fields: all but those that end here (hop-by-hop and credentials), those that
+ * override what the gateway saw, and client-sent copies of the gateway's own. A client's `Via` stays before ours, which makes one list (RFC 9110 §5.3).
  */
 export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
   const fields: string[] = [];
@@ -56,8 +56,41 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
   return { fields, contentLength, chunked, expectsContinue };
 }
 
+/**
+ * Fields in which a proxy tells a backend another method, path, host or client address than the request has. Backends
+ * obey them, so a client that sends one could reach an operation that the gateway did not match, or pose as another
+ * address. The gateway states host and address in `X-Forwarded-*`.
+ */
+const overridingFields = [
+  // Method: read by Rack, Symfony and others; the second and third spelling are Microsoft's and IBM's.
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  // Path: set by rewriting modules of IIS, read by Yii, and by Zend and Symfony until CVE-2018-14773.
+  'x-original-url',
+  'x-rewrite-url',
+  // Path: gunicorn takes these WSGI variables from fields, spelled with an underscore.
+  'script-name',
+  'path-info',
+  // Host, by other names than X-Forwarded-Host.
+  'x-host',
+  'x-original-host',
+  'x-http-host-override',
+  // Address: read by Go's chi and gin (the first two), Rails (`Client-IP`) and libraries; set by CDNs and load balancers.
+  'x-real-ip',
+  'true-client-ip',
+  'client-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  // Under CGI it becomes HTTP_PROXY, the proxy of the backend's own requests (httpoxy, CVE-2016-5385 and others).
+  'proxy',
+];
+
 const endingHere: ReadonlySet<string> = new Set([
   ...hopByHopFields,
+  ...overridingFields,
   'transfer-encoding',
   'proxy-authorization',
   'expect',

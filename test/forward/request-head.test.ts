@@ -36,6 +36,42 @@ describe('the head of a forwarded request', () => {
   });
 
   it.each([
+    'X-HTTP-Method-Override',
+    'X-HTTP-Method',
+    'X-Method-Override',
+    'X-Original-URL',
+    'X-Rewrite-URL',
+    'SCRIPT_NAME',
+    'Path-Info',
+    'X-Host',
+    'X-Original-Host',
+    'X-HTTP-Host-Override',
+    'X-Real-IP',
+    'X_Real_IP',
+    'x.real_ip',
+    'True-Client-IP',
+    'TRUE_CLIENT_IP',
+    'Client-IP',
+    'Client_IP',
+    'X-Client-IP',
+    'X-Cluster-Client-IP',
+    'CF-Connecting-IP',
+    'Fastly-Client-IP',
+    'Proxy',
+    'PROXY',
+    'X_HTTP_Method_Override',
+  ])('drops %s, by which a client could override what the gateway matched or saw', (name) => {
+    expect(forwarded([name, 'forged', 'Accept', 'a'])).toEqual(['Accept', 'a', ...ours]);
+  });
+
+  it.each(['X-Trace', 'x_trace', 'X-Original', 'X-HTTP', 'Proxy-Hint', 'X-Real', 'Accept_Language'])(
+    'keeps %s, which no backend takes for any of these',
+    (name) => {
+      expect(forwarded([name, 'theirs'])).toEqual([name, 'theirs', ...ours]);
+    },
+  );
+
+  it.each([
     'Connection',
     'Keep-Alive',
     'Proxy-Connection',

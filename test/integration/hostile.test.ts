@@ -115,7 +115,7 @@ it('any other upgrade is ignored: the request is served and charged, and no tunn
   for (const forwarded of backend.requests) expect(forwarded.head).not.toMatch(/upgrade/i);
 });
 
-it('an identity that a client forges never reaches the backend, however it is spelled', async () => {
+it('an identity, address or override that a client forges never reaches the backend, however it is spelled', async () => {
   const forged = 'forged-by-the-client';
   const names = [
     'X-Key-Id',
@@ -127,6 +127,14 @@ it('an identity that a client forges never reaches the backend, however it is sp
     'X-Forwarded-For',
     'X_Forwarded_For',
     'Forwarded',
+    'X-HTTP-Method-Override',
+    'X-Original-URL',
+    'SCRIPT_NAME',
+    'X-Host',
+    'X-Real-IP',
+    'X_Real_IP',
+    'Client-IP',
+    'Proxy',
   ];
   const answer = await ask(
     'GET /v1/pets HTTP/1.1',
