@@ -11,12 +11,14 @@ interface ResponseFieldsOptions {
 
 /**
  * The fields of an answer as the client gets them, flat: the backend's without hop-by-hop and without copies of ours,
- * ours after them.
+ * ours after them. Of a field that may come only once, the backend's first line passes.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
   let cacheControl: string | undefined;
+  /** The singletons that have come, by their bits. */
+  let come = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const value = fields[i + 1] ?? '';
@@ -29,8 +31,12 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
         // RFC 9110 §8.6: never with 204.
         if (status === 204) continue;
         break;
-      default:
+      default: {
         if (endsHere(lowerName) || named?.has(lowerName) || isAmong(ownFields, lowerName)) continue;
+        const bit = singletonBits.get(lowerName) ?? 0;
+        if ((come & bit) !== 0) continue;
+        come |= bit;
+      }
     }
     passed.push(name, value);
   }
@@ -39,7 +45,36 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   return passed;
 }
 
-const endingHere: ReadonlySet<string> = new Set([...hopByHopFields, 'transfer-encoding', 'x-request-id']);
+/** Beside hop-by-hop fields those that the gateway states, or leaves out where it has nothing to state. */
+const endingHere: ReadonlySet<string> = new Set([
+  ...hopByHopFields,
+  'transfer-encoding',
+  'x-request-id',
+  'deprecation',
+  'sunset',
+  'x-stability',
+]);
+
+/**
+ * Fields of one value (RFC 9110 §5.5). Where two lines come, some readers take the first, others the last (§8.3) or
+ * join them: the client and a cache before it would see different answers. The first is what Node's own
+ * `IncomingMessage.headers` keeps of most of these; it joins Date, Content-Disposition, Content-Location and
+ * Content-Range, which makes no valid value.
+ */
+const singletons = [
+  'age',
+  'content-disposition',
+  'content-location',
+  'content-range',
+  'content-type',
+  'date',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'retry-after',
+];
+const singletonBits: ReadonlyMap<string, number> = new Map(singletons.map((name, i) => [name, 1 << i]));
 
 function endsHere(lowerName: string): boolean {
   return (

@@ -47,8 +47,50 @@ describe('the head of an answer', () => {
     ]);
   });
 
-  it('keeps the backend’s Deprecation when we set none', () => {
-    expect(fieldsOf(['Deprecation', '@1'])).toEqual(['Deprecation', '@1', ...cached]);
+  it.each(['Deprecation', 'DEPRECATION', 'Sunset', 'X-Stability', 'x-stability'])(
+    'drops the backend’s %s, also when we set none',
+    (name) => {
+      expect(fieldsOf([name, 'theirs', 'Server', 'store'])).toEqual(['Server', 'store', ...cached]);
+    },
+  );
+
+  it.each([
+    'Age',
+    'Content-Disposition',
+    'Content-Location',
+    'Content-Range',
+    'Content-Type',
+    'Date',
+    'ETag',
+    'Expires',
+    'Last-Modified',
+    'Location',
+    'Retry-After',
+  ])('lets only the first %s pass, in whatever spelling the others come', (name) => {
+    const fields = [name, 'first', 'Server', 'store', name.toUpperCase(), 'second', name, 'third'];
+    expect(fieldsOf(fields)).toEqual([name, 'first', 'Server', 'store', ...cached]);
+  });
+
+  it.each(['Content-Encoding', 'Content-Language', 'Vary', 'Via', 'WWW-Authenticate', 'X-Key-Id'])(
+    'keeps every %s, which may be a list',
+    (name) => {
+      const fields = [name, 'first', name, 'second'];
+      expect(fieldsOf(fields)).toEqual([...fields, ...cached]);
+    },
+  );
+
+  it('keeps what a 304 says of the representation', () => {
+    const fields = [
+      'ETag',
+      '"a"',
+      'Last-Modified',
+      'x',
+      'Content-Length',
+      '17',
+      'Content-Type',
+      'text/plain',
+    ];
+    expect(fieldsOf(fields, { status: 304 })).toEqual([...fields, ...cached]);
   });
 
   it('gives a 204 no Content-Length', () => {
