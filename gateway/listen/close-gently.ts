@@ -7,15 +7,22 @@ import type { Socket } from 'node:net';
  * `timeoutMs` the connection is cut.
  */
 export function closeGently(socket: Socket, options: { bytesMax: number; timeoutMs: number }): void {
-  let bytesLeft = options.bytesMax;
-  // The parser hears no more of it: what follows the last answer is neither a body to forward nor a request to serve.
+  // Node's server stops and restarts the reading in listeners of its own, which it drops once anybody else listens for
+  // data: first it has to restart.
+  socket.once('resume', () => discardInput(socket, options.bytesMax));
+  socket.pause();
+  socket.resume();
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), options.timeoutMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** The parser gets nothing more: what follows the last answer is neither a body to forward nor a request to serve. */
+function discardInput(socket: Socket, bytesMax: number): void {
+  let bytesLeft = bytesMax;
   socket.removeAllListeners('data');
   socket.on('data', (chunk: Buffer) => {
     bytesLeft -= chunk.length;
     if (bytesLeft <= 0) socket.pause();
   });
-  socket.resume();
-  socket.end();
-  const timer = setTimeout(() => socket.destroy(), options.timeoutMs);
-  socket.once('close', () => clearTimeout(timer));
 }
