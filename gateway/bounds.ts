@@ -82,9 +82,9 @@ export const bounds = {
   upstreamBodyIdleTimeoutMs: 30_000,
   /** The whole exchange with the upstream, retries included. */
   upstreamTotalTimeoutMs: 120_000,
-  /** Connections to one target, and therefore requests in flight at it: a hanging target holds no more than its share. */
+  /** Connections to one target, and therefore requests in flight at it. Shared among keys: see `shares.ts`. */
   connectionsPerTargetMax: 256,
-  /** Requests waiting for a connection to one target; beyond it 503. */
+  /** Requests that wait for a connection to one target, shared among keys in the same way; beyond it 503. */
   queuedPerTargetMax: 1_024,
   /** WebSockets at one target, apart from its requests; beyond it 503. */
   tunnelsPerTargetMax: 4_096,
@@ -92,8 +92,12 @@ export const bounds = {
   tunnelsPerKeyMax: 256,
   /** A WebSocket in which neither side moved a byte for this long is cut; most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
-  /** Header block of an answer; also the trailers of one and the extensions of a chunk. */
+  /** Header block of a response with the interim responses before it; also all its trailers. */
   upstreamHeadersBytesMax: 65_536,
+  /** Fields of one response, and of its trailers. */
+  upstreamFieldsCountMax: 256,
+  /** Chunk extensions of one response in total; nobody sends any, so they are read only to be skipped. */
+  chunkExtensionsBytesMax: 4_096,
   /** Interim responses (1xx) before one response of a target; beyond it 502. */
   interimResponsesMax: 16,
   /** What is read from a target at once: the buffer of a connection. */
@@ -119,8 +123,18 @@ export const bounds = {
   retryBudgetRatio: 0.2,
   retryBudgetFloor: 10,
   retryBudgetWindowMs: 10_000,
-  /** A body up to this size is read whole before a connection to a target is taken; larger ones are streamed. */
+  /** What is read of a body before a connection to a target is taken: all of a small one, so that a slow client holds none. */
   collectedBodyBytesMax: 65_536,
+  /** All bodies that are being collected in this process, shared among keys: see `shares.ts`; beyond it 503. */
+  collectedBodiesBytesMax: 67_108_864,
+  /**
+   * The slowest pace at which a client may send a body or read a response while it is waited for. It begins with the
+   * grace; each octet buys time at this rate, never more than `clientAheadMaxMs` ahead: a mobile client may lose its
+   * network for a moment.
+   */
+  clientBytesPerSecondMin: 500,
+  clientGraceMs: 5_000,
+  clientAheadMaxMs: 30_000,
   /** How often exchanges, connections to targets and waits past their limit are looked for. */
   sweepIntervalMs: 1_000,
   /** How long exchanges may still take when the forwarder is closed. */

@@ -63,6 +63,11 @@ const catalogue = {
     fault: 'gateway',
     message: 'The rate limit cannot be checked now; retry after the time in the Retry-After header.',
   },
+  too_many_uploads: {
+    status: 503,
+    fault: 'client',
+    message: 'The API key has as many unfinished request bodies under way as it may; retry later.',
+  },
   too_many_websockets: {
     status: 503,
     fault: 'client',

@@ -1,4 +1,3 @@
-import { bounds } from './bounds.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
@@ -120,6 +119,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   const request = {
     req,
     res,
+    holder: exchange.key?.id ?? '',
     requestFields: identityFields(exchange),
     keepForwarded: origin.trustedPeer,
     responseFields: answerFields(exchange),
@@ -128,7 +128,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   const outcome =
     upgrade === undefined
       ? await forwarder.forward(request)
-      : await forwarder.forwardUpgrade({ ...request, ...upgrade, holder: exchange.key?.id ?? '' });
+      : await forwarder.forwardUpgrade({ ...request, ...upgrade });
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);
 }
@@ -136,6 +136,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
 function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
   switch (outcome.kind) {
     case 'client_gone':
+      exchange.cause = outcome.cause;
       return outcome;
     case 'answered':
       exchange.status = outcome.status;
@@ -176,14 +177,10 @@ function identityFields({ id, key, origin }: Exchange): string[] {
   ];
 }
 
-function answerFields({ id, res, decision, offered }: Exchange): string[] {
+function answerFields({ id, decision, offered }: Exchange): string[] {
   if (decision === undefined) throw new Error('an exchange is answered before it was decided');
-  const fields = ownFields(id, decision.standing, offered?.fields);
-  if (res.shouldKeepAlive) fields.push('Keep-Alive', keepAlive);
-  return fields;
+  return ownFields(id, decision.standing, offered?.fields);
 }
-
-const keepAlive = `timeout=${bounds.keepAliveAnnouncedSeconds}`;
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
   const { req, res, endsConnection } = exchange;

@@ -14,6 +14,7 @@ const nouns = [
   'field-value.ts',
   'turn-end.ts',
   'remember-last.ts',
+  'shares.ts',
 ];
 
 /** What each place in gateway/ may import beside its own folder: arrows run one way. */
@@ -37,6 +38,7 @@ const allowed: Record<string, readonly string[]> = {
   'field-value.ts': [],
   'turn-end.ts': [],
   'remember-last.ts': [],
+  'shares.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],

@@ -1,5 +1,5 @@
 import type { ConnectionPool } from '../transport/connection-pool.ts';
-import type { AnswerHandler, TargetConnection } from '../transport/target-request.ts';
+import type { AnswerHandler, TargetConnection, TargetRequest } from '../transport/target-request.ts';
 
 /**
  * How a target is: `well` answers; `silent` does not answer in time, be it hanging, starved or only pausing; `gone`
@@ -27,10 +27,18 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
   return new Promise((resolve) => {
     let connection: TargetConnection | undefined;
     let status = 0;
+    const request: TargetRequest = {
+      holder: '',
+      method: 'GET',
+      path,
+      fields: ['Host', host],
+      body: undefined,
+      chunked: false,
+    };
     const timer = setTimeout(() => {
       end({ health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` });
       // A connection that is still being made serves the next look.
-      if (connection === undefined) pool.withdraw(handler);
+      if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
     }, timeoutMs);
     timer.unref();
@@ -42,6 +50,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
 
     const handler: AnswerHandler = {
       onSend: (made) => (connection = made),
+      onInterim() {},
       onHead: (head) => (status = head.status),
       onPiece: () => true,
       onEnd() {
@@ -54,7 +63,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
         end({ health: 'gone', reason: `health check failed: ${failure.cause}` });
       },
     };
-    pool.send({ method: 'GET', path, fields: ['Host', host], body: undefined, chunked: false }, handler);
+    pool.send(request, handler);
   });
 }
 

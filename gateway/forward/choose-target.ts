@@ -9,9 +9,9 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** What is compared and limited: requests, waiting ones included, or tunnels. */
+  /** What is compared: requests, waiting ones included, or tunnels. */
   readonly load: 'inFlight' | 'tunnels';
-  readonly loadMax: number;
+  readonly hasRoom: (target: T) => boolean;
   /** The target that just failed: taken only when there is no other. */
   readonly avoid: T | undefined;
   readonly random: () => number;
@@ -25,7 +25,7 @@ interface Choice<T extends Candidate> {
 export function chooseTarget<T extends Candidate>({
   targets,
   load,
-  loadMax,
+  hasRoom,
   avoid,
   random,
 }: Choice<T>): T | undefined {
@@ -33,7 +33,7 @@ export function chooseTarget<T extends Candidate>({
   let best: T | undefined;
   let equals = 1;
   for (const target of targets) {
-    if (target.health !== health || target[load] >= loadMax || target === avoid) continue;
+    if (target.health !== health || target === avoid || !hasRoom(target)) continue;
     if (best === undefined || target[load] < best[load]) {
       best = target;
       equals = 1;
@@ -44,7 +44,7 @@ export function chooseTarget<T extends Candidate>({
     }
   }
   if (best !== undefined || avoid === undefined) return best;
-  return avoid.health === health && avoid[load] < loadMax && targets.includes(avoid) ? avoid : undefined;
+  return avoid.health === health && hasRoom(avoid) && targets.includes(avoid) ? avoid : undefined;
 }
 
 function isWell({ health }: Candidate): boolean {

@@ -2,10 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors.ts';
 
+/** What is needed of a client's response beside Node's; fields are flat name, value, … */
+export interface ForwardedResponse extends ServerResponse {
+  /** An interim response ahead of the answer (RFC 9110 §15.2). */
+  sendInterim(status: number, fields: readonly string[]): void;
+  /** The head of an answer whose body follows; those of the client's connection are added to them. */
+  begin(status: number, reason: string, fields: string[]): void;
+}
+
 /** What a request is forwarded with, beside itself. */
 export interface ForwardRequest {
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly res: ForwardedResponse;
+  /** Whose request it is, the key's id: what is shared at a target has a share for each. */
+  readonly holder: string;
   /** Flat name, value, … that the gateway sets on the request; client-sent copies never survive. */
   readonly requestFields: readonly string[];
   /** The peer is a trusted proxy: its `Forwarded` field may pass. */
@@ -18,8 +28,6 @@ export interface ForwardRequest {
 /** A WebSocket handshake: `res` is assigned to `socket` and carries any answer but 101. */
 export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly socket: Duplex;
-  /** Whose tunnel it becomes: the key's id. */
-  readonly holder: string;
   /** What the client sent after its handshake, if anything. */
   readonly head: Buffer;
 }
@@ -50,6 +58,8 @@ export interface Failed extends UpstreamUse {
 
 interface ClientGone extends UpstreamUse {
   readonly kind: 'client_gone';
+  /** For the log: why it was given up, where it did not go by itself. */
+  readonly cause?: string;
 }
 
 export type ForwardOutcome = Answered | Failed | ClientGone;

@@ -2,6 +2,7 @@ import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import { bounds as defaultBounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
+import { Shares } from '../shares.ts';
 import type { AtTurnEnd } from '../turn-end.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 import { createUpgrades } from './forward-upgrade.ts';
@@ -74,6 +75,7 @@ export function createForwarder({
     }),
     targets: () => targets,
     inFlight: createInFlight(),
+    collected: new Shares(bounds.collectedBodiesBytesMax),
     atTurnEnd,
   };
 
@@ -87,19 +89,18 @@ export function createForwarder({
   proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
 
   const upgrades = createUpgrades({ proxy, bounds, targets: () => targets });
-  const sweep = setInterval(expireOverdue, bounds.sweepIntervalMs);
+  // After SIGSTOP or a long pause the timer fires before pending data was read, so the look is one turn later.
+  const sweep = setInterval(() => setImmediate(lookAtAll), bounds.sweepIntervalMs);
   sweep.unref();
 
   function openTargets(): Targets {
-    return createTargets({ upstream, bounds, resolve, random, log });
+    return createTargets({ upstream, bounds, resolve, random, log, atTurnEnd });
   }
 
-  /** One look at all relays now and then instead of a timer for each. */
-  function expireOverdue(): void {
-    const dueMs = performance.now() - bounds.upstreamTotalTimeoutMs;
-    for (const relay of context.inFlight.list()) {
-      if (relay.startedMs <= dueMs) relay.expire();
-    }
+  /** One look at all relays now and then instead of timers for each. */
+  function lookAtAll(): void {
+    const nowMs = performance.now();
+    for (const relay of context.inFlight.list()) relay.look(nowMs);
   }
 
   async function retire(old: Targets): Promise<void> {

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorCode } from '../errors.ts';
-import type { AnswerHead } from '../transport/answer-head.ts';
+import type { Shares } from '../shares.ts';
+import type { AnswerHead, InterimHead } from '../transport/answer-head.ts';
 import type {
   AnswerHandler,
   TargetConnection,
@@ -8,11 +9,12 @@ import type {
   TransportFailure,
 } from '../transport/target-request.ts';
 import type { AtTurnEnd } from '../turn-end.ts';
+import { bytesTaken, ClientPace } from './client-pace.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
 import type { InFlight } from './in-flight.ts';
-import { ClientBody, collectBody } from './request-body.ts';
-import { requestHead } from './request-head.ts';
-import { responseFields } from './response-fields.ts';
+import { type BodyListener, RequestBody } from './request-body.ts';
+import { type RequestHead, requestHead } from './request-head.ts';
+import { interimFields, responseFields } from './response-fields.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { mayRetry, retryPauseMs } from './retry-policy.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
@@ -25,8 +27,10 @@ export interface RelayContext {
   readonly random: () => number;
   /** The targets in force; a retry after a reload goes to the new ones. */
   readonly targets: () => Targets;
-  /** For the sweep of the total timeout. */
+  /** For the sweep. */
   readonly inFlight: InFlight<Relay>;
+  /** Octets of the bodies that are being collected, by key. */
+  readonly collected: Shares;
   readonly atTurnEnd: AtTurnEnd;
 }
 
@@ -40,19 +44,25 @@ export interface RelayEnd {
  * Carries one request to a target and the answer back, attempt by attempt. It is the transport's handler itself: one
  * object per request instead of a closure per event.
  */
-export class Relay implements AnswerHandler {
+export class Relay implements AnswerHandler, BodyListener {
   readonly startedMs = performance.now();
   place = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
   private readonly end: RelayEnd;
   private targetRequest: TargetRequest | undefined;
-  private clientBody: ClientBody | undefined;
+  private head: RequestHead | undefined;
+  private body: RequestBody | undefined;
   /** Whether it waits for a connection, and the one that serves it then. */
   private isWaiting = false;
   private connection: TargetConnection | undefined;
   private target: Target | undefined;
   private attempts = 0;
+  /** Attempts that ended with a connection that was lost before an octet of the answer. */
+  private losses = 0;
+  /** How the client keeps up, once it was looked at. */
+  private sendPace: ClientPace | undefined;
+  private readPace: ClientPace | undefined;
   private status = 0;
   /** In Latin-1, when it came along with the head: both are then written as one. */
   private wholeBody: string | undefined;
@@ -67,42 +77,109 @@ export class Relay implements AnswerHandler {
 
   start(): void {
     const { req, res, requestFields, keepForwarded, bodyBytesMax } = this.request;
-    const { bounds, budget, inFlight, nowMs } = this.context;
+    const { budget, inFlight, nowMs } = this.context;
     const { rawHeaders } = req;
-    const { fields, contentLength, chunked, expectsContinue } = requestHead({
-      rawHeaders,
-      requestFields,
-      keepForwarded,
-    });
+    this.head = requestHead({ rawHeaders, requestFields, keepForwarded });
+    const { contentLength, chunked } = this.head;
     budget.countRequest(nowMs());
     inFlight.enter(this);
     res.on('close', () => this.onClientClose());
 
-    const { method = 'GET', url: path = '/' } = req;
-    const attempt = (body: TargetRequest['body']) => this.attempt({ method, path, fields, body, chunked });
     if (res.destroyed) {
       // While the limits were asked; its `close` is not told again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
-      attempt(undefined);
-    } else if (!chunked && !expectsContinue && contentLength <= bounds.collectedBodyBytesMax) {
-      collectBody(req, contentLength, attempt);
-    } else {
-      this.clientBody = new ClientBody({
-        req,
-        bodyBytesMax,
-        beforeRead: () => expectsContinue && res.writeContinue(),
-        onTooLarge: () => this.onBodyTooLarge(),
-      });
-      attempt(this.clientBody);
+      this.attempt({ ...this.requestLine(), fields: this.head.fields, body: undefined, chunked: false });
+    } else this.readBody(this.head);
+  }
+
+  private requestLine(): Pick<TargetRequest, 'holder' | 'method' | 'path'> {
+    const { req, holder } = this.request;
+    const { method = 'GET', url: path = '/' } = req;
+    return { holder, method, path };
+  }
+
+  private readBody({ contentLength, chunked, expectsContinue }: RequestHead): void {
+    const { req, res, holder, bodyBytesMax } = this.request;
+    const { bounds, collected, targets } = this.context;
+    if (targets().pending === undefined && targets().choose(holder, undefined) === undefined) {
+      // Before the client sends a body that nobody can take.
+      this.failUnavailable();
+      return;
+    }
+    this.body = new RequestBody({
+      req,
+      contentLength: chunked ? undefined : contentLength,
+      bodyBytesMax,
+      collectedBytesMax: bounds.collectedBodyBytesMax,
+      collected,
+      holder,
+      listener: this,
+    });
+    if (expectsContinue) res.writeContinue();
+    this.body.read();
+  }
+
+  onReady(whole: Buffer | undefined): void {
+    const { head, body } = this;
+    if (head === undefined || body === undefined) return;
+    const { fields, chunked } = head;
+    // A body that came in chunks and is known whole goes on with its length, as every backend understands it.
+    const sized =
+      whole !== undefined && chunked ? [...fields, 'Content-Length', String(whole.length)] : fields;
+    this.attempt({
+      ...this.requestLine(),
+      fields: sized,
+      body: whole ?? body,
+      chunked: chunked && whole === undefined,
+    });
+  }
+
+  onTooLarge(): void {
+    // When the answer is complete already, only the connection is left to refuse with.
+    if (this.settled) this.request.req.destroy();
+    else this.fail('payload_too_large', 'the body went beyond the limit');
+  }
+
+  onNoRoom(): void {
+    this.fail('too_many_uploads', 'the key has its share of the bodies that are being collected');
+  }
+
+  /** Ends it when it is past the total timeout, or when its client is too slow; asked for now and then. */
+  look(nowMs: number): void {
+    const { bounds } = this.context;
+    if (nowMs - this.startedMs >= bounds.upstreamTotalTimeoutMs) {
+      this.fail('upstream_timeout', 'the whole exchange took too long');
+    } else if (this.isSendingTooSlowly(nowMs)) {
+      const cause = 'the client sent its body too slowly';
+      if (this.request.res.headersSent) this.dropClient(cause);
+      else this.fail('request_timeout', cause);
+    } else if (this.isReadingTooSlowly(nowMs)) {
+      this.dropClient('the client read its response too slowly');
     }
   }
 
-  /** The sweep found it older than the total timeout. */
-  expire(): void {
-    this.fail('upstream_timeout', 'the whole exchange took too long');
+  private isSendingTooSlowly(nowMs: number): boolean {
+    const { body } = this;
+    if (body === undefined) return false;
+    this.sendPace ??= new ClientPace(this.context.bounds, this.startedMs);
+    return this.sendPace.isTooSlow({ nowMs, isAwaited: body.isAwaited(), bytes: body.received });
+  }
+
+  private isReadingTooSlowly(nowMs: number): boolean {
+    const { res } = this.request;
+    if (res.socket === null) return false;
+    const bytes = bytesTaken(res.socket);
+    this.readPace ??= new ClientPace(this.context.bounds, this.startedMs, bytes);
+    return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
+  }
+
+  /** Its connection is cut: whatever it still sends or reads comes too late. */
+  private dropClient(cause: string): void {
+    this.settle({ kind: 'client_gone', cause, ...this.use() });
+    this.request.res.destroy();
   }
 
   private attempt(request: TargetRequest): void {
@@ -112,9 +189,9 @@ export class Relay implements AnswerHandler {
       void targets.pending.then(() => this.attempt(request));
       return;
     }
-    const target = targets.choose(this.target);
+    const target = targets.choose(request.holder, this.target);
     if (target === undefined) {
-      this.fail('upstream_unavailable', 'no healthy target has room');
+      this.failUnavailable();
       return;
     }
     this.targetRequest = request;
@@ -130,9 +207,20 @@ export class Relay implements AnswerHandler {
     this.connection = connection;
   }
 
+  onInterim({ status, fields }: InterimHead): void {
+    const { req, res } = this.request;
+    // HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
+    if (req.httpVersion !== '1.0' && !res.headersSent) res.sendInterim(status, interimFields(fields));
+  }
+
   onHead(head: AnswerHead, wholeBody: string | undefined): void {
+    this.guard(() => this.beginAnswer(head, wholeBody));
+  }
+
+  /** A bug in a step that no caller waits for ends this exchange and no other. */
+  private guard(step: () => void): void {
     try {
-      this.beginAnswer(head, wholeBody);
+      step();
     } catch (bug) {
       this.leave();
       this.end.reject(bug);
@@ -140,7 +228,7 @@ export class Relay implements AnswerHandler {
   }
 
   private beginAnswer({ status, fields }: AnswerHead, wholeBody: string | undefined): void {
-    const { res, responseFields: ownFields } = this.request;
+    const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
       // The client has been told of a fault in its body, and its connection ended: there is nobody left to answer.
       this.onClientClose();
@@ -148,8 +236,10 @@ export class Relay implements AnswerHandler {
     }
     this.status = status;
     this.wholeBody = wholeBody;
-    res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', responseFields({ status, fields, ownFields }));
-    if (wholeBody === undefined) this.context.atTurnEnd(() => this.showHead());
+    // The rest of the body is read within limits and thrown away, and where it ends nobody may rely on.
+    if (!req.complete) res.shouldKeepAlive = false;
+    res.begin(status, STATUS_CODES[status] ?? 'Unknown', responseFields({ status, fields, ownFields }));
+    if (wholeBody === undefined) this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 
   /** A body that is slow to begin must not keep its head waiting: an event stream may be silent for long. */
@@ -167,7 +257,7 @@ export class Relay implements AnswerHandler {
 
   onEnd(): void {
     this.leaveTarget();
-    this.context.atTurnEnd(() => this.finish());
+    this.context.atTurnEnd(() => this.guard(() => this.finish()));
   }
 
   /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
@@ -177,7 +267,7 @@ export class Relay implements AnswerHandler {
     const { req, res } = this.request;
     if (wholeBody === undefined) res.end();
     else res.end(wholeBody, 'latin1');
-    if (!req.complete) this.clientBody?.discardRest();
+    if (!req.complete) this.body?.discardRest();
     this.settle({
       kind: 'answered',
       status: this.status,
@@ -194,15 +284,17 @@ export class Relay implements AnswerHandler {
     if (failure.kind === 'connect') context.targets().eject(target, failure.cause);
     const { attemptsMax, retryBaseMs: baseMs, retryCapMs: capMs } = context.bounds;
     const { method, body } = request;
+    if (failure.kind === 'lost') this.losses++;
+    const { losses } = this;
     const retry =
-      mayRetry({ failure, method, hasBody: body !== undefined, attempts, attemptsMax }) &&
+      mayRetry({ failure, method, hasBody: body !== undefined, losses, attempts, attemptsMax }) &&
       context.budget.takeRetry(context.nowMs());
     if (!retry) {
       this.fail(errorCodes[failure.kind], failure.cause);
       return;
     }
     const pauseMs = retryPauseMs({ attempt: attempts + 1, baseMs, capMs, random: context.random() });
-    setTimeout(() => this.attempt(request), pauseMs);
+    setTimeout(() => this.guard(() => this.attempt(request)), pauseMs);
   }
 
   private leaveTarget(): Target | undefined {
@@ -210,12 +302,6 @@ export class Relay implements AnswerHandler {
     this.connection = undefined;
     if (this.target !== undefined) this.target.inFlight--;
     return this.target;
-  }
-
-  private onBodyTooLarge(): void {
-    // When the answer is complete already, only the connection is left to refuse with.
-    if (this.settled) this.request.req.destroy();
-    else this.fail('payload_too_large', 'the body went beyond the limit');
   }
 
   private onClientClose(): void {
@@ -227,9 +313,13 @@ export class Relay implements AnswerHandler {
     const { res } = this.request;
     const { headersSent } = res;
     const failed: Failed = { kind: 'failed', code, headersSent, cause, ...this.use() };
-    this.settle(code === 'upstream_unavailable' ? { ...failed, retryAfterSeconds: 1 } : failed);
-    this.clientBody?.letGo();
+    this.settle(laterCodes.has(code) ? { ...failed, retryAfterSeconds: 1 } : failed);
+    this.body?.leave();
     if (headersSent) res.destroy();
+  }
+
+  private failUnavailable(): void {
+    this.fail('upstream_unavailable', 'no healthy target has room');
   }
 
   private use(): { target?: string; upstreamMs: number; attempts: number } {
@@ -246,17 +336,22 @@ export class Relay implements AnswerHandler {
   private leave(): void {
     this.settled = true;
     this.context.inFlight.leave(this);
-    if (this.isWaiting) {
-      this.target?.pool.withdraw(this);
+    this.body?.release();
+    if (this.isWaiting && this.targetRequest !== undefined) {
+      this.target?.pool.withdraw(this.targetRequest, this);
       this.leaveTarget();
     } else this.connection?.abort();
   }
 }
 
+/** Refusals that a client may hope to escape by trying again a moment later. */
+const laterCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
+
 /** What a failed attempt means to the client. */
 const errorCodes = {
   connect: 'upstream_unavailable',
   closed: 'upstream_unavailable',
+  full: 'upstream_unavailable',
   timeout: 'upstream_timeout',
   lost: 'upstream_failed',
   malformed: 'upstream_failed',

@@ -45,6 +45,20 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   return passed;
 }
 
+/** The fields of an interim response as the client gets them, flat: those of its own answer follow with that. */
+export function interimFields(fields: readonly string[]): string[] {
+  const named = namedInConnection(fields);
+  const passed: string[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const lowerName = name.toLowerCase();
+    // A length would announce a body, and no interim response has one (RFC 9110 §8.6).
+    if (endsHere(lowerName) || named?.has(lowerName) || lowerName === 'content-length') continue;
+    passed.push(name, fields[i + 1] ?? '');
+  }
+  return passed;
+}
+
 /** Beside hop-by-hop fields those that the gateway states, or leaves out where it has nothing to state. */
 const endingHere: ReadonlySet<string> = new Set([
   ...hopByHopFields,

@@ -4,21 +4,33 @@ interface FailedAttempt {
   readonly failure: TransportFailure;
   readonly method: string;
   readonly hasBody: boolean;
+  /** Attempts of this request that lost their connection, this one included. */
+  readonly losses: number;
   /** Attempts made, this one included. */
   readonly attempts: number;
   readonly attemptsMax: number;
 }
 
 /**
- * A request is tried again when it cannot have reached a target; beyond that only GET and HEAD without a body, when the
- * connection died before any byte of an answer: a kept-alive connection that the backend was just closing (RFC 9110 §9.2.2).
+ * A request is tried again when it cannot have reached a target. Beyond that only a GET or HEAD without a body is, once,
+ * when a connection that had served others closed before any octet of an answer: most likely the backend was just closing
+ * it (RFC 9110 §9.2.2, RFC 9112 §9.3.1). What is lost on a fresh connection may have crashed the backend, and would crash
+ * the next one.
  */
-export function mayRetry({ failure, method, hasBody, attempts, attemptsMax }: FailedAttempt): boolean {
+export function mayRetry({
+  failure,
+  method,
+  hasBody,
+  losses,
+  attempts,
+  attemptsMax,
+}: FailedAttempt): boolean {
   if (attempts >= attemptsMax) return false;
   if (failure.reach === 'not_reached') return true;
   return (
     failure.kind === 'lost' &&
-    failure.reach === 'unanswered' &&
+    failure.reach === 'unanswered_reused' &&
+    losses === 1 &&
     !hasBody &&
     (method === 'GET' || method === 'HEAD')
   );

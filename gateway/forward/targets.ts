@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { bounds } from '../bounds.ts';
 import type { Upstream } from '../model.ts';
 import { ConnectionPool } from '../transport/connection-pool.ts';
+import type { AtTurnEnd } from '../turn-end.ts';
 import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
@@ -39,8 +40,11 @@ export interface TargetState {
 export interface Targets {
   /** Settles when the first lookup is over; undefined from then on. */
   readonly pending: Promise<void> | undefined;
-  /** The target for the next attempt, not `avoid` if there is another; undefined when none that is not gone has room. */
-  choose(avoid: Target | undefined): Target | undefined;
+  /**
+   * The target for the next attempt of this holder's request, not `avoid` if there is another; undefined when none that
+   * is not gone has room for it.
+   */
+  choose(holder: string, avoid: Target | undefined): Target | undefined;
   /** The same for a tunnel. Each has room of its own: tunnels take none from requests. */
   chooseForTunnel(): Target | undefined;
   /** Takes a target that could not be connected to out of the choice until a health check passes. */
@@ -58,6 +62,7 @@ interface TargetsOptions {
   readonly resolve: ResolveTargets;
   readonly random: () => number;
   readonly log: Logger;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
 interface Watched extends Target {
@@ -67,9 +72,15 @@ interface Watched extends Target {
 }
 
 /** Keeps the targets of one upstream: looks its name up again and again and asks each address for its health. */
-export function createTargets({ upstream, bounds, resolve, random, log }: TargetsOptions): Targets {
+export function createTargets({
+  upstream,
+  bounds,
+  resolve,
+  random,
+  log,
+  atTurnEnd,
+}: TargetsOptions): Targets {
   const { hostname, port } = targetOf(upstream.url);
-  const inFlightMax = bounds.connectionsPerTargetMax + bounds.queuedPerTargetMax;
   const stop = new AbortController();
   const pools = new Set<ConnectionPool>();
   let targets: readonly Watched[] = [];
@@ -114,7 +125,7 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
 
   function open(address: string): Watched {
     const url = new URL(`http://${address}`);
-    const place = { host: bareHostname(url), port: Number(port) };
+    const place = { host: bareHostname(url), port: Number(port), atTurnEnd };
     const pool = new ConnectionPool({ ...place, bounds });
     pools.add(pool);
     const target: Watched = {
@@ -162,13 +173,19 @@ export function createTargets({ upstream, bounds, resolve, random, log }: Target
     get pending() {
       return pending;
     },
-    choose: (avoid) =>
-      chooseTarget<Target>({ targets, load: 'inFlight', loadMax: inFlightMax, avoid, random }),
+    choose: (holder, avoid) =>
+      chooseTarget<Target>({
+        targets,
+        load: 'inFlight',
+        hasRoom: ({ pool }) => pool.hasRoom(holder),
+        avoid,
+        random,
+      }),
     chooseForTunnel: () =>
       chooseTarget<Target>({
         targets,
         load: 'tunnels',
-        loadMax: bounds.tunnelsPerTargetMax,
+        hasRoom: ({ tunnels }) => tunnels < bounds.tunnelsPerTargetMax,
         avoid: undefined,
         random,
       }),

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { bounds } from '../bounds.ts';
 import type { ErrorAnswer } from '../errors.ts';
 import { fieldValue } from '../field-value.ts';
 import { rememberLast } from '../remember-last.ts';
@@ -13,16 +14,30 @@ export function answerMessage(
   { status, fields, body }: ErrorAnswer,
   options: { readonly nowMs: number; readonly keepAlive: boolean; readonly head: boolean },
 ): string {
-  let message = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n`;
+  const { nowMs, keepAlive, head } = options;
+  const connection = keepAlive ? `keep-alive\r\nKeep-Alive: ${keepAliveValue}` : 'close';
+  const message =
+    headBeginning(status, fields) +
+    `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\nConnection: ${connection}\r\n\r\n`;
+  return head ? message : message + body;
+}
+
+/** The bytes of an interim response, in Latin-1. @throws as `answerMessage` */
+export function interimMessage(status: number, fields: readonly string[]): string {
+  return `${headBeginning(status, fields)}\r\n`;
+}
+
+/** What a client is told of how long its idle connection stays open. */
+export const keepAliveValue = `timeout=${bounds.keepAliveAnnouncedSeconds}`;
+
+function headBeginning(status: number, fields: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`;
   for (let i = 0; i < fields.length; i += 2) {
     const [name, value] = [fields[i] ?? '', fields[i + 1] ?? ''];
     if (!fieldValue.test(value)) throw new Error(`a malformed value for the field ${name}`);
-    message += `${name}: ${value}\r\n`;
+    text += `${name}: ${value}\r\n`;
   }
-  const { nowMs, keepAlive, head } = options;
-  const connection = keepAlive ? 'keep-alive' : 'close';
-  message += `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\nConnection: ${connection}\r\n\r\n`;
-  return head ? message : message + body;
+  return text;
 }
 
 const dateOfSecond = rememberLast((second: number) => new Date(second * 1000).toUTCString());

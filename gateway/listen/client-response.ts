@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 import type { ErrorAnswer } from '../errors.ts';
-import { answerMessage } from './answer-message.ts';
+import { answerMessage, interimMessage, keepAliveValue } from './answer-message.ts';
 
 /** Node's response to a request; it can also be given a complete answer at once. */
 export class ClientResponse extends ServerResponse {
@@ -14,6 +14,22 @@ export class ClientResponse extends ServerResponse {
   /** Whether all of an answer was given, in either way; it may still be under way. */
   get isWhole(): boolean {
     return this.isAnswered || this.writableEnded;
+  }
+
+  /**
+   * Writes the head of an answer whose body follows.
+   *
+   * @param fields flat name, value, …; those of the connection are added to it
+   */
+  begin(status: number, reason: string, fields: string[]): void {
+    // Not earlier: while the answer was awaited a drain may have begun.
+    if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue);
+    this.writeHead(status, reason, fields);
+  }
+
+  /** Sends an interim response ahead of the answer. @throws as `answerMessage` */
+  sendInterim(status: number, fields: readonly string[]): void {
+    this.socket?.write(interimMessage(status, fields), 'latin1');
   }
 
   /**

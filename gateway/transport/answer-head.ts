@@ -15,7 +15,15 @@ export interface AnswerHead {
   readonly keepAlive: string | undefined;
 }
 
-export type ParsedHead = AnswerHead | { readonly kind: 'interim' } | Malformed;
+/** A response from 100 to 199 but 101; the answer follows it (RFC 9110 §15.2). */
+export interface InterimHead {
+  readonly kind: 'interim';
+  readonly status: number;
+  /** Flat name, value, … as the backend sent them. */
+  readonly fields: string[];
+}
+
+export type ParsedHead = AnswerHead | InterimHead | Malformed;
 
 export interface Malformed {
   readonly kind: 'malformed';
@@ -28,13 +36,13 @@ export interface Malformed {
  *
  * @param text status line, fields and the empty line, in Latin-1
  * @param method of the request: it decides whether a body follows (RFC 9112 §6.3)
+ * @param fieldsCountMax how many fields it may have
  */
-export function parseAnswerHead(text: string, method: string): ParsedHead {
+export function parseAnswerHead(text: string, method: string, fieldsCountMax: number): ParsedHead {
   if (!headForm.test(text)) return malformed('a head that is not of the form RFC 9112 gives it');
   const status = Number(text.slice(9, 12));
-  // Interim answers end here (RFC 9110 §15.2 lets a proxy drop them); 101 was not asked for.
-  if (status >= 100 && status <= 199 && status !== 101) return interim;
-  if (status < 200 || status > 599) return malformed(`status ${status}`);
+  // A switch to another protocol was not asked for.
+  if (status < 100 || status === 101 || status > 599) return malformed(`status ${status}`);
 
   const fields: string[] = [];
   let length: string | undefined;
@@ -67,6 +75,9 @@ export function parseAnswerHead(text: string, method: string): ParsedHead {
     }
   }
 
+  if (fields.length > 2 * fieldsCountMax) return malformed('more fields than there may be');
+  if (status < 200) return { kind: 'interim', status, fields };
+
   // A proxy must not hand on a length it cannot read (RFC 9112 §6.3), nor one that a coding contradicts (§6.1).
   if (length !== undefined && !lengthForm.test(length))
     return malformed('a Content-Length that is no number');
@@ -82,7 +93,7 @@ export function parseAnswerHead(text: string, method: string): ParsedHead {
     fields,
     framing,
     contentLength: framing === 'length' ? Number(length) : 0,
-    persistent: framing !== 'until_close' && isPersistent(text, connection),
+    persistent: !mayBeFollowed({ status, method, length, coding }) && isPersistent(text, connection),
     keepAlive,
   };
 }
@@ -98,8 +109,6 @@ const statusLine = /HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
 const headForm = new RegExp(`^${statusLine.source}(?:${fieldLine.source})*\\r\\n$`);
 
 const lengthForm = /^[0-9]{1,15}$/;
-
-const interim = { kind: 'interim' } as const;
 
 export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
@@ -136,6 +145,16 @@ function framingOf({ status, method, length, coding }: FramingOptions): AnswerHe
   if (method === 'HEAD' || status === 204 || status === 304) return 'none';
   if (coding !== undefined) return 'chunked';
   return length === undefined ? 'until_close' : 'length';
+}
+
+/**
+ * Whether octets may come behind the answer: those of a body that ends with the connection, or of one that must not be
+ * there but that some backends send all the same, after HEAD and where a 204 or 304 announces one.
+ */
+function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
+  if (method === 'HEAD') return true;
+  if (status === 204 || status === 304) return coding !== undefined || Number(length ?? 0) > 0;
+  return coding === undefined && length === undefined;
 }
 
 /** RFC 9112 §9.3. */

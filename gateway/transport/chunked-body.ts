@@ -1,18 +1,33 @@
 import { fieldLine, type Malformed, malformed } from './answer-head.ts';
 
+/** What they bound is told in `bounds.ts`. */
+export interface ChunkedBodyBounds {
+  /** Of all chunks together. */
+  readonly chunkExtensionsBytesMax: number;
+  /** Of all trailers together. */
+  readonly upstreamHeadersBytesMax: number;
+  readonly upstreamFieldsCountMax: number;
+}
+
 /** Takes the chunked coding off a body (RFC 9112 §7.1), however it is cut into reads. Extensions and trailers end here. */
 export class ChunkedBody {
-  private readonly overheadBytesMax: number;
+  private readonly bounds: ChunkedBodyBounds;
+  /** Of a line that is not complete; what complete ones add up to is bounded more closely. */
+  private readonly lineLengthMax: number;
   private place: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
   /** Of the current chunk, octets still to come. */
   private remaining = 0;
   /** A line that is not complete yet. */
   private line = '';
+  /** Octets of all extensions, and of all trailers, so far. */
+  private extensionsLength = 0;
   private trailersLength = 0;
+  private trailersCount = 0;
 
-  /** @param overheadBytesMax of a chunk's size with its extensions, and of all trailers together */
-  constructor(overheadBytesMax: number) {
-    this.overheadBytesMax = overheadBytesMax;
+  constructor(bounds: ChunkedBodyBounds) {
+    this.bounds = bounds;
+    this.lineLengthMax =
+      sizeLineLengthMax + Math.max(bounds.chunkExtensionsBytesMax, bounds.upstreamHeadersBytesMax);
   }
 
   /**
@@ -34,9 +49,7 @@ export class ChunkedBody {
       const stop = newline < 0 ? to : at + newline + 1;
       this.line += bytes.toString('latin1', at, stop);
       at = stop;
-      if (this.line.length + this.trailersLength > this.overheadBytesMax) {
-        return malformed('more chunk extensions or trailers than there may be');
-      }
+      if (this.line.length > this.lineLengthMax) return tooMuch;
       if (newline < 0) return undefined;
       const { line } = this;
       this.line = '';
@@ -50,7 +63,9 @@ export class ChunkedBody {
   private readLine(line: string): Malformed | undefined {
     switch (this.place) {
       case 'size': {
-        const [, digits = ''] = sizeForm.exec(line) ?? [];
+        const [, digits = '', extensions = ''] = sizeForm.exec(line) ?? [];
+        this.extensionsLength += extensions.length;
+        if (this.extensionsLength > this.bounds.chunkExtensionsBytesMax) return tooMuch;
         const size = digits === '' ? Number.NaN : Number.parseInt(digits, 16);
         if (!Number.isSafeInteger(size)) return malformed('a chunk size that is none');
         this.remaining = size;
@@ -62,10 +77,16 @@ export class ChunkedBody {
         return line === '\r\n' ? undefined : malformed('a chunk longer than its size');
       default:
         this.trailersLength += line.length;
+        this.trailersCount++;
+        if (this.trailersLength > this.bounds.upstreamHeadersBytesMax) return tooMuch;
+        if (this.trailersCount > this.bounds.upstreamFieldsCountMax) return tooMuch;
         return trailerForm.test(line) ? undefined : malformed('a malformed trailer');
     }
   }
 }
 
-const sizeForm = /^([0-9A-Fa-f]{1,16})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+const sizeForm = /^([0-9A-Fa-f]{1,16})([\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+/** The line of a chunk's size without extensions: the digits and CRLF. */
+const sizeLineLengthMax = 18;
+const tooMuch = malformed('more chunk extensions or trailers than there may be');
 const trailerForm = new RegExp(`^(?:${fieldLine.source}|\\r\\n)$`);

@@ -1,8 +1,12 @@
+import { Shares } from '../shares.ts';
+import type { AtTurnEnd } from '../turn-end.ts';
 import { Connection, type ConnectionBounds, type ConnectionOwner } from './connection.ts';
+import { FairQueue } from './fair-queue.ts';
 import type { AnswerHandler, TargetRequest, TransportFailure } from './target-request.ts';
 
 export interface PoolBounds extends ConnectionBounds {
   readonly connectionsPerTargetMax: number;
+  readonly queuedPerTargetMax: number;
   readonly sweepIntervalMs: number;
 }
 
@@ -10,60 +14,94 @@ interface ConnectionPoolOptions {
   readonly host: string;
   readonly port: number;
   readonly bounds: PoolBounds;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
-interface Waiting {
+interface Asked {
   readonly request: TargetRequest;
   readonly handler: AnswerHandler;
 }
 
-/** The kept-alive HTTP/1.1 connections to one address, and the requests that wait for one. */
+/**
+ * The kept-alive HTTP/1.1 connections to one address, and the requests that wait for one.
+ *
+ * A request first needs a place among the connections, shared among holders (keys) so that none can hold them all; then
+ * it takes, at the end of a turn of the event loop, a connection that was quiet for that whole turn. Whatever its backend
+ * sent unasked, or that it closed it, has been read by then: what is left of one key's answer never begins another's.
+ */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
   private readonly connections = new Set<Connection>();
-  /** The one freed last is taken first, so that those nobody needs grow old and close. */
-  private readonly idle: Connection[] = [];
-  /** Who bounds it is the caller, who knows how many requests it has under way. */
-  private readonly waiting: Waiting[] = [];
+  /** Who has how many connections, or a place for one that is about to be taken. */
+  private readonly places: Shares;
+  /** Who has how many places in the queue. */
+  private readonly queuePlaces: Shares;
+  private readonly queue = new FairQueue<Asked>();
+  /** They have a place and take a connection at the end of this turn, or when one is made. */
+  private readonly placed: Asked[] = [];
+  /** Quiet for at least a turn. The one freed last is taken first, so that those nobody needs grow old and close. */
+  private readonly rested: Connection[] = [];
+  /** Freed in this turn. */
+  private freed: Connection[] = [];
   private readonly sweep: NodeJS.Timeout;
   private connecting = 0;
+  private isTurnEndAwaited = false;
   private isClosing = false;
   private readonly closed = Promise.withResolvers<void>();
 
   constructor(options: ConnectionPoolOptions) {
     this.options = options;
-    // After what has come meanwhile was read: a process that was stopped for a while is late itself.
+    const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
+    this.places = new Shares(connectionsPerTargetMax);
+    this.queuePlaces = new Shares(queuedPerTargetMax);
+    // After SIGSTOP or a long pause the timer fires before pending data was read, so the look is one turn later.
     const expire = () => this.expireOverdue();
-    this.sweep = setInterval(() => setImmediate(expire), options.bounds.sweepIntervalMs);
+    this.sweep = setInterval(() => setImmediate(expire), sweepIntervalMs);
     this.sweep.unref();
+  }
+
+  /** Whether a request of this holder would be sent or queued. */
+  hasRoom(holder: string): boolean {
+    return this.mayBePlaced(holder) || this.queuePlaces.mayTake(holder, 1);
+  }
+
+  /** Whether every connection that there may be is taken. */
+  isFull(): boolean {
+    return this.places.free === 0;
   }
 
   /** Sends a request as soon as a connection is free; the handler hears what comes of it. */
   send(request: TargetRequest, handler: AnswerHandler): void {
+    const { holder } = request;
     if (this.isClosing) {
       handler.onFailure(closedFailure);
-      return;
+    } else if (this.mayBePlaced(holder)) {
+      this.place({ request, handler });
+    } else if (this.queuePlaces.take(holder, 1)) {
+      this.queue.push(holder, { request, handler });
+    } else {
+      handler.onFailure(fullFailure);
     }
-    const connection = this.takeIdle();
-    if (connection !== undefined) {
-      connection.send(request, handler);
-      return;
-    }
-    this.waiting.push({ request, handler });
-    this.openForWaiting();
   }
 
   /** Takes a request back that still waits for a connection; the handler hears nothing more of it. */
-  withdraw(handler: AnswerHandler): void {
-    const place = this.waiting.findIndex((each) => each.handler === handler);
-    if (place >= 0) this.waiting.splice(place, 1);
+  withdraw(request: TargetRequest, handler: AnswerHandler): void {
+    const { holder } = request;
+    const index = this.placed.findIndex((each) => each.handler === handler);
+    if (index >= 0) {
+      this.placed.splice(index, 1);
+      this.places.give(holder, 1);
+    } else if (this.queue.remove(holder, (each) => each.handler === handler)) {
+      this.queuePlaces.give(holder, 1);
+    }
+    this.placeQueued();
     this.closeIfEmpty();
   }
 
   /** Requests under way and waiting are served, then the connections are closed. */
   close(): Promise<void> {
     this.isClosing = true;
-    for (const connection of this.idle.splice(0)) connection.close();
+    this.awaitTurnEnd();
     this.closeIfEmpty();
     return this.closed.promise;
   }
@@ -71,52 +109,113 @@ export class ConnectionPool implements ConnectionOwner {
   /** The same at once: what is under way fails. */
   destroy(): Promise<void> {
     this.isClosing = true;
-    for (const { handler } of this.waiting.splice(0)) handler.onFailure(closedFailure);
+    const waiting = [...this.placed.splice(0), ...this.queue.drain()];
+    for (const { handler } of waiting) handler.onFailure(closedFailure);
     for (const connection of this.connections) connection.close();
     this.closeIfEmpty();
     return this.closed.promise;
   }
 
-  /** For `Connection`. */
-  onConnected(): void {
+  /** For `Connection`: it was made, and nobody's octets can be on it. */
+  onConnected(connection: Connection): void {
     this.connecting--;
+    this.rested.push(connection);
+    this.awaitTurnEnd();
   }
 
-  /** For `Connection`. */
+  /** For `Connection`: the request it carried was answered or failed. */
+  onRequestOver(holder: string): void {
+    this.places.give(holder, 1);
+    this.placeQueued();
+  }
+
+  /** For `Connection`: it may serve another request. */
   onFree(connection: Connection): void {
-    const next = this.waiting.shift();
-    if (next !== undefined) connection.send(next.request, next.handler);
-    else if (this.isClosing) connection.close();
-    else this.idle.push(connection);
+    this.freed.push(connection);
+    this.awaitTurnEnd();
   }
 
-  /** For `Connection`: one that did not come about takes the request that waited longest with it. */
+  /** For `Connection`: one that was never made takes the request that waited longest with it. */
   onClosed(connection: Connection, failure: TransportFailure | undefined): void {
     this.connections.delete(connection);
-    const place = this.idle.indexOf(connection);
-    if (place >= 0) this.idle.splice(place, 1);
+    removeFrom(this.rested, connection);
+    removeFrom(this.freed, connection);
     if (failure !== undefined) {
       this.connecting--;
-      this.waiting.shift()?.handler.onFailure(failure);
+      const asked = this.placed.shift();
+      if (asked !== undefined) {
+        this.onRequestOver(asked.request.holder);
+        asked.handler.onFailure(failure);
+      }
     }
-    this.openForWaiting();
+    if (this.placed.length > 0) this.awaitTurnEnd();
     this.closeIfEmpty();
   }
 
-  private takeIdle(): Connection | undefined {
-    for (let connection = this.idle.pop(); connection !== undefined; connection = this.idle.pop()) {
+  /** Who holds a quarter of the connections gets no more while others wait. */
+  private mayBePlaced(holder: string): boolean {
+    if (!this.places.mayTake(holder, 1)) return false;
+    const quarter = this.options.bounds.connectionsPerTargetMax / 4;
+    return this.places.heldBy(holder) < quarter || !this.queue.hasOthers(holder);
+  }
+
+  private place(asked: Asked): void {
+    this.places.take(asked.request.holder, 1);
+    this.placed.push(asked);
+    this.awaitTurnEnd();
+  }
+
+  private placeQueued(): void {
+    while (this.queue.length > 0) {
+      const asked = this.queue.shift((holder) => this.mayBePlaced(holder));
+      if (asked === undefined) return;
+      this.queuePlaces.give(asked.request.holder, 1);
+      this.place(asked);
+    }
+  }
+
+  private awaitTurnEnd(): void {
+    if (this.isTurnEndAwaited) return;
+    this.isTurnEndAwaited = true;
+    this.options.atTurnEnd(() => this.endTurn());
+  }
+
+  private endTurn(): void {
+    this.isTurnEndAwaited = false;
+    this.sendPlaced();
+    this.connectForPlaced();
+    const { freed } = this;
+    this.freed = [];
+    this.rested.push(...freed);
+    if (this.placed.length === 0 && this.isClosing) for (const connection of this.rested) connection.close();
+    if (this.placed.length > 0 && freed.length > 0) this.awaitTurnEnd();
+  }
+
+  private sendPlaced(): void {
+    while (this.placed.length > 0) {
+      const connection = this.takeRested();
+      if (connection === undefined) return;
+      const asked = this.placed.shift();
+      if (asked !== undefined) connection.send(asked.request, asked.handler);
+    }
+  }
+
+  private takeRested(): Connection | undefined {
+    for (let connection = this.rested.pop(); connection !== undefined; connection = this.rested.pop()) {
       if (connection.isUsable()) return connection;
       connection.close();
     }
     return undefined;
   }
 
-  private openForWaiting(): void {
+  private connectForPlaced(): void {
     const { host, port, bounds } = this.options;
-    if (this.waiting.length <= this.connecting || this.connections.size >= bounds.connectionsPerTargetMax)
-      return;
-    this.connecting++;
-    this.connections.add(new Connection({ host, port, bounds, owner: this }));
+    const { size: already } = this.connections;
+    const wanted = this.placed.length - this.connecting - this.freed.length;
+    for (let i = 0; i < Math.min(wanted, bounds.connectionsPerTargetMax - already); i++) {
+      this.connecting++;
+      this.connections.add(new Connection({ host, port, bounds, owner: this }));
+    }
   }
 
   private expireOverdue(): void {
@@ -125,14 +224,26 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   private closeIfEmpty(): void {
-    if (!this.isClosing || this.connections.size > 0 || this.waiting.length > 0) return;
+    const waiting = this.placed.length + this.queue.length;
+    if (!this.isClosing || this.connections.size > 0 || waiting > 0) return;
     clearInterval(this.sweep);
     this.closed.resolve();
   }
+}
+
+function removeFrom(list: Connection[], connection: Connection): void {
+  const index = list.indexOf(connection);
+  if (index >= 0) list.splice(index, 1);
 }
 
 const closedFailure: TransportFailure = {
   kind: 'closed',
   reach: 'not_reached',
   cause: 'the pool was closed',
+};
+
+const fullFailure: TransportFailure = {
+  kind: 'full',
+  reach: 'not_reached',
+  cause: 'too many requests wait for a connection',
 };

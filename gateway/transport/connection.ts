@@ -1,9 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import type { AnswerHead } from './answer-head.ts';
-import { AnswerReader, type Reading } from './answer-reader.ts';
+import { type AnswerBounds, AnswerReader, type Reading } from './answer-reader.ts';
 import type {
   AnswerHandler,
   BodySink,
+  Reach,
   StreamedBody,
   TargetConnection,
   TargetRequest,
@@ -11,11 +12,10 @@ import type {
 } from './target-request.ts';
 
 /** The waits and sizes of a connection; what they bound is told in `bounds.ts`. */
-export interface ConnectionBounds {
+export interface ConnectionBounds extends AnswerBounds {
   readonly connectTimeoutMs: number;
   readonly upstreamHeadersTimeoutMs: number;
   readonly upstreamBodyIdleTimeoutMs: number;
-  readonly upstreamHeadersBytesMax: number;
   readonly upstreamReadBytesMax: number;
   readonly upstreamIdleTimeoutMs: number;
   readonly upstreamIdleTimeoutMaxMs: number;
@@ -23,6 +23,8 @@ export interface ConnectionBounds {
 
 export interface ConnectionOwner {
   onConnected(connection: Connection): void;
+  /** The request on it was answered or failed. */
+  onRequestOver(holder: string): void;
   /** It may serve the next request. */
   onFree(connection: Connection): void;
   /** @param failure why it did not come about; undefined when it did once */
@@ -48,6 +50,9 @@ export class Connection implements TargetConnection, BodySink {
   private readonly connectTimer: NodeJS.Timeout;
   private connected = false;
   private handler: AnswerHandler | undefined;
+  /** Of the request under way. */
+  private holder = '';
+  private requests = 0;
   /** Of the request under way, while its body is being sent. */
   private sending: StreamedBody | undefined;
   private chunked = false;
@@ -63,7 +68,8 @@ export class Connection implements TargetConnection, BodySink {
     this.bounds = bounds;
     this.owner = owner;
     this.idleTimeoutMs = bounds.upstreamIdleTimeoutMs;
-    this.reader = new AnswerReader(bounds.upstreamHeadersBytesMax, {
+    this.reader = new AnswerReader(bounds, {
+      onInterim: (head) => this.handler?.onInterim(head),
       onHead: (head, wholeBody) => this.onHead(head, wholeBody),
       onPiece: (piece) => this.onPiece(piece),
     });
@@ -84,8 +90,10 @@ export class Connection implements TargetConnection, BodySink {
   }
 
   send(request: TargetRequest, handler: AnswerHandler): void {
-    const { body, method } = request;
+    const { body, method, holder } = request;
     this.handler = handler;
+    this.holder = holder;
+    this.requests++;
     handler.onSend(this);
     this.answering = false;
     this.awaitHead();
@@ -136,9 +144,9 @@ export class Connection implements TargetConnection, BodySink {
     this.fail('aborted', 'nobody waits for the answer');
   }
 
-  /** Cuts it; a request under way fails. */
+  /** Cuts it; a request under way fails, not by the backend's fault. */
   close(): void {
-    this.socket.destroy();
+    this.fail('closed', 'this side closed the connection');
   }
 
   /** An idle one may be closed, or past its time and not looked at yet. */
@@ -159,7 +167,7 @@ export class Connection implements TargetConnection, BodySink {
     }
   }
 
-  /** After what has come about meanwhile was heard: a process that was stopped for a while is late itself. */
+  /** After SIGSTOP or a long pause the timer fires before the connection is seen made, so the look is one turn later. */
   private onLate(): void {
     const { connectTimeoutMs } = this.bounds;
     setImmediate(() => {
@@ -170,8 +178,8 @@ export class Connection implements TargetConnection, BodySink {
   private onConnect(): void {
     clearTimeout(this.connectTimer);
     this.connected = true;
+    this.rest();
     this.owner.onConnected(this);
-    this.free();
   }
 
   /** @returns false to have no more read until `resume` */
@@ -232,22 +240,31 @@ export class Connection implements TargetConnection, BodySink {
     this.handler = undefined;
     this.sending = undefined;
     this.paused = false;
-    if (reusable && isSent && this.idleTimeoutMs > 0) this.free();
-    else this.close();
+    this.owner.onRequestOver(this.holder);
+    if (reusable && isSent && this.idleTimeoutMs > 0) {
+      this.rest();
+      this.owner.onFree(this);
+    } else this.close();
     handler?.onEnd();
   }
 
-  private free(): void {
+  private rest(): void {
     this.deadlineMs = performance.now() + this.idleTimeoutMs;
-    this.owner.onFree(this);
   }
 
   private fail(kind: TransportFailure['kind'], cause: string): void {
     const { handler } = this;
     this.handler = undefined;
     this.sending = undefined;
-    this.close();
-    handler?.onFailure({ kind, reach: this.answering ? 'answering' : 'unanswered', cause });
+    this.socket.destroy();
+    if (handler === undefined) return;
+    this.owner.onRequestOver(this.holder);
+    handler.onFailure({ kind, reach: this.reach(), cause });
+  }
+
+  private reach(): Reach {
+    if (this.answering) return 'answering';
+    return this.requests > 1 ? 'unanswered_reused' : 'unanswered_fresh';
   }
 
   /** The other side sends nothing more. */
@@ -276,5 +293,7 @@ export class Connection implements TargetConnection, BodySink {
 function headText({ method, path, fields, chunked }: TargetRequest): string {
   let text = `${method} ${path} HTTP/1.1\r\n`;
   for (let i = 0; i < fields.length; i += 2) text += `${fields[i]}: ${fields[i + 1]}\r\n`;
+  // Some backends send a body in answer to HEAD, so that connection serves no other request.
+  if (method === 'HEAD') text += 'Connection: close\r\n';
   return chunked ? `${text}Transfer-Encoding: chunked\r\n\r\n` : `${text}\r\n`;
 }

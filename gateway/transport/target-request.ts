@@ -1,7 +1,9 @@
-import type { AnswerHead } from './answer-head.ts';
+import type { AnswerHead, InterimHead } from './answer-head.ts';
 
 /** One request as a target gets it. What it is made of was screened: nothing is judged again when it is written. */
 export interface TargetRequest {
+  /** Whose request it is: connections and places in the queue are shared among holders. */
+  readonly holder: string;
   readonly method: string;
   /** The raw target: path and query. */
   readonly path: string;
@@ -33,6 +35,8 @@ export interface BodySink {
 export interface AnswerHandler {
   /** A connection stands and the request is about to be written. */
   onSend(connection: TargetConnection): void;
+  /** An interim response other than 100 and 101, ahead of the answer. */
+  onInterim(head: InterimHead): void;
   /**
    * @param wholeBody the body in Latin-1, one character an octet, when all of it came along with the head; otherwise it
    * comes in pieces
@@ -54,19 +58,22 @@ export interface TargetConnection {
 
 /** How far a request came before it failed: what may be tried again depends on it. */
 export type Reach =
-  /** No byte of the request can have arrived. */
+  /** No octet of the request can have arrived. */
   | 'not_reached'
-  /** The request was written, no byte of an answer came. */
-  | 'unanswered'
+  /** The request was written on a connection that had served others before; no octet of an answer came. */
+  | 'unanswered_reused'
+  /** The request was written on a fresh connection; no octet of an answer came. */
+  | 'unanswered_fresh'
   /** An answer had begun. */
   | 'answering';
 
 export interface TransportFailure {
   /**
-   * `connect`: no connection came about; `closed`: this side closed before there was one; `lost`: the connection ended
-   * too early; `malformed`: the answer is none that HTTP allows; `timeout`: it did not come; `aborted`: nobody wanted it.
+   * `connect`: no connection was made; `closed`: this side closed it, or closed before there was one; `full`: the holder has its share
+   * of the queue; `lost`: the connection ended too early; `malformed`: the answer is none that HTTP allows; `timeout`: it
+   * did not come; `aborted`: nobody wanted it.
    */
-  readonly kind: 'connect' | 'closed' | 'lost' | 'malformed' | 'timeout' | 'aborted';
+  readonly kind: 'connect' | 'closed' | 'full' | 'lost' | 'malformed' | 'timeout' | 'aborted';
   readonly reach: Reach;
   /** For the log; holds nothing of the request. */
   readonly cause: string;

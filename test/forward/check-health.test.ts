@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { bounds } from '../../gateway/bounds.ts';
 import { checkHealth } from '../../gateway/forward/check-health.ts';
 import { ConnectionPool } from '../../gateway/transport/connection-pool.ts';
+import { createTurnEnd } from '../../gateway/turn-end.ts';
 import { startRecordingBackend } from '../support/recording-backend.ts';
 
 async function look(port: number, timeoutMs: number) {
@@ -12,6 +13,7 @@ async function look(port: number, timeoutMs: number) {
     host: '127.0.0.1',
     port,
     bounds: { ...bounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
+    atTurnEnd: createTurnEnd(),
   });
   onTestFinished(() => pool.destroy());
   return checkHealth({ pool, host: 'store', path: '/healthz', timeoutMs });

@@ -9,9 +9,10 @@ const target = (name: string, inFlight = 0, health: Health = 'well') => ({
   health,
 });
 type Named = ReturnType<typeof target>;
+const hasRoom = ({ inFlight }: Named) => inFlight < 10;
 
 function choose(targets: Named[], { avoid, random = 0 }: { avoid?: Named; random?: number } = {}) {
-  return chooseTarget({ targets, load: 'inFlight', loadMax: 10, avoid, random: () => random })?.name;
+  return chooseTarget({ targets, load: 'inFlight', hasRoom, avoid, random: () => random })?.name;
 }
 
 describe('the choice among targets', () => {
@@ -47,7 +48,7 @@ describe('the choice among targets', () => {
       const name = chooseTarget({
         targets,
         load: 'inFlight',
-        loadMax: 10,
+        hasRoom,
         avoid: undefined,
         random: Math.random,
       })?.name;

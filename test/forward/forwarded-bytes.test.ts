@@ -8,6 +8,7 @@ import {
   type RecordingBackend,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 let backend: RecordingBackend;
@@ -53,9 +54,24 @@ describe('what the backend receives', () => {
       const answer = await sendRaw(front.port, `${head}${chunk}${chunk}0\r\n\r\n`);
       expect(statusOf(answer)).toBe(200);
       expect(backend.requests).toHaveLength(1);
+      expect(backend.requests[0]?.head).toContain(`\r\nContent-Length: ${2 * smuggled.length}\r\n`);
+      expect(backend.requests[0]?.head).not.toMatch(/transfer-encoding/i);
+      expect(backend.requests[0]?.rawBody).toBe(smuggled + smuggled);
+    },
+  );
+
+  it.each(['POST', 'DELETE', 'GET'])(
+    'is a large chunked body of a %s in chunks, octet by octet',
+    async (method) => {
+      const head = `${method} / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+      const content = Array.from({ length: 20_000 }, (_, i) => `${i},`).join('');
+      const chunks = content.match(/.{1,5000}/g) ?? [];
+      const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('');
+      expect(statusOf(await sendRaw(front.port, `${head}${body}0\r\n\r\n`))).toBe(200);
+      expect(backend.requests).toHaveLength(1);
       expect(backend.requests[0]?.head).toMatch(/\r\nTransfer-Encoding: chunked\r\n/);
       expect(backend.requests[0]?.head).not.toMatch(/content-length/i);
-      expect(backend.requests[0]?.rawBody).toContain(smuggled);
+      expect(contentOf(backend.requests[0]?.rawBody ?? '') === content).toBe(true);
     },
   );
 
@@ -109,8 +125,9 @@ describe('Expect: 100-continue', () => {
     expect(backend.requests[0]?.head).not.toMatch(/expect/i);
   });
 
-  it('hears no 100 when no target can be connected to', async () => {
+  it('hears no 100 when no target is there', async () => {
     await backend.close();
+    await until('the target is gone', () => front.forwarder.state().targets[0]?.healthy === false);
     const answer = await sendRaw(front.port, head);
     expect(statusOf(answer)).toBe(503);
   });
@@ -185,18 +202,37 @@ describe('what the client receives', () => {
     expect(answer).not.toMatch(/x-t/i);
   });
 
-  it.each(['100 Continue', '103 Early Hints\r\nLink: <a>'])(
-    'is the final answer without an interim %j',
-    async (line) => {
-      backend.react = (_request, socket) => socket.write(`HTTP/1.1 ${line}\r\n\r\n${okAnswer('hi')}`);
-      const answer = await sendRaw(front.port, get('/'));
-      expect(statusOf(answer)).toBe(200);
-      expect(answer).not.toContain('HTTP/1.1 10');
-      expect(answer).not.toContain('Link');
-    },
-  );
+  it('is the final answer without an interim 100', async () => {
+    backend.react = (_request, socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${okAnswer('hi')}`);
+    const answer = await sendRaw(front.port, get('/'));
+    expect(statusOf(answer)).toBe(200);
+    expect(answer).not.toContain('HTTP/1.1 10');
+  });
 
-  it('is an answer that came while the body was still being sent, and the connection lives on', async () => {
+  it('is what other interim responses say, ahead of the answer', async () => {
+    const hints = [
+      'Link: </a.css>; rel=preload',
+      'Connection: X-Hop',
+      'X-Hop: a',
+      'Content-Length: 3',
+      'X-RateLimit-Limit: 9',
+    ];
+    const interims = `HTTP/1.1 102 A\r\n\r\n${['HTTP/1.1 103 B', ...hints].join('\r\n')}\r\n\r\n`;
+    backend.react = (_request, socket) => socket.write(interims + okAnswer('hi'));
+    const answer = await sendRaw(front.port, get('/'));
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 102 Processing\r\n\r\nHTTP\/1\.1 103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*hi$/,
+    );
+  });
+
+  it('is no interim response in HTTP/1.0', async () => {
+    backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('hi')}`);
+    const answer = await sendRaw(front.port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer).not.toContain('Link');
+  });
+
+  it('is an answer that came while the body was still being sent, and the last of its connection', async () => {
     await backend.close();
     backend = await startRecordingBackend({
       reactTo: 'head',
@@ -208,11 +244,25 @@ describe('what the client receives', () => {
     socket.on('data', (chunk: string) => {
       received += chunk;
     });
-    socket.write(`POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(20_000)}`);
+    const closed = once(socket, 'close');
+    socket.write(`POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
     await front.ended(1);
-    socket.write(`${'x'.repeat(80_000)}${get('/2')}`);
-    await new Promise((resolve) => socket.once('close', resolve));
-    expect(received.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
-    expect(backend.requests.map(({ target }) => target)).toEqual(['/1', '/2']);
+    socket.write(`${'x'.repeat(30_000)}${get('/2')}`);
+    await closed;
+    expect(received).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*early$/);
+    expect(received).not.toMatch(/keep-alive/i);
+    expect(backend.requests.map(({ target }) => target)).toEqual(['/1']);
   });
 });
+
+/** The content of chunks. */
+function contentOf(rawBody: string): string {
+  let content = '';
+  for (let at = 0; ; ) {
+    const lineEnd = rawBody.indexOf('\r\n', at);
+    const size = Number.parseInt(rawBody.slice(at, lineEnd), 16);
+    if (!(size > 0)) return content;
+    content += rawBody.slice(lineEnd + 2, lineEnd + 2 + size);
+    at = lineEnd + 4 + size;
+  }
+}

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { pino } from 'pino';
-import { errorBody, errors } from '../../gateway/errors.ts';
+import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
 import type { Bounds } from '../../gateway/forward/targets.ts';
+import type { ClientResponse } from '../../gateway/listen/client-response.ts';
+import { createListener } from '../../gateway/listen/listener.ts';
 import { createTurnEnd } from '../../gateway/turn-end.ts';
 
 export interface FrontOptions {
@@ -16,7 +18,7 @@ export interface FrontOptions {
   readonly responseFields?: readonly string[];
   readonly keepForwarded?: boolean;
   /** What comes before forwarding, as the limits do. */
-  readonly before?: (res: ServerResponse) => Promise<unknown>;
+  readonly before?: (res: ClientResponse) => Promise<unknown>;
 }
 
 export interface Front {
@@ -30,7 +32,7 @@ export interface Front {
   close(): Promise<void>;
 }
 
-/** The forwarder behind a bare node:http server, as the request path uses it. */
+/** The forwarder behind the real listener, as the request path uses it. */
 export async function startFront({
   url,
   resolve,
@@ -51,45 +53,46 @@ export async function startFront({
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
-  const common = { requestFields, responseFields, keepForwarded };
+  const common = { requestFields, responseFields, keepForwarded, holder: 'acme' };
 
-  const server = createServer(serve);
-  server.on('checkContinue', serve);
-  server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
-    const res = new ServerResponse(req);
-    res.assignSocket(socket);
-    res.once('finish', () => socket.end());
-    void forwarder
-      .forwardUpgrade({ ...common, holder: 'acme', req, res, socket, head })
-      .then((outcome) => end(outcome, res))
-      .catch(cut(res));
+  const listener = createListener({
+    handlers: {
+      onRequest: serve,
+      wantsUpgrade: ({ headers }) => headers.upgrade !== undefined,
+      onUpgrade: (req, res, socket, head) =>
+        void forwarder
+          .forwardUpgrade({ ...common, req, res, socket, head })
+          .then((outcome) => end(outcome, res))
+          .catch(cut(res)),
+      describeRejection: async ({ code }) => errorAnswer(code),
+    },
+    ...(bounds && { bounds }),
   });
 
-  function serve(req: IncomingMessage, res: ServerResponse): void {
+  function serve(req: IncomingMessage, res: ClientResponse): void {
     void before(res)
       .then(() => forwarder.forward({ ...common, req, res, bodyBytesMax }))
       .then((outcome) => end(outcome, res))
       .catch(cut(res));
   }
 
-  function cut(res: ServerResponse) {
+  function cut(res: ClientResponse) {
     return (bug: unknown) => {
       bugs.push(bug);
       res.destroy();
     };
   }
 
-  function end(outcome: ForwardOutcome, res: ServerResponse): void {
+  function end(outcome: ForwardOutcome, res: ClientResponse): void {
     outcomes.push(outcome);
     if (outcome.kind !== 'failed' || outcome.headersSent) return;
-    res.writeHead(errors[outcome.code].status, { Connection: 'close' });
-    res.end(errorBody(outcome.code));
+    res.shouldKeepAlive = false;
+    res.answer(errorAnswer(outcome.code));
   }
 
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const { port } = await listener.listen({ host: '127.0.0.1', port: 0 });
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     forwarder,
     outcomes,
     bugs,
@@ -97,11 +100,16 @@ export async function startFront({
       while (outcomes.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
     },
     async close() {
-      server.close();
-      server.closeAllConnections();
+      await listener.drain({ deadlineMs: 0 });
       await forwarder.close();
     },
   };
+}
+
+function errorAnswer(code: ErrorCode) {
+  const body = errorBody(code);
+  const { status } = errors[code];
+  return { status, fields: ['Content-Length', String(Buffer.byteLength(body))], body };
 }
 
 /** Sends raw bytes and reads until the connection closes; ask for `Connection: close`. */

@@ -208,7 +208,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
   expect(two?.requests.length).toBeLessThanOrEqual(2);
 });
 
-it('one hanging target alone: requests beyond connections and queue are 503, and the others time out', async () => {
+it('one hanging target alone: requests beyond a key’s share of connections and queue are 503, and the others time out', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: {
@@ -221,7 +221,7 @@ it('one hanging target alone: requests beyond connections and queue are 503, and
   });
   if (one) one.react = () => {};
   const answers = await Promise.all(Array.from({ length: 5 }, () => sendRaw(front.port, get('/'))));
-  expect(answers.map(statusOf).toSorted()).toEqual([503, 503, 504, 504, 504]);
+  expect(answers.map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
   // The places of those that gave up are free again, also of the one that waited in the queue.
   if (one) one.react = (_request, socket) => socket.write(okAnswer('fine'));
   await until(() => front.forwarder.state().targets[0]?.inFlight === 0);

@@ -12,7 +12,7 @@ test('a message is a status line, the fields as they are, Date, Connection and t
   const nowMs = Date.UTC(2026, 10, 21, 9, 5, 7, 999);
   expect(answerMessage(answer, { nowMs, keepAlive: true, head: false })).toBe(
     'HTTP/1.1 429 Too Many Requests\r\nX-Name: é\r\nContent-Length: 12\r\n' +
-      'Date: Sat, 21 Nov 2026 09:05:07 GMT\r\nConnection: keep-alive\r\n\r\n{"code":"x"}',
+      'Date: Sat, 21 Nov 2026 09:05:07 GMT\r\nConnection: keep-alive\r\nKeep-Alive: timeout=60\r\n\r\n{"code":"x"}',
   );
   expect(answerMessage(answer, { nowMs: nowMs + 1, keepAlive: false, head: true })).toMatch(
     /\r\nDate: Sat, 21 Nov 2026 09:05:08 GMT\r\nConnection: close\r\n\r\n$/,

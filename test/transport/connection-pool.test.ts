@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AnswerHandler, BodySink, StreamedBody } from '../../gateway/transport/target-request.ts';
 import { okAnswer, type Reaction, type RecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
@@ -16,17 +16,19 @@ it('requests one after the other share a connection', async () => {
 
 it('requests at once have a connection each up to the limit; the others wait in their order', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
-  const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path }));
+  const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path, holder: path }));
   await Promise.all(all.map(({ ended }) => ended));
   expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  expect(backend.requests.map(({ target }) => target)).toEqual(['/1', '/2', '/3', '/4', '/5']);
+  const targets = backend.requests.map(({ target }) => target);
+  expect(targets.slice(0, 2).toSorted()).toEqual(['/1', '/2']);
+  expect(targets.slice(2)).toEqual(['/3', '/4', '/5']);
   expect(Math.max(...connectionsOf(backend))).toBe(2);
 });
 
 it('a request that is withdrawn is never sent, and takes no other’s place', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
-  pool.withdraw(withdrawn);
+  pool.withdraw(get, withdrawn);
   await Promise.all([first.ended, last.ended]);
   const afterwards = send(pool, { path: '/4' });
   await afterwards.ended;
@@ -102,7 +104,7 @@ it('idle connections past their time take no room from new ones', async () => {
     upstreamIdleTimeoutMs: 20,
     sweepIntervalMs: 600_000,
   });
-  const four = () => Promise.all([send(pool), send(pool), send(pool), send(pool)].map(({ ended }) => ended));
+  const four = () => Promise.all(['a', 'b', 'c', 'd'].map((holder) => send(pool, { holder }).ended));
   await four();
   await sleep(40);
   await four();
@@ -134,7 +136,7 @@ it('a process that was stopped for longer than its waits may take hears first wh
 });
 
 it.each([
-  ['before a byte of the answer', '', 'unanswered'],
+  ['before a byte of the answer', '', 'unanswered_fresh'],
   ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
   ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
 ])('a backend that closes %s has lost the request', async (_when, raw, reach) => {
@@ -147,7 +149,7 @@ it.each([
 });
 
 it.each([
-  ['nothing', '', 'unanswered'],
+  ['nothing', '', 'unanswered_fresh'],
   ['half a head', 'HTTP/1.1 200 OK\r\n', 'answering'],
   ['interim answers', 'HTTP/1.1 103 X\r\n\r\n', 'answering'],
   ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
@@ -206,12 +208,15 @@ it('an aborted request is over at once, and its connection with it', async () =>
 
 it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last that is heard', async (event) => {
   const { backend, pool } = await startPool();
-  backend.react = (_request, socket) =>
-    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n');
+  backend.react = (_request, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+    setTimeout(() => socket.write('1\r\na\r\n1\r\nb\r\n0\r\n\r\n'), 20);
+  };
   const sent = new Sent();
   const heard: string[] = [];
   const handler: AnswerHandler = {
     onSend: (connection) => sent.onSend(connection),
+    onInterim: () => {},
     onHead: () => hear('onHead'),
     onPiece: () => hear('onPiece'),
     onEnd: () => void hear('onEnd'),
@@ -353,7 +358,7 @@ it('destroying fails what is under way and what waits, each once', async () => {
   const [first, second] = [send(pool), send(pool)];
   await backend.received(1);
   await pool.destroy();
-  expect(first).toMatchObject({ ends: 1, failure: { kind: 'lost', reach: 'unanswered' } });
+  expect(first).toMatchObject({ ends: 1, failure: { kind: 'closed', reach: 'unanswered_fresh' } });
   expect(second).toMatchObject({ ends: 1, failure: { kind: 'closed', reach: 'not_reached' } });
 });
 
@@ -387,4 +392,149 @@ it('a request that is aborted makes room for the next', async () => {
   aborted.connection?.abort();
   await next.ended;
   expect(next.status).toBe(200);
+});
+
+const nextIs = (pool: Parameters<typeof send>[0]) => send(pool, { holder: 'other', path: '/next' });
+
+it.each([
+  ['HEAD', okAnswer(''), '{"of":"acme"}'],
+  ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
+  ['HEAD', okAnswer(''), okAnswer('of acme')],
+  ['GET', 'HTTP/1.1 204 No Content\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
+  ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 40\r\n\r\n', okAnswer('of acme')],
+  ['DELETE', 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', '2\r\nhi\r\n0\r\n\r\n'],
+])('a body that comes after %s, %j never reaches the next request', async (method, head, body) => {
+  for (const afterMs of [0, 1, 20, 50]) {
+    const { backend, pool } = await startPool();
+    backend.react = ({ target }, socket) => {
+      if (target === '/next') socket.write(okAnswer('of other'));
+      else {
+        socket.write(head);
+        setTimeout(() => socket.write(body), afterMs);
+      }
+    };
+    await send(pool, { method }).ended;
+    for (let i = 0; i < 3; i++) {
+      const next = nextIs(pool);
+      await next.ended;
+      expect(next).toMatchObject({ status: 200, body: 'of other' });
+    }
+    expect(connectionsOf(backend)).toEqual([1, 2, 2, 2]);
+  }
+});
+
+it.each([
+  ['octets that nobody asked for', (socket: Socket) => void socket.write(okAnswer('unasked'))],
+  ['its end', (socket: Socket) => void socket.destroy()],
+  ['its reset', (socket: Socket) => void socket.resetAndDestroy()],
+])(
+  'what waits to be read when the next request comes is seen before that is sent: %s',
+  async (_what, act) => {
+    const { backend, pool } = await startPool();
+    let kept: Socket | undefined;
+    backend.react = ({ target }, socket) => {
+      kept = socket;
+      socket.write(okAnswer(target));
+    };
+    await send(pool).ended;
+    await sleep(20);
+    if (kept !== undefined) act(kept);
+    const next = nextIs(pool);
+    await next.ended;
+    expect(next).toMatchObject({ status: 200, body: '/next' });
+  },
+);
+
+it('a connection that is lost before an octet of the answer tells whether it had served others', async () => {
+  const { backend, pool } = await startPool();
+  backend.react = ({ target }, socket) =>
+    target === '/crash' ? socket.resetAndDestroy() : socket.write(okAnswer('x'));
+  const fresh = send(pool, { path: '/crash' });
+  await fresh.ended;
+  expect(fresh.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_fresh' });
+  await send(pool).ended;
+  const reused = send(pool, { path: '/crash' });
+  await reused.ended;
+  expect(reused.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
+});
+
+it('interim responses come before the answer, and HEAD asks for its connection to be closed', async () => {
+  const { backend, pool } = await startPool();
+  backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('x')}`);
+  const sent = send(pool);
+  await sent.ended;
+  expect(sent).toMatchObject({ interims: [103], status: 200, body: 'x' });
+  await send(pool, { method: 'HEAD' }).ended;
+  expect(backend.requests.map(({ head }) => /\r\nConnection: close\r\n/.test(head))).toEqual([false, true]);
+});
+
+describe('shares', () => {
+  const hang: Reaction = () => {};
+  const open = async (backend: RecordingBackend, count: number) => {
+    await backend.received(count);
+    await sleep(50);
+    return backend.requests.length;
+  };
+
+  it('one holder gets half of the connections; the next finds some free at once', async () => {
+    const { backend, pool } = await startPool({ connectionsPerTargetMax: 16 });
+    backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+    for (let i = 0; i < 40; i++) send(pool, { holder: 'greedy' });
+    expect(await open(backend, 8)).toBe(8);
+    const next = nextIs(pool);
+    await next.ended;
+    expect(next.status).toBe(200);
+  });
+
+  it('greedy holders leave a share for whoever comes next', async () => {
+    const { backend, pool } = await startPool({ connectionsPerTargetMax: 90 });
+    backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+    for (let i = 0; i < 100; i++)
+      for (const holder of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) send(pool, { holder });
+    expect(await open(backend, 80)).toBe(80);
+    const next = nextIs(pool);
+    await next.ended;
+    expect(next.status).toBe(200);
+  });
+
+  it('who holds a quarter of the connections gets no more while others wait, in turn', async () => {
+    const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
+    const served: Socket[] = [];
+    backend.react = (_request, socket) => void served.push(socket);
+    // Two greedy ones wait for each other's connections: a quarter each is left to them.
+    for (let i = 0; i < 20; i++) for (const holder of ['a', 'b']) send(pool, { holder, path: `/${holder}` });
+    const before = await open(backend, 4);
+    let answered = 0;
+    for (; answered < 12; answered++) {
+      served[answered]?.write(okAnswer('x'));
+      await backend.received(Math.max(before, Math.min(before, 4) + answered - (before - 4)));
+    }
+    await sleep(50);
+    expect(backend.requests.length - answered).toBe(4);
+    const open4 = backend.requests.slice(answered).map(({ target }) => target);
+    expect(open4.toSorted()).toEqual(['/a', '/a', '/b', '/b']);
+  });
+
+  it('a holder’s place in the queue has a limit, and others find room there', async () => {
+    const { backend, pool } = await startPool({ connectionsPerTargetMax: 2, queuedPerTargetMax: 8 });
+    backend.react = hang;
+    const sent = Array.from({ length: 10 }, () => send(pool, { holder: 'greedy' }));
+    expect(sent.filter(({ failure }) => failure?.kind === 'full')).toHaveLength(5);
+    expect(pool.hasRoom('greedy')).toBe(false);
+    expect(pool.hasRoom('other')).toBe(true);
+    await backend.received(1);
+    sent[0]?.connection?.abort();
+    await backend.received(2);
+    expect(pool.hasRoom('greedy')).toBe(true);
+  });
+
+  it('a request that is withdrawn gives its place to the next', async () => {
+    const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
+    backend.react = hang;
+    const [first, second] = [send(pool, { holder: 'a' }), send(pool, { holder: 'a', path: '/2' })];
+    pool.withdraw({ ...get, holder: 'a' }, first);
+    await backend.received(1);
+    expect(backend.requests[0]?.target).toBe('/2');
+    expect([first.ends, second.ends]).toEqual([0, 0]);
+  });
 });

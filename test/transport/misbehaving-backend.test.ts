@@ -49,7 +49,7 @@ it('an answer is that of its request, once, whatever the backend does to others'
   console.log(`misbehaving backend: seed ${seed}`);
   const all = fc.sample(request, { seed, numRuns: 600 }).map((one, i) => {
     const path = `/${i}/${one.behaviour}/${one.size}`;
-    const sent = send(pool, withBody({ path }, one.bodySize));
+    const sent = send(pool, withBody({ holder: `key-${i % 7}`, path }, one.bodySize));
     sent.wantsMore = !one.isHeldBack;
     if (one.isHeldBack) letGoSoon(sent);
     if (one.isAborted) setTimeout(() => sent.connection?.abort(), i % 50);
@@ -64,7 +64,7 @@ it('an answer is that of its request, once, whatever the backend does to others'
     else expect(whole.startsWith(sent.body), path).toBe(true);
     // It may meet a connection that is just ending; that no byte of an answer came then is what lets it be tried again.
     if (sound.includes(behaviour) && !isAborted && sent.failure !== undefined) {
-      expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered' });
+      expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
     }
   }
   expect(all.filter(({ sent }) => sent.failure === undefined).length).toBeGreaterThan(all.length / 4);

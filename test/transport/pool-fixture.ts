@@ -7,6 +7,7 @@ import type {
   TargetRequest,
   TransportFailure,
 } from '../../gateway/transport/target-request.ts';
+import { createTurnEnd } from '../../gateway/turn-end.ts';
 import {
   type RecordingBackend,
   type RecordingBackendOptions,
@@ -14,6 +15,7 @@ import {
 } from '../support/recording-backend.ts';
 
 export const get: TargetRequest = {
+  holder: 'acme',
   method: 'GET',
   path: '/',
   fields: ['Host', 'a'],
@@ -25,6 +27,7 @@ export const get: TargetRequest = {
 export class Sent implements AnswerHandler {
   readonly ended: Promise<void>;
   connection: TargetConnection | undefined;
+  readonly interims: number[] = [];
   status: number | undefined;
   body = '';
   failure: TransportFailure | undefined;
@@ -38,6 +41,10 @@ export class Sent implements AnswerHandler {
 
   onSend(connection: TargetConnection): void {
     this.connection = connection;
+  }
+
+  onInterim({ status }: { status: number }): void {
+    this.interims.push(status);
   }
 
   onHead({ status }: { status: number }, wholeBody = ''): void {
@@ -80,6 +87,7 @@ export async function startPool(
     host: '127.0.0.1',
     port: backend.port,
     bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
+    atTurnEnd: createTurnEnd(),
   });
   onTestFinished(async () => {
     await pool.destroy();

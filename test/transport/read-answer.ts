@@ -1,4 +1,5 @@
-import { AnswerReader } from '../../gateway/transport/answer-reader.ts';
+import { bounds } from '../../gateway/bounds.ts';
+import { type AnswerBounds, AnswerReader } from '../../gateway/transport/answer-reader.ts';
 
 export interface ReadAnswer {
   /** `open`: octets are missing. */
@@ -7,6 +8,8 @@ export interface ReadAnswer {
   /** What of the body was handed on, in Latin-1. */
   readonly body: string;
   readonly pieces: number;
+  /** The statuses of the interim responses before it. */
+  readonly interims: readonly number[];
 }
 
 interface ReadAnswerOptions {
@@ -15,25 +18,30 @@ interface ReadAnswerOptions {
   readonly reads: readonly string[];
   /** Whether the connection ends behind them. */
   readonly closes: boolean;
-  readonly headBytesMax?: number;
+  readonly bounds?: Partial<AnswerBounds>;
 }
 
 /** Reads an answer from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
-export function readAnswer({ method, reads, closes, headBytesMax = 65_536 }: ReadAnswerOptions): ReadAnswer {
+export function readAnswer({ method, reads, closes, bounds: overrides }: ReadAnswerOptions): ReadAnswer {
   let status: number | undefined;
   let body = '';
   let pieces = 0;
-  const reader = new AnswerReader(headBytesMax, {
-    onHead(head, wholeBody = '') {
-      status = head.status;
-      body = wholeBody;
+  const interims: number[] = [];
+  const reader = new AnswerReader(
+    { ...bounds, ...overrides },
+    {
+      onInterim: (head) => interims.push(head.status),
+      onHead(head, wholeBody = '') {
+        status = head.status;
+        body = wholeBody;
+      },
+      onPiece(piece) {
+        body += piece.toString('latin1');
+        pieces++;
+      },
     },
-    onPiece(piece) {
-      body += piece.toString('latin1');
-      pieces++;
-    },
-  });
-  const buffer = Buffer.alloc(Math.max(1, ...reads.map(({ length }) => length)));
+  );
+  const buffer = Buffer.alloc(reads.reduce((longest, { length }) => Math.max(longest, length), 1));
   reader.expect(method);
   let end: ReadAnswer['end'] = 'open';
   for (const read of reads) {
@@ -44,5 +52,5 @@ export function readAnswer({ method, reads, closes, headBytesMax = 65_536 }: Rea
     buffer.fill('!');
   }
   if (end === 'open' && closes && reader.isCompletedByEnd()) end = 'complete';
-  return { end, status, body, pieces };
+  return { end, status, body, pieces, interims };
 }

@@ -1,0 +1,54 @@
+/** What waits, in line by holder: holders are served in turn, what one holder sent in its order. */
+export class FairQueue<T> {
+  /** The holder served last stands last. */
+  private readonly lines = new Map<string, T[]>();
+  private count = 0;
+
+  get length(): number {
+    return this.count;
+  }
+
+  push(holder: string, item: T): void {
+    const line = this.lines.get(holder);
+    if (line === undefined) this.lines.set(holder, [item]);
+    else line.push(item);
+    this.count++;
+  }
+
+  /** Takes the next item of the first holder in turn that may be served; undefined when none may. */
+  shift(mayServe: (holder: string) => boolean): T | undefined {
+    for (const [holder, line] of this.lines) {
+      if (!mayServe(holder)) continue;
+      const item = line.shift();
+      this.count--;
+      this.lines.delete(holder);
+      if (line.length > 0) this.lines.set(holder, line);
+      return item;
+    }
+    return undefined;
+  }
+
+  /** @returns whether it was there */
+  remove(holder: string, isItem: (item: T) => boolean): boolean {
+    const line = this.lines.get(holder);
+    const index = line?.findIndex(isItem) ?? -1;
+    if (line === undefined || index < 0) return false;
+    line.splice(index, 1);
+    this.count--;
+    if (line.length === 0) this.lines.delete(holder);
+    return true;
+  }
+
+  /** Whether anybody but this holder waits. */
+  hasOthers(holder: string): boolean {
+    return this.lines.size > (this.lines.has(holder) ? 1 : 0);
+  }
+
+  /** Takes everything out. */
+  drain(): T[] {
+    const items = [...this.lines.values()].flat();
+    this.lines.clear();
+    this.count = 0;
+    return items;
+  }
+}

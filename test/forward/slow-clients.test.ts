@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
+import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
+
+/** Five seconds of grace and a look each second become 100 and 20 ms; 500 octets a second become 25,000. */
+const quick = {
+  clientBytesPerSecondMin: 25_000,
+  clientGraceMs: 100,
+  clientAheadMaxMs: 600,
+  sweepIntervalMs: 20,
+  connectionsPerTargetMax: 8,
+};
+
+let backend: RecordingBackend;
+let front: Front;
+let clients: Socket[];
+
+beforeEach(async () => {
+  clients = [];
+  backend = await startRecordingBackend();
+  front = await startFront({ url: backend.url, bounds: quick });
+});
+
+afterEach(async () => {
+  for (const client of clients) client.destroy();
+  await front.close();
+  await backend.close();
+});
+
+function open(text: string): Socket {
+  const client = connect(front.port, '127.0.0.1').setEncoding('latin1');
+  client.on('error', () => {});
+  client.write(text, 'latin1');
+  clients.push(client);
+  return client;
+}
+
+async function answerTo(client: Socket): Promise<string> {
+  let received = '';
+  client.on('data', (text: string) => (received += text));
+  await once(client, 'close');
+  return received;
+}
+
+const unfinished = [
+  ['chunked without a chunk', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'],
+  ['chunked with half a chunk', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab'],
+  ['with one octet of 65,537', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\nx'],
+  ['with one octet of ten', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx'],
+  [
+    'announced with Expect',
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n',
+  ],
+] as const;
+
+describe('an upload', () => {
+  it.each(unfinished)('%s holds no connection to a target, and ends with 408', async (_what, text) => {
+    const slow = Array.from({ length: 20 }, () => open(text));
+    const answers = slow.map(answerTo);
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+    expect(backend.requests).toHaveLength(1);
+    expect(backend.openConnections()).toBeLessThanOrEqual(2);
+    for (const answer of await Promise.all(answers)) {
+      const final = answer.replace('HTTP/1.1 100 Continue\r\n\r\n', '');
+      expect(statusOf(final)).toBe(408);
+      expect(final).toContain('Connection: close');
+    }
+    const slowOnes = front.outcomes.filter(({ kind }) => kind === 'failed');
+    expect(slowOnes).toHaveLength(20);
+    for (const outcome of slowOnes) expect(outcome).toMatchObject({ code: 'request_timeout', attempts: 0 });
+  });
+
+  it('that stops after it began to flow gives its connection back and ends with 408', async () => {
+    const client = open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
+    const answer = answerTo(client);
+    await until('the target has it', () => front.forwarder.state().targets[0]?.inFlight === 1);
+    expect(statusOf(await answer)).toBe(408);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout', headersSent: false }]);
+    expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
+  });
+
+  it('that is slow but fast enough is served, small or large, in chunks or with its length', async () => {
+    const body = 'x'.repeat(75_000);
+    const send = async (head: string, frame: (part: string) => string, end: string) => {
+      const client = open(head);
+      const answer = answerTo(client);
+      for (let at = 0; at < body.length; at += 1_500) {
+        client.write(frame(body.slice(at, at + 1_500)));
+        await sleep(15);
+      }
+      client.write(end);
+      return statusOf(await answer);
+    };
+    const statuses = await Promise.all([
+      send(
+        `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`,
+        (part) => part,
+        '',
+      ),
+      send(
+        'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+        (part) => `${part.length.toString(16)}\r\n${part}\r\n`,
+        '0\r\n\r\n',
+      ),
+    ]);
+    expect(statuses).toEqual([200, 200]);
+  });
+
+  it('is waited for while the backend does not read it', async () => {
+    await backend.close();
+    let reader: Socket | undefined;
+    backend = await startRecordingBackend({
+      reactTo: 'head',
+      react: (_request, socket) => {
+        reader = socket.pause();
+      },
+    });
+    front.forwarder.setUpstream({ url: backend.url, health: '/healthz' });
+    const body = 'x'.repeat(1_000_000);
+    const client = open(
+      `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    const answer = answerTo(client);
+    await backend.received(1);
+    await sleep(900);
+    expect(front.outcomes).toEqual([]);
+    reader?.resume();
+    reader?.write(okAnswer('at last'));
+    expect(await answer).toMatch(/at last$/);
+  });
+});
+
+describe('bodies that are being collected', () => {
+  it('share their memory among keys: what is beyond a key’s share is 503 with Retry-After', async () => {
+    await front.close();
+    front = await startFront({
+      url: backend.url,
+      bounds: { ...quick, clientGraceMs: 60_000, clientAheadMaxMs: 60_000, collectedBodiesBytesMax: 90_000 },
+    });
+    const part = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n${'x'.repeat(20_000)}`;
+    const [first, second, third] = [open(part), open(part), open(part)].map(answerTo);
+    await front.ended(1);
+    expect(front.outcomes).toMatchObject([
+      { kind: 'failed', code: 'too_many_uploads', retryAfterSeconds: 1 },
+    ]);
+    // What was collected is given back with the end of its request.
+    for (const client of clients) client.destroy();
+    await Promise.all([first, second, third]);
+    await front.ended(3);
+    const whole = `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n${'x'.repeat(40_000)}`;
+    for (let i = 0; i < 5; i++) expect(statusOf(await sendRaw(front.port, whole))).toBe(200);
+  });
+});
+
+describe('a reader', () => {
+  const large = okAnswer('x'.repeat(12_000_000));
+
+  it('that takes nothing of a large response is cut, and its connection serves others', async () => {
+    backend.react = ({ target }, socket) => socket.write(target === '/large' ? large : okAnswer('x'));
+    for (let i = 0; i < 4; i++) open(get('/large')).pause();
+    await front.ended(4);
+    for (const outcome of front.outcomes) {
+      expect(outcome).toMatchObject({ kind: 'client_gone', cause: expect.stringContaining('too slowly') });
+    }
+    expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+  });
+
+  it('that pauses for a moment, or is slow but fast enough, gets everything', async () => {
+    backend.react = (_request, socket) => socket.write(large);
+    const client = open(get('/large'));
+    let length = 0;
+    client.on('data', (text: string) => {
+      length += text.length;
+      client.pause();
+      setTimeout(() => client.resume(), length < 1_000_000 ? 5 : 0);
+    });
+    await once(client, 'close');
+    expect(length).toBeGreaterThan(12_000_000);
+    expect(front.outcomes).toMatchObject([{ kind: 'answered' }]);
+  });
+
+  it('is not slow while the backend is', async () => {
+    backend.react = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na');
+      setTimeout(() => socket.write('b'), 900);
+    };
+    expect(await sendRaw(front.port, get('/'))).toMatch(/ab$/);
+  });
+});

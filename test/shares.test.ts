@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Shares } from '../gateway/shares.ts';
+
+/** Takes one by one, the holders in turn, until nobody may take any more; what each holds then. */
+function takeAll(shares: Shares, holders: readonly string[]): number[] {
+  for (let some = true; some; ) some = holders.map((holder) => shares.take(holder, 1)).includes(true);
+  return holders.map((holder) => shares.heldBy(holder));
+}
+
+describe('shares', () => {
+  it.each([
+    [256, 1, 128],
+    [256, 3, 64],
+    [256, 7, 32],
+    [1, 1, 1],
+  ])('of %i, %i greedy holders get %i each', (max, count, each) => {
+    const shares = new Shares(max);
+    const holders = Array.from({ length: count }, (_, i) => `key-${i}`);
+    expect(takeAll(shares, holders)).toEqual(holders.map(() => each));
+    expect(shares.free).toBe(max - count * each);
+  });
+
+  it.each([1, 8, 40, 200])('leave something to who comes after %i greedy holders', (count) => {
+    const shares = new Shares(256);
+    takeAll(
+      shares,
+      Array.from({ length: count }, (_, i) => `key-${i}`),
+    );
+    expect(shares.take('late', 1)).toBe(true);
+  });
+
+  it('never give more than there is, nor to a holder more than what was free, and take back what is given', () => {
+    const step = fc.record({
+      holder: fc.constantFrom('a', 'b', 'c'),
+      amount: fc.integer({ min: 1, max: 40 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 100 }), (steps, max) => {
+        const shares = new Shares(max);
+        const taken: { holder: string; amount: number }[] = [];
+        for (const { holder, amount } of steps) {
+          const { free } = shares;
+          const wouldHold = shares.heldBy(holder) + amount;
+          expect(shares.take(holder, amount)).toBe(wouldHold <= free);
+          if (wouldHold <= free) taken.push({ holder, amount });
+          const sum = taken.reduce((total, each) => total + each.amount, 0);
+          expect(shares.free).toBe(max - sum);
+        }
+        for (const { holder, amount } of taken) shares.give(holder, amount);
+        expect(shares.free).toBe(max);
+        expect(['a', 'b', 'c'].map((holder) => shares.heldBy(holder))).toEqual([0, 0, 0]);
+      }),
+    );
+  });
+});
