@@ -3,7 +3,13 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../errors.ts';
-import { fieldValue } from '../field-value.ts';
+import {
+  type AnswerHead,
+  fieldLine,
+  type Malformed,
+  malformed,
+  parseAnswerHead,
+} from '../transport/answer-head.ts';
 import type { ForwardOutcome, UpgradeRequest } from './forward-outcome.ts';
 import { requestHead } from './request-head.ts';
 import { responseFields } from './response-fields.ts';
@@ -43,8 +49,9 @@ interface HandshakeFailure {
 
 /**
  * WebSocket through http-proxy-3, which makes the handshake and joins the two sockets after the 101. Its listeners for
- * any other answer and for errors are replaced, since they write the backend's head to the client unseen. A handshake
- * is tried once: the client's connection cannot be handed to a second one.
+ * any other answer and for errors are replaced, since they write the backend's head to the client unseen. The head is
+ * held to the strict form of any other answer, which Node's client, through which the handshake goes, does not do. A
+ * handshake is tried once: the client's connection cannot be handed to a second one.
  */
 export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upgrades {
   const tunnels = createTunnels(bounds);
@@ -102,7 +109,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         // It has switched the listener's write timeout off, which any other answer than 101 still needs.
         req.socket.setTimeout(timeout);
       }
-      // It makes none of what is not GET with `Upgrade: websocket`, and has cut the connection.
+      // http-proxy-3 refuses anything but GET with `Upgrade: websocket` by destroying the client's socket.
       if (handshake === undefined) resolve({ kind: 'client_gone' });
       else answerWith(handshake, { request, target, resolve });
     });
@@ -110,15 +117,28 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
 
   function answerWith(handshake: ClientRequest, { request, target, resolve }: Answering): void {
     const { socket } = request;
+    const reader = new HandshakeReader(bounds);
     let connected = false;
     const [join] = handshake.listeners('upgrade');
     for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
     handshake.setTimeout(bounds.upstreamHeadersTimeoutMs, () => handshake.destroy(new HandshakeTimeout()));
-    handshake.once('socket', (targetSocket) => targetSocket.once('connect', () => (connected = true)));
-    handshake.once('response', (answer) => resolve(passOn(answer, request)));
+    handshake.once('socket', (targetSocket) => {
+      targetSocket.once('connect', () => (connected = true));
+      // Before Node's own listener, which is there already: the octets are judged before Node makes an answer of them.
+      targetSocket.prependListener('data', function read(piece: Buffer) {
+        reader.read(piece);
+        const { head } = reader;
+        if (head.kind !== 'open') targetSocket.off('data', read);
+        if (head.kind !== 'malformed') return;
+        resolve(failed(head.cause));
+        // Without an error, which could end the process: a switch in the same piece makes Node take its error listener off.
+        targetSocket.destroy();
+      });
+    });
+    handshake.once('response', (answer) => resolve(passOn(answer, reader.head, request)));
     handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) => {
-      const end = tunnels.isDraining() ? draining : acceptSwitch(answer, request);
+      const end = tunnels.isDraining() ? draining : acceptSwitch(answer, reader.head, request);
       resolve(end);
       if (end.kind === 'failed') {
         targetSocket.destroy();
@@ -167,13 +187,13 @@ function writeHead(handshake: ClientRequest, { req, requestFields, keepForwarded
 /** Looks at the backend's 101 and puts our fields into it, before http-proxy-3 writes it. */
 function acceptSwitch(
   answer: IncomingMessage,
+  head: HandshakeHead,
   { req, res, responseFields: ownFields }: UpgradeRequest,
 ): SwitchEnd {
+  if (head.kind !== 'switch') return misread(head);
   if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
-    return { kind: 'failed', code: 'upstream_failed', cause: 'the backend switched to another protocol' };
+    return failed('the backend switched to another protocol');
   }
-  const flaw = flawOf(answer);
-  if (flaw !== undefined) return { kind: 'failed', code: 'upstream_failed', cause: flaw };
   const fields = responseFields({ status: 101, fields: answer.rawHeaders, ownFields });
   const headers: NodeJS.Dict<string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
   for (let i = 0; i < fields.length; i += 2) {
@@ -192,15 +212,15 @@ type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
 /** The backend did not switch: its answer goes to the client as that of any request; the end of `res` closes the connection. */
 function passOn(
   answer: IncomingMessage,
+  head: HandshakeHead,
   { res, socket, responseFields: ownFields }: UpgradeRequest,
 ): HandshakeEnd {
-  const status = answer.statusCode ?? 0;
-  const flaw = status >= 200 && status <= 599 ? flawOf(answer) : `status ${status}`;
-  if (flaw !== undefined) {
+  if (head.kind !== 'answer') {
     answer.destroy();
-    return { kind: 'failed', code: 'upstream_failed', cause: flaw };
+    return misread(head);
   }
-  const fields = responseFields({ status, fields: answer.rawHeaders, ownFields });
+  const { status } = head;
+  const fields = responseFields({ status, fields: head.fields, ownFields });
   res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...fields, 'Connection', 'close']);
   pipeline(answer, res, (error) => {
     if (error) socket.destroy();
@@ -208,12 +228,67 @@ function passOn(
   return { kind: 'answered', status };
 }
 
-/** What a well-formed answer cannot have; Node's client, which makes the handshake, lets it through. */
-function flawOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
-  if (!rawHeaders.every((part) => fieldValue.test(part))) return 'control character in a header field';
-  const coding = headers['transfer-encoding'] ?? 'chunked';
-  // Another coding would be taken off with the field and its content passed on as if it were plain.
-  return coding.toLowerCase() === 'chunked' ? undefined : 'a transfer coding other than chunked';
+type HandshakeHead = { readonly kind: 'open' | 'switch' } | AnswerHead | Malformed;
+
+/** Reads the target's octets up to the end of its answer's head, interim responses before it included. */
+class HandshakeReader {
+  /** `open` until the head is complete. */
+  head: HandshakeHead = { kind: 'open' };
+  private readonly bounds: Bounds;
+  private text = '';
+  /** Where the head begins that is not complete yet, and how many interim responses came before it. */
+  private headStart = 0;
+  private interims = 0;
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds;
+  }
+
+  read(piece: Buffer): void {
+    this.text += piece.toString('latin1');
+    this.head = this.readHeads();
+    // The client's socket holds the reader for as long as the tunnel is open.
+    if (this.head.kind !== 'open') this.text = '';
+  }
+
+  private readHeads(): HandshakeHead {
+    for (;;) {
+      const end = this.text.indexOf('\r\n\r\n', this.headStart);
+      const headEnd = end < 0 ? this.text.length : end + 4;
+      if (headEnd > this.bounds.upstreamHeadersBytesMax) return malformed('a head beyond the limit');
+      if (end < 0) return { kind: 'open' };
+      const head = parseHead(this.text.slice(this.headStart, headEnd), this.bounds.upstreamFieldsCountMax);
+      if (head.kind !== 'interim') return head;
+      this.interims++;
+      if (this.interims > this.bounds.interimResponsesMax) return malformed('too many interim responses');
+      this.headStart = headEnd;
+    }
+  }
+}
+
+function parseHead(text: string, fieldsCountMax: number) {
+  if (!switchForm.test(text)) return parseAnswerHead(text, 'GET', fieldsCountMax);
+  if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
+  // Three of the parts are no fields: the status line, and two empty ones behind the last fields.
+  if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('more fields than there may be');
+  return { kind: 'switch' } as const;
+}
+
+/** HTTP/1.0 has no 1xx (RFC 9110 §15.2). */
+const switchForm = new RegExp(
+  `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
+);
+
+/** Neither may come with 1xx (RFC 9110 §8.6, RFC 9112 §6.1): a client that obeyed it would take a part of the tunnel for a body. */
+const framingField = /\r\n(?:content-length|transfer-encoding):/i;
+
+/** Node's client told of an answer where the reader found none, or another one. */
+function misread(head: HandshakeHead): HandshakeFailure {
+  return failed(head.kind === 'malformed' ? head.cause : 'an answer that can be read in two ways');
+}
+
+function failed(cause: string): HandshakeFailure {
+  return { kind: 'failed', code: 'upstream_failed', cause };
 }
 
 function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
@@ -221,7 +296,7 @@ function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
   if (error instanceof HandshakeTimeout) {
     return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
   }
-  return { kind: 'failed', code: 'upstream_failed', cause: error.message };
+  return failed(error.message);
 }
 
 function unavailable(cause: string): HandshakeFailure {

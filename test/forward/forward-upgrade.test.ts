@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { errors } from '../../gateway/errors.ts';
+import { ClientResponse } from '../../gateway/listen/client-response.ts';
 import {
   fieldLines,
   okAnswer,
@@ -53,8 +54,32 @@ const handshake = [
 const switching = (...fields: string[]) =>
   ['HTTP/1.1 101 Sure', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
 
+const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+
 const acceptOrAnswer: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okAnswer('fine'));
+
+/**
+ * Forwards any upgrade, also one that our listener would not offer: with `Expect`, Node writes the head of the handshake
+ * before it can be changed.
+ *
+ * @returns its port
+ */
+async function startBare({ forwarder, bugs }: Front): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
+    const res = new ClientResponse(req);
+    res.assignSocket(socket);
+    const fields = { requestFields: [], responseFields: [], keepForwarded: false };
+    forwarder.forwardUpgrade({ req, res, socket, head, holder: 'acme', ...fields }).catch((bug) => {
+      bugs.push(bug);
+      res.destroy();
+    });
+  });
+  await once(server, 'listening');
+  started.push({ close: async () => void server.close() });
+  return (server.address() as AddressInfo).port;
+}
 
 /** Its handshake was answered 101. */
 async function openTunnel(front: Front): Promise<Socket> {
@@ -104,8 +129,8 @@ describe('a WebSocket', () => {
       head.includes('/v1/live') ? socket.destroy() : void socket.write(okAnswer('fine')),
     );
     const front = await startFor(backend.url);
-    // Node writes the head of such a handshake before it can be changed; the listener lets none through.
-    const answer = await sendRaw(front.port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
+    const port = await startBare(front);
+    const answer = await sendRaw(port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
     expect(answer).toBe('');
     expect(front.bugs).toMatchObject([{ code: 'ERR_HTTP_HEADERS_SENT' }]);
     await tunnels(front, 0);
@@ -162,18 +187,67 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 403 }]);
   });
 
+  it('reaches its client as it was answered, with what came behind the 101, in pieces as in one', async () => {
+    const answer = `${interim}${switching()}hello`;
+    for (const pieces of [[answer], [...answer]]) {
+      const backend = await startRecording(async (_request, socket) => {
+        socket.setNoDelay(true);
+        for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
+        socket.end();
+      });
+      const front = await startFor(backend.url);
+      expect(await sendRaw(front.port, handshake)).toMatch(/^HTTP\/1.1 101 [\s\S]*\r\n\r\nhello$/);
+    }
+  });
+
+  it.each([
+    [16, 101, switching()],
+    [17, 502, switching()],
+    [16, 403, okAnswer('no', 403)],
+    [17, 502, okAnswer('no', 403)],
+  ])('with %i interim responses before its answer is %i', async (count, status, answer) => {
+    const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + answer));
+    const front = await startFor(backend.url);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(status);
+    expect(front.outcomes).toHaveLength(1);
+  });
+
   it.each([
     ['status 099', 502, 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'],
     ['garbage', 502, 'hello\r\n\r\n'],
+    ['a 101 that has a length', 502, switching('Content-Length: 0')],
+    ['a 101 that has a body', 502, `${switching('CONTENT-LENGTH:5')}hello`],
+    ['a 101 in chunks', 502, switching('Transfer-Encoding: chunked')],
+    ['a 101 of HTTP/1.0', 502, switching().replace('1.1', '1.0')],
+    ['a 101 of another protocol', 502, switching().replace('HTTP', 'RTSP')],
+    ['a 101 with bare line feeds', 502, switching().replaceAll('\r', '')],
+    ['a 101 with a folded field', 502, switching('X: a', ' b')],
+    ['a 101 with a space before a colon', 502, switching('X : a')],
+    ['a 101 with too many fields', 502, switching(...Array.from({ length: 300 }, () => 'X: a'))],
+    ['another protocol', 502, 'RTSP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['a faulty interim response', 502, `HTTP/1.1 103 X\r\nX : a\r\n\r\n${switching()}`],
+    ['an interim response of another protocol', 502, `RTSP/1.0 103 X\r\n\r\n${switching()}`],
+    ['a 403 with a space before a colon', 502, okAnswer('no', 403, ['X : a'])],
+    ['a 403 with a length and chunks', 502, okAnswer('', 403, ['Transfer-Encoding: chunked'])],
+    ['a 403 in another coding', 502, 'HTTP/1.1 403 X\r\nTransfer-Encoding: gzip\r\n\r\n'],
+    ['a head beyond the limit', 502, switching(`X: ${'a'.repeat(70_000)}`)],
     ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
     ['a 101 to nothing', 502, 'HTTP/1.1 101 X\r\n\r\n'],
     ['a control character', 502, switching('X: a\x01b')],
     ['nothing', 504, ''],
   ])('whose backend answers with %s is %i', async (_what, status, raw) => {
-    const backend = await startRecording((_request, socket) => void (raw && socket.write(raw, 'latin1')));
+    let closed: Promise<unknown> = Promise.resolve();
+    const backend = await startRecording((_request, socket) => {
+      closed = new Promise((resolve) => socket.once('close', resolve));
+      if (raw !== '') socket.write(raw, 'latin1');
+    });
     const front = await startFor(backend.url);
-    expect(statusOf(await sendRaw(front.port, handshake))).toBe(status);
+    const answer = await sendRaw(front.port, handshake);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer).not.toContain('hello');
     expect(front.outcomes).toHaveLength(1);
+    await closed;
+    expect(front.bugs).toEqual([]);
   });
 
   it('without a backend is 503', async () => {

@@ -190,6 +190,16 @@ it.each([
   },
 );
 
+it.each([
+  ['a length', accepts.replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\nhello')],
+  ['HTTP/1.0', accepts.replace('1.1', '1.0')],
+  ['another protocol', 'RTSP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
+])('a WebSocket handshake that is answered with %s is a 502 with the Error body', async (_what, bytes) => {
+  backend.react = (_request, socket) => void socket.write(bytes);
+  const answer = await ask('GET /v1/feed HTTP/1.1', 'Host: a', bearer, ...webSocket);
+  expectError(answer, 502, 'upstream_failed');
+});
+
 it('a body without end after a refusal is not read on: the answer arrives, and the connection is closed', async () => {
   const client = await openRawClient(gateway.port);
   client.send('POST /v1/pets HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
