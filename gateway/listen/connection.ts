@@ -19,13 +19,15 @@ export interface Connection {
   /** Serves a request when those before it are answered. */
   receive(res: ClientResponse): void;
   /** Answers something that never became a request, when those before it are answered, and closes. */
-  reject(rejection: Omit<Rejection, 'peerAddress'>): void;
+  reject(rejection: Omit<Rejection, 'peerAddress'>, answersHead: boolean): void;
   /** Nothing after the requests received so far can be served. */
   stopReceiving(): void;
   /** The request that is received next is the last: Node drops what it has read behind an upgrade that it ignores. */
   receiveLast(): void;
   /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
   handOver(res: ClientResponse): void;
+  /** Whether there was a request. */
+  hasReceived(): boolean;
   /** No request is under way or waiting. */
   isIdle(): boolean;
   /** Neither side moved a byte for as long as the socket's timer was set to. */
@@ -72,6 +74,9 @@ export function createConnection({
   /** Answered while its body was still arriving. */
   let unfinished: IncomingMessage | undefined;
   let rejection: Omit<Rejection, 'peerAddress'> | undefined;
+  /** What is rejected is a HEAD. */
+  let rejectsHead = false;
+  let received = false;
   /** Nothing is read while requests wait. */
   let isHeld = false;
   let draining = false;
@@ -89,6 +94,7 @@ export function createConnection({
   socket.destroySoon = close;
 
   function receive(res: ClientResponse): void {
+    received = true;
     if (ending || closed || rejection !== undefined) return;
     if (draining || nextIsLast || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
     if (current === undefined) {
@@ -152,12 +158,13 @@ export function createConnection({
     ending = true;
   }
 
-  function reject(refused: Omit<Rejection, 'peerAddress'>): void {
+  function reject(refused: Omit<Rejection, 'peerAddress'>, answersHead: boolean): void {
     if (closed || rejection !== undefined) return;
     const newest = waiting.at(-1) ?? current;
     // Behind the last request nothing is answered, but in its body a fault is.
     if (ending && newest?.req.complete !== false) return;
     rejection = refused;
+    rejectsHead = answersHead;
     socket.pause();
     if (unfinished?.complete === false) {
       // Its request has had its answer.
@@ -179,7 +186,7 @@ export function createConnection({
       if (replaced.isWhole) close();
       else socket.destroy();
     } else if (answer !== undefined) {
-      const head = replaced?.req.method === 'HEAD';
+      const head = replaced === undefined ? rejectsHead : replaced.req.method === 'HEAD';
       socket.write(answerMessage(answer, { nowMs: Date.now(), keepAlive: false, head }), 'latin1');
       close();
     }
@@ -233,6 +240,7 @@ export function createConnection({
     receiveLast() {
       nextIsLast = true;
     },
+    hasReceived: () => received,
     isIdle,
     onInactive,
     drain() {

@@ -2,14 +2,15 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { plainAddress } from '../address-group.ts';
+import { addressGroup, plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import type { ErrorAnswer } from '../errors.ts';
+import { Shares } from '../shares.ts';
 import { ClientResponse } from './client-response.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
-import { createConnectionCounts } from './connection-counts.ts';
 import { listenOn } from './listen-on.ts';
-import { type ParserError, parserRejection } from './parser-rejection.ts';
+import { isOtherProtocol, reportBodyFaults } from './node-parser.ts';
+import { answersHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
 export type { Rejection };
 
@@ -76,7 +77,8 @@ export interface ListenerOptions {
 export function createListener({ handlers, bounds: overrides }: ListenerOptions): Listener {
   const limits: ListenerBounds = { ...bounds, ...overrides };
   const connections = new Map<Duplex, Connection>();
-  const counts = createConnectionCounts({ max: limits.connectionsPerAddressMax });
+  /** By address as the address bucket tells them apart: IPv6 by /64. */
+  const shares = new Shares(limits.connectionsMax);
   let draining = false;
 
   const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
@@ -106,15 +108,16 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   server.on('upgrade', upgrade);
-  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused));
+  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused, false));
   server.on('clientError', onClientError);
   server.on('timeout', (socket) => connections.get(socket)?.onInactive());
 
   function accept(socket: Socket): void {
     const peerAddress = plainAddress(socket.remoteAddress ?? '');
+    const group = addressGroup(peerAddress);
     // A reset may come in any state; an upgraded socket has lost Node's own listener.
     socket.on('error', () => socket.destroy());
-    if (!counts.add(peerAddress)) {
+    if (shares.heldBy(group) >= limits.connectionsPerAddressMax || !shares.take(group, 1)) {
       socket.destroy();
       return;
     }
@@ -122,18 +125,21 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     const connection = createConnection({ socket, peerAddress, serve, describeRejection, bounds: limits });
     if (draining) connection.drain();
     connections.set(socket, connection);
-    socket.once('close', () => forget(socket, peerAddress));
-  }
-
-  function forget(socket: Socket, peerAddress: string): void {
-    connections.delete(socket);
-    counts.remove(peerAddress);
+    socket.once('close', () => {
+      connections.delete(socket);
+      shares.give(group, 1);
+    });
   }
 
   function receive(req: IncomingMessage, res: ClientResponse): void {
-    // Half an HTTP/2 preface reads as a request, and Node cuts whatever is called PRI. Nameless it is answered: 501.
+    // Half an HTTP/2 preface reads as a request, and Node drops the connection of whatever is called PRI. An empty method
+    // makes the screen answer 501.
     if (req.method === 'PRI') req.method = '';
-    connections.get(req.socket)?.receive(res);
+    const connection = connections.get(req.socket);
+    // An empty version makes the screen answer 400. Where that costs least: clients of RTSP begin with it.
+    const isSuspect = req.httpVersion === '1.0' || connection?.hasReceived() === false;
+    if (isSuspect && isOtherProtocol(req)) req.httpVersion = '';
+    connection?.receive(res);
   }
 
   /**
@@ -151,6 +157,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     const connection = connections.get(req.socket);
     if (isPlainGet && connection?.isIdle() === true && handlers.wantsUpgrade(req)) return true;
     connection?.receiveLast();
+    setImmediate(() => reportBodyFaults(req));
     return false;
   }
 
@@ -169,7 +176,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
       // Bytes behind a request that said `Connection: close` itself; its answer is the last.
       connection.stopReceiving();
-    } else connection.reject(rejection);
+    } else connection.reject(rejection, answersHead(error));
   }
 
   return {

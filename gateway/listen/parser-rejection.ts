@@ -28,6 +28,17 @@ export function parserRejection(error: ParserError): { code: ErrorCode; message:
   }
 }
 
+/**
+ * Whether the request that was refused was a HEAD, whose answer has no body (RFC 9110 §9.3.2). It is not known of a request
+ * line that came in an earlier packet than the fault.
+ */
+export function answersHead({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  const text = rawPacket?.toString('latin1', 0, bytesParsed) ?? '';
+  // Behind the request before it, if that has no body; a body's own fault is that of a request whose method is known.
+  const headStart = text.lastIndexOf('\r\n\r\n');
+  return /^(?:\r\n)*HEAD /.test(headStart === -1 ? text : text.slice(headStart + 4));
+}
+
 /** The parser's reasons are fixed texts that repeat nothing of the input. */
 function malformed({ reason }: ParserError): { code: ErrorCode; message: string } {
   return {

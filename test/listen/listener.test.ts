@@ -137,6 +137,19 @@ describe('counts', () => {
     held.destroy();
   });
 
+  test('one address gets half of all connections at most, the next still finds some', async () => {
+    const { port } = await startListener({ bounds: { connectionsMax: 4 } });
+    const held = await Promise.all([openRawClient(port), openRawClient(port)]);
+    const third = await openRawClient(port);
+    await third.closed;
+    const neighbour = await openRawClient(port, { localAddress: '127.0.0.2' });
+    for (const client of [...held, neighbour]) {
+      client.send(get);
+      expect((await client.response()).status).toBe(200);
+      client.destroy();
+    }
+  });
+
   test('a count of 0 is left behind when all connections are gone', async () => {
     const { listener, port } = await startListener();
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
@@ -326,7 +339,119 @@ describe('Expect: 100-continue', () => {
   });
 });
 
+describe('what the parser takes for a request', () => {
+  test.each(['RTSP/1.0', 'RTSP/1.1'])('is refused with 400 when it says %s', async (version) => {
+    const { port, served } = await startListener();
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const answers = await exchangeRaw(port, `${method} /v1/pets ${version}\r\nHost: a\r\nCSeq: 1\r\n\r\n`);
+      expectRejection(answers[0], 'invalid_request');
+    }
+    expect(served).toEqual([]);
+  });
+
+  test('is served when its target only names another protocol', async () => {
+    const { port, served } = await startListener();
+    await exchangeRaw(
+      port,
+      'GET /RTSP/1.0?a=RTSP/1.0 HTTP/1.1\r\nHost: a\r\nX: RTSP/1.0\r\nConnection: close\r\n\r\n',
+    );
+    expect(served).toEqual(['GET /RTSP/1.0?a=RTSP/1.0']);
+  });
+});
+
+describe('a HEAD that the parser refuses', () => {
+  const fields = (length: number) => `Host: a\r\nX: ${'a'.repeat(length)}\r\n\r\n`;
+  test.each([
+    [400, 'HEAD /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n'],
+    [414, `HEAD /${'a'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    [431, `HEAD / HTTP/1.1\r\n${fields(33_000)}`],
+  ])('with %i hears no body', async (status, bytes) => {
+    const { port } = await startListener();
+    for (const before of ['', '\r\n']) {
+      const client = await openRawClient(port);
+      client.send(before + bytes);
+      const answer = await client.response({ head: true });
+      expect(answer.status).toBe(status);
+      expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(20);
+      expect(await client.responsesToEnd()).toEqual([]);
+    }
+  });
+
+  test('behind another request hears no body either', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    client.send(`${get}HEAD / HTTP/1.1\r\n${fields(33_000)}`);
+    expect((await client.response()).status).toBe(200);
+    expect((await client.response({ head: true })).status).toBe(431);
+    expect(await client.responsesToEnd()).toEqual([]);
+  });
+
+  test('and a GET behind a HEAD hears its body', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    client.send(`${get.replace('GET', 'HEAD')}GET / HTTP/1.1\r\n${fields(33_000)}`);
+    expect((await client.response({ head: true })).status).toBe(200);
+    expectRejection(await client.response(), 'headers_too_large');
+  });
+});
+
+test.each([
+  ['before the answer', true],
+  ['after it', false],
+])('a connection that was answered 400 is let go when its client closes %s', async (_when, early) => {
+  const { listener, port } = await startListener({ bounds: { lingerTimeoutMs: 600_000 } });
+  const client = await openRawClient(port);
+  client.send('GET /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n');
+  if (early) client.socket.end();
+  expectRejection(await client.response(), 'invalid_request');
+  client.socket.end();
+  await expect.poll(() => listener.connections(), { timeout: 10_000 }).toBe(0);
+});
+
 describe('upgrades', () => {
+  test.each([
+    ['in the packet of the head', ['ZZ\r\n']],
+    ['behind a chunk in the packet of the head', ['2\r\nhi\r\nZZ\r\n']],
+    ['in a later packet', ['', '2\r\nhi\r\n', '3\r\nabcd\r\n']],
+    ['behind half a size', ['2', '\rX']],
+  ])('a broken chunk behind an ignored upgrade is answered 400 at once: %s', async (_where, pieces) => {
+    const { port } = await startListener({ bounds: { requestTimeoutMs: 600_000 } });
+    const client = await openRawClient(port);
+    const [first = '', ...later] = pieces;
+    const head = `${upgrade('h2c').replace('GET', 'POST').slice(0, -2)}Transfer-Encoding: chunked\r\n\r\n`;
+    client.send(head + first);
+    for (const piece of later) {
+      await sleep(20);
+      client.send(piece);
+    }
+    const answers = await client.responsesToEnd();
+    expect(answers).toHaveLength(1);
+    expectRejection(answers[0], 'invalid_request');
+    // The parser is used again for another connection.
+    expect(await statusOf(port)).toBe(200);
+  });
+
+  test('a body behind an ignored upgrade is read whole, however it is cut', async () => {
+    const { port } = await startListener();
+    const head = upgrade('h2c').replace('GET', 'POST').slice(0, -2);
+    const cut = [
+      [`${head}Transfer-Encoding: chunked\r\n\r\n2\r`, '\nh', 'i\r\n0', '\r\n\r', '\n'],
+      [`${head}Content-Length: 200000\r\n\r\n`, 'x'.repeat(200_000)],
+      [`${head}Content-Length: 2\r\n\r\n`, 'h', `i${get}`],
+    ];
+    for (const [first = '', ...later] of cut) {
+      const client = await openRawClient(port);
+      client.send(first);
+      for (const piece of later) {
+        await sleep(20);
+        client.send(piece);
+      }
+      const answers = await client.responsesToEnd();
+      expect(answers.map(({ status }) => status)).toEqual([200]);
+      expect(JSON.parse(answers[0]?.body ?? '').bodyBytes).toBe(first.includes('200000') ? 200_000 : 2);
+    }
+  });
+
   const upgrade = (protocol: string) =>
     `GET /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
 
