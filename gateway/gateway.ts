@@ -8,10 +8,11 @@ import { bounds } from './bounds.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { createLimiter } from './limit/limiter.ts';
+import type { ClientResponse } from './listen/client-response.ts';
 import { listenOn } from './listen/listen-on.ts';
 import { createListener, type Rejection } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
-import type { Settings } from './model.ts';
+import type { Settings, Standing } from './model.ts';
 import { accessLine, rejectionLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
@@ -69,21 +70,38 @@ export function createGateway({
     atTurnEnd,
     nowMs,
     record: (exchange) => access(accessLine(exchange)),
-    reportBug: (error, exchange) =>
-      logger.error({ err: error, requestId: exchange.id }, 'a bug in the request path'),
+    reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
 
-  function serve(exchange: Exchange): Exchange {
-    void serveExchange(exchange, stations);
-    return exchange;
+  function reportBug(bug: unknown, requestId?: string): void {
+    logger.error({ err: bug, requestId }, 'a bug in the request path');
+  }
+
+  /** Where not even an exchange can be opened, the connection is cut. */
+  function serve(
+    req: IncomingMessage,
+    res: ClientResponse,
+    upgrade?: Exchange['upgrade'],
+  ): Exchange | undefined {
+    try {
+      const exchange = openExchange(req, res, snapshot, upgrade);
+      void serveExchange(exchange, stations);
+      return exchange;
+    } catch (bug) {
+      reportBug(bug);
+      recordRejection({ code: 'internal', peerAddress: req.socket.remoteAddress ?? '' }, randomUUID());
+      res.destroy();
+      return undefined;
+    }
   }
 
   const listener = createListener({
     handlers: {
-      onRequest: (req, res) => serve(openExchange(req, res, snapshot)),
+      onRequest: (req, res) => serve(req, res),
       wantsUpgrade: (req) => isWebSocketOperation(req),
-      onUpgrade: (req, res, socket, head) => serve(openExchange(req, res, snapshot, { socket, head })),
+      onUpgrade: (req, res, socket, head) => serve(req, res, { socket, head }),
       describeRejection,
+      reportBug,
     },
   });
 
@@ -110,15 +128,28 @@ export function createGateway({
       const { id, decision, offered } = replaced;
       return refusalAnswer(rejection, ownFields(id, decision.standing, offered?.fields));
     }
-    const { standing } = await limiter.chargeAddress(
-      rejection.peerAddress,
-      snapshot.settings.addressBucket.perMinute,
-    );
     const requestId = replaced?.id ?? randomUUID();
-    if (replaced === undefined) {
-      access(rejectionLine({ ...rejection, requestId, standing, config: snapshot.settings.version }));
+    let standing: Standing | undefined;
+    try {
+      const { perMinute } = snapshot.settings.addressBucket;
+      standing = (await limiter.chargeAddress(rejection.peerAddress, perMinute)).standing;
+      return refusalAnswer(rejection, ownFields(requestId, standing, undefined));
+    } finally {
+      if (replaced === undefined) recordRejection(rejection, requestId, standing);
     }
-    return refusalAnswer(rejection, ownFields(requestId, standing, undefined));
+  }
+
+  function recordRejection(
+    { code, peerAddress }: Pick<Rejection, 'code' | 'peerAddress'>,
+    requestId: string,
+    standing?: Standing,
+  ): void {
+    try {
+      const config = snapshot.settings.version;
+      access(rejectionLine({ code, peerAddress, requestId, standing, config }));
+    } catch (bug) {
+      reportBug(bug, requestId);
+    }
   }
 
   function currentState(): GatewayState {

@@ -40,7 +40,16 @@ export async function serveExchange(exchange: Exchange, stations: Stations): Pro
     stations.reportBug(bug, exchange);
     await refuseForBug(exchange, stations);
   } finally {
+    record(exchange, stations);
+  }
+}
+
+/** The recording is last and always happens; a bug in it is nobody else's. */
+function record(exchange: Exchange, stations: Stations): void {
+  try {
     stations.record(exchange);
+  } catch (bug) {
+    stations.reportBug(bug, exchange);
   }
 }
 

@@ -88,7 +88,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
 
   function shakeHands(request: UpgradeRequest, target: Target): Promise<HandshakeEnd> {
     const { req, socket, head } = request;
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       let handshake: ClientRequest | undefined;
       const options: HandshakeOptions = {
         target: target.url,
@@ -111,11 +111,11 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
       }
       // http-proxy-3 refuses anything but GET with `Upgrade: websocket` by destroying the client's socket.
       if (handshake === undefined) resolve({ kind: 'client_gone' });
-      else answerWith(handshake, { request, target, resolve });
+      else answerWith(handshake, { request, target, resolve, reject });
     });
   }
 
-  function answerWith(handshake: ClientRequest, { request, target, resolve }: Answering): void {
+  function answerWith(handshake: ClientRequest, { request, target, resolve, reject }: Answering): void {
     const { socket } = request;
     const reader = new HandshakeReader(bounds);
     let connected = false;
@@ -136,18 +136,33 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         targetSocket.destroy();
       });
     });
-    handshake.once('response', (answer) => resolve(passOn(answer, reader.head, request)));
-    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) => {
-      const end = tunnels.isDraining() ? draining : acceptSwitch(answer, reader.head, request);
-      resolve(end);
-      if (end.kind === 'failed') {
+    handshake.once('response', (answer) =>
+      guard(answer.socket, () => resolve(passOn(answer, reader.head, request))),
+    );
+    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) =>
+      guard(targetSocket, () => {
+        const end = tunnels.isDraining() ? draining : acceptSwitch(answer, reader.head, request);
+        resolve(end);
+        if (end.kind === 'failed') {
+          targetSocket.destroy();
+          return;
+        }
+        handshake.setTimeout(0);
+        tunnels.open(request.req.socket, targetSocket);
+        join?.(answer, targetSocket, first);
+      }),
+    );
+
+    /** A bug in a step that no caller waits for ends this handshake and no other exchange. */
+    function guard(targetSocket: Socket, step: () => void): void {
+      try {
+        step();
+      } catch (bug) {
         targetSocket.destroy();
-        return;
+        reject(bug);
       }
-      handshake.setTimeout(0);
-      tunnels.open(request.req.socket, targetSocket);
-      join?.(answer, targetSocket, first);
-    });
+    }
+
     handshake.on('error', (error) => {
       const end = handshakeFailure(error, connected);
       if (end.code === 'upstream_unavailable') targets().eject(target, end.cause);
@@ -170,6 +185,8 @@ interface Answering {
   readonly request: UpgradeRequest;
   readonly target: Target;
   readonly resolve: (end: HandshakeEnd) => void;
+  /** A bug, for whoever asked. */
+  readonly reject: (bug: unknown) => void;
 }
 
 class HandshakeTimeout extends Error {}

@@ -123,6 +123,10 @@ export class Relay implements AnswerHandler, BodyListener {
   }
 
   onReady(whole: Buffer | undefined): void {
+    this.guard(() => this.attemptWithBody(whole));
+  }
+
+  private attemptWithBody(whole: Buffer | undefined): void {
     const { head, body } = this;
     if (head === undefined || body === undefined) return;
     const { fields, chunked } = head;
@@ -149,6 +153,10 @@ export class Relay implements AnswerHandler, BodyListener {
 
   /** Ends it when it is past the total timeout, or when its client is too slow; asked for now and then. */
   look(nowMs: number): void {
+    this.guard(() => this.endIfOverdue(nowMs));
+  }
+
+  private endIfOverdue(nowMs: number): void {
     const { bounds } = this.context;
     if (nowMs - this.startedMs >= bounds.upstreamTotalTimeoutMs) {
       this.fail('upstream_timeout', 'the whole exchange took too long');
@@ -186,7 +194,7 @@ export class Relay implements AnswerHandler, BodyListener {
     if (this.settled) return;
     const targets = this.context.targets();
     if (targets.pending !== undefined) {
-      void targets.pending.then(() => this.attempt(request));
+      void targets.pending.then(() => this.guard(() => this.attempt(request)));
       return;
     }
     const target = targets.choose(request.holder, this.target);
@@ -210,7 +218,8 @@ export class Relay implements AnswerHandler, BodyListener {
   onInterim({ status, fields }: InterimHead): void {
     const { req, res } = this.request;
     // HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
-    if (req.httpVersion !== '1.0' && !res.headersSent) res.sendInterim(status, interimFields(fields));
+    if (req.httpVersion === '1.0' || res.headersSent) return;
+    this.guard(() => res.sendInterim(status, interimFields(fields)));
   }
 
   onHead(head: AnswerHead, wholeBody: string | undefined): void {
@@ -278,6 +287,10 @@ export class Relay implements AnswerHandler, BodyListener {
   }
 
   onFailure(failure: TransportFailure): void {
+    this.guard(() => this.endAttempt(failure));
+  }
+
+  private endAttempt(failure: TransportFailure): void {
     const target = this.leaveTarget();
     const { attempts, context, targetRequest: request } = this;
     if (this.settled || target === undefined || request === undefined) return;

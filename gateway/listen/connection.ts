@@ -42,8 +42,8 @@ export interface ConnectionOptions {
   readonly peerAddress: string;
   /** Begins to serve; what it returns names the exchange to `describeRejection`. */
   readonly serve: (req: IncomingMessage, res: ClientResponse) => unknown;
-  /** Never rejects. */
   readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer | undefined>;
+  readonly reportBug: (bug: unknown) => void;
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly keepAliveTimeoutMs: number;
@@ -63,6 +63,7 @@ export function createConnection({
   peerAddress,
   serve,
   describeRejection,
+  reportBug,
   bounds,
 }: ConnectionOptions): Connection {
   /** Being served. */
@@ -135,7 +136,7 @@ export function createConnection({
     if (next !== undefined) {
       if (!next.req.complete) letGo();
       serveNow(next);
-    } else if (rejection !== undefined) void answerRejection(rejection);
+    } else if (rejection !== undefined) answerRejection(rejection);
     else if (draining) close();
     else letGo();
   }
@@ -159,7 +160,7 @@ export function createConnection({
   }
 
   function reject(refused: Omit<Rejection, 'peerAddress'>, answersHead: boolean): void {
-    if (closed || rejection !== undefined) return;
+    if (closed || socket.destroyed || rejection !== undefined) return;
     const newest = waiting.at(-1) ?? current;
     // Behind the last request nothing is answered, but in its body a fault is.
     if (ending && newest?.req.complete !== false) return;
@@ -170,15 +171,22 @@ export function createConnection({
       // Its request has had its answer.
       close();
     } else if (newest === undefined) {
-      void answerRejection(refused);
+      answerRejection(refused);
     } else if (!newest.req.complete) {
       // The fault lies in the body of the newest request: the rejection takes the place of its answer.
-      if (waiting.pop() === undefined) void answerRejection(refused);
+      if (waiting.pop() === undefined) answerRejection(refused);
     }
   }
 
+  function answerRejection(refused: Omit<Rejection, 'peerAddress'>): void {
+    writeRejection(refused).catch((bug) => {
+      reportBug(bug);
+      socket.destroy();
+    });
+  }
+
   /** The answer it replaces may have begun meanwhile: a whole one stays, half a one is cut so that it is seen to be. */
-  async function answerRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
+  async function writeRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
     const replaced = current;
     const answer = await describeRejection({ code, message, peerAddress }, exchange);
     if (closed) return;

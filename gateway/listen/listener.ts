@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressGroup, plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
-import type { ErrorAnswer } from '../errors.ts';
+import { type ErrorAnswer, errors } from '../errors.ts';
 import { Shares } from '../shares.ts';
 import { ClientResponse } from './client-response.ts';
 import { type Connection, createConnection, type Rejection } from './connection.ts';
@@ -31,8 +31,10 @@ export interface ListenerHandlers {
   wantsUpgrade(req: IncomingMessage): boolean;
   /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
   onUpgrade(req: IncomingMessage, res: ClientResponse, socket: Duplex, head: Buffer): void;
+  /** Hears of bugs, its own handlers' and those of the listener; the connection is closed then. */
+  reportBug(bug: unknown): void;
   /**
-   * Makes the complete answer to what never became a request; never rejects. A fault in the body of a request that is
+   * Makes the complete answer to what never became a request. A fault in the body of a request that is
    * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it. Undefined when that
    * answer is decided already: it is then given, as the last one.
    */
@@ -121,8 +123,15 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
       socket.destroy();
       return;
     }
-    const { onRequest: serve, describeRejection } = handlers;
-    const connection = createConnection({ socket, peerAddress, serve, describeRejection, bounds: limits });
+    const { onRequest: serve, describeRejection, reportBug } = handlers;
+    const connection = createConnection({
+      socket,
+      peerAddress,
+      serve,
+      describeRejection,
+      reportBug,
+      bounds: limits,
+    });
     if (draining) connection.drain();
     connections.set(socket, connection);
     socket.once('close', () => {
@@ -155,10 +164,20 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined;
     const connection = connections.get(req.socket);
-    if (isPlainGet && connection?.isIdle() === true && handlers.wantsUpgrade(req)) return true;
+    if (isPlainGet && connection?.isIdle() === true && isWanted(req)) return true;
     connection?.receiveLast();
     setImmediate(() => reportBodyFaults(req));
     return false;
+  }
+
+  /** Node's parser asks, and hears of no bug. */
+  function isWanted(req: IncomingMessage): boolean {
+    try {
+      return handlers.wantsUpgrade(req);
+    } catch (bug) {
+      handlers.reportBug(bug);
+      return false;
+    }
   }
 
   function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -169,7 +188,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
 
   function onClientError(error: ParserError, socket: Duplex): void {
     const connection = connections.get(socket);
-    const rejection = parserRejection(error);
+    const rejection = rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
       // A failed connection, or one that timed out without a byte: there is nothing to answer.
       socket.destroy();
@@ -177,6 +196,15 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
       // Bytes behind a request that said `Connection: close` itself; its answer is the last.
       connection.stopReceiving();
     } else connection.reject(rejection, answersHead(error));
+  }
+
+  function rejectionOf(error: ParserError): ReturnType<typeof parserRejection> {
+    try {
+      return parserRejection(error);
+    } catch (bug) {
+      handlers.reportBug(bug);
+      return { code: 'internal', message: errors.internal.message };
+    }
   }
 
   return {

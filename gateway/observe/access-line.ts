@@ -52,13 +52,15 @@ export function rejectionLine(rejection: {
   readonly requestId: string;
   readonly code: ErrorCode;
   readonly peerAddress: string;
-  readonly standing: Standing;
+  /** Undefined where a bug kept it from being found. */
+  readonly standing: Standing | undefined;
   readonly config: string;
 }): string {
   const { requestId, code, peerAddress, standing, config } = rejection;
   const { status, fault } = errors[code];
   const outcome = `"status":${status},"error":"${code}","fault":"${fault}","address":"${peerAddress}"`;
-  return `${beginning(requestId)},${outcome}${windowMembers(standing)},"config":"${config}"}\n`;
+  const window = standing === undefined ? '' : windowMembers(standing);
+  return `${beginning(requestId)},${outcome}${window},"config":"${config}"}\n`;
 }
 
 /** 30 is pino's number for `info`. */

@@ -58,6 +58,9 @@ export async function startFront({
   const listener = createListener({
     handlers: {
       onRequest: serve,
+      reportBug: (bug) => {
+        throw bug;
+      },
       wantsUpgrade: ({ headers }) => headers.upgrade !== undefined,
       onUpgrade: (req, res, socket, head) =>
         void forwarder

@@ -35,6 +35,9 @@ export async function startListener(
   const listener = createListener({
     handlers: {
       onRequest: (req, res) => void answer(req, res, served),
+      reportBug: (bug) => {
+        throw bug;
+      },
       wantsUpgrade: () => false,
       onUpgrade: (_req, _res, socket) => socket.destroy(),
       describeRejection: async ({ code, message }) => {

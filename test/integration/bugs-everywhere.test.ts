@@ -1,0 +1,210 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { until } from '../support/until.ts';
+
+/** Row 30: any throw in any station ends one exchange at most, and its access line is written. */
+const injected = vi.hoisted(() => {
+  const state = { name: '', hits: 0 };
+  return {
+    state,
+    /** The module with functions that throw while they are the injected one. */
+    throwing(module: object, names: readonly string[]): object {
+      const replaced = names.map((name) => {
+        const original = Reflect.get(module, name) as (...args: unknown[]) => unknown;
+        const throwing = (...args: unknown[]) => {
+          if (state.name !== name) return original(...args);
+          state.hits++;
+          throw new Error(`injected into ${name}`);
+        };
+        return [name, throwing] as const;
+      });
+      return { ...module, ...Object.fromEntries(replaced) };
+    },
+  };
+});
+
+vi.mock('../../gateway/listen/screen-request.ts', async (original) =>
+  injected.throwing(await original(), ['screenRequest']),
+);
+vi.mock('../../gateway/listen/answer-message.ts', async (original) =>
+  injected.throwing(await original(), ['answerMessage', 'interimMessage']),
+);
+vi.mock('../../gateway/listen/parser-rejection.ts', async (original) =>
+  injected.throwing(await original(), ['parserRejection']),
+);
+vi.mock('../../gateway/match/operation-table.ts', async (original) =>
+  injected.throwing(await original(), ['matchOperation']),
+);
+vi.mock('../../gateway/identify/client-origin.ts', async (original) =>
+  injected.throwing(await original(), ['clientOrigin']),
+);
+vi.mock('../../gateway/identify/identify-key.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/identify/identify-key.ts');
+  const createIdentifyKey: typeof module.createIdentifyKey = (settings) => {
+    const identifyKey = module.createIdentifyKey(settings);
+    return Reflect.get(injected.throwing({ identifyKey }, ['identifyKey']), 'identifyKey');
+  };
+  return { ...module, createIdentifyKey };
+});
+vi.mock('../../gateway/limit/limiter.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/limit/limiter.ts');
+  const createLimiter: typeof module.createLimiter = (options) => {
+    const limiter = module.createLimiter(options);
+    return { ...limiter, ...injected.throwing({ ...limiter }, ['decide', 'chargeAddress']) };
+  };
+  return { ...module, createLimiter };
+});
+vi.mock('../../gateway/forward/forwarder.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/forward/forwarder.ts');
+  const createForwarder: typeof module.createForwarder = (options) => {
+    const forwarder = module.createForwarder(options);
+    return { ...forwarder, ...injected.throwing({ ...forwarder }, ['forward', 'forwardUpgrade']) };
+  };
+  return { ...module, createForwarder };
+});
+vi.mock('../../gateway/forward/request-head.ts', async (original) =>
+  injected.throwing(await original(), ['requestHead']),
+);
+vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
+  injected.throwing(await original(), ['responseFields', 'interimFields']),
+);
+vi.mock('../../gateway/forward/retry-policy.ts', async (original) =>
+  injected.throwing(await original(), ['mayRetry']),
+);
+vi.mock('../../gateway/respond/own-fields.ts', async (original) =>
+  injected.throwing(await original(), ['ownFields']),
+);
+vi.mock('../../gateway/respond/refusal.ts', async (original) =>
+  injected.throwing(await original(), ['refusalAnswer']),
+);
+vi.mock('../../gateway/observe/access-line.ts', async (original) =>
+  injected.throwing(await original(), ['accessLine', 'rejectionLine']),
+);
+
+const key = makeKey({ plan: 'business' });
+const authorization = `Authorization: Bearer ${key.secret}\r\n`;
+const arrivals = {
+  'an admitted request': `GET /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
+  'a request that fails at the backend': `GET /v1/pets?lost HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
+  'a request with a body': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n`,
+  'a request without a key': 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a request that the screen refuses': `GET /v1//pets HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
+  'a request that the parser refuses': 'GET /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a body that the parser refuses': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`,
+  'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+};
+const stations = [
+  'screenRequest',
+  'answerMessage',
+  'interimMessage',
+  'parserRejection',
+  'matchOperation',
+  'clientOrigin',
+  'identifyKey',
+  'decide',
+  'chargeAddress',
+  'forward',
+  'forwardUpgrade',
+  'requestHead',
+  'responseFields',
+  'interimFields',
+  'mayRetry',
+  'ownFields',
+  'refusalAnswer',
+  'accessLine',
+  'rejectionLine',
+];
+
+let backend: RecordingBackend;
+let gateway: Gateway;
+let port: number;
+let errors: Record<string, unknown>[];
+let lines: Record<string, unknown>[];
+
+beforeAll(async () => {
+  backend = await startRecordingBackend({
+    react: ({ target }, socket) =>
+      target.endsWith('?lost')
+        ? socket.destroy()
+        : socket.write(
+            `HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('fine', target === '/v1/feed' ? 404 : 200)}`,
+          ),
+  });
+  const settings = await settingsOf({
+    upstream: { url: backend.url, health: '/healthz' },
+    keys: [key.entry],
+    addressBucket: { perMinute: 100_000 },
+  });
+  const [listPets] = settings.operations;
+  const feed = { ...listPets, id: 'feed', method: 'GET', template: '/feed', upgrade: 'websocket' } as const;
+  gateway = createGateway({
+    settings: { ...settings, operations: [...settings.operations, feed] },
+    log: {
+      logger: pino({ level: 'error' }, { write: (line) => void errors.push(JSON.parse(line)) }),
+      access: (line) => void lines.push(JSON.parse(line)),
+    },
+  });
+  port = (await gateway.start()).listen.port;
+});
+
+beforeEach(() => {
+  injected.state.name = '';
+  injected.state.hits = 0;
+  errors = [];
+  lines = [];
+});
+
+afterAll(async () => {
+  injected.state.name = '';
+  await gateway.drain({ graceMs: 0 });
+  await backend.close();
+});
+
+/** All that comes back for these octets, until the gateway closes or has answered. */
+async function converse(bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  let received = '';
+  socket.on('data', (text: string) => {
+    received += text;
+    if (/\r\n\r\n(?:fine|\{.*\})$/s.test(received)) socket.end();
+  });
+  socket.on('error', () => {});
+  socket.write(bytes, 'latin1');
+  await once(socket, 'close');
+  return received;
+}
+
+describe.each(stations)('a bug in %s', (station) => {
+  let hits = 0;
+  afterAll(() => expect(hits, 'the function is called').toBeGreaterThan(0));
+
+  it.each(Object.entries(arrivals))('while there is %s', async (_what, bytes) => {
+    injected.state.name = station;
+    const received = await converse(bytes);
+    injected.state.name = '';
+    hits += injected.state.hits;
+    // One whole answer, or a connection that was cut before or within one.
+    const heads = received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
+    expect(heads.length, received).toBeLessThanOrEqual(1);
+    const isNamed = (entry: Record<string, unknown>) =>
+      JSON.stringify(entry).includes(`injected into ${station}`);
+    if (injected.state.hits > 0) {
+      await until('the bug is logged', () => errors.some(isNamed));
+      if (heads.length === 1 && /\{.*\}$/s.test(received)) {
+        expect(JSON.parse(received.slice(received.lastIndexOf('\r\n\r\n')))).toMatchObject({
+          status: Number(heads[0]?.slice(9)),
+        });
+      }
+    }
+    const isItsOwnLine = station === 'accessLine' || station === 'rejectionLine';
+    if (!isItsOwnLine || injected.state.hits === 0) await until('its line', () => lines.length === 1);
+    expect(lines.length).toBeLessThanOrEqual(1);
+    expect(await converse(arrivals['an admitted request'])).toMatch(/HTTP\/1\.1 200 OK[\s\S]*fine$/);
+  });
+});
