@@ -4,11 +4,13 @@ import { parseArgs } from 'node:util';
 import { measureBan } from './ban.ts';
 import { measureDrain, measureRollingRestart } from './drain.ts';
 import { type Exactness, measureExactness } from './exactness.ts';
+import { type Greed, greeds, measureGreedyKeys } from './greedy-keys.ts';
 import { measureKills } from './kills.ts';
 import { type Fault, measureOutage } from './outage.ts';
 import { measurePlanEdit } from './plan-edit.ts';
 import { measureSlowClients } from './slow-clients.ts';
 import { measureSoak } from './soak.ts';
+import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
 
 /** What one measurement says about its rows of the list of faults. */
@@ -136,6 +138,7 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
+  ...greeds.flatMap((greed) => [1, 8, 40].map((keys) => greedyKeys(greed, keys))),
   {
     rows: '24, 25',
     what: 'a ban of 3 s, three processes',
@@ -160,6 +163,17 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${requests} requests; resident memory ${mib(residentBytes.middle)} → ${mib(residentBytes.end)} over the second half (${(slopeBytesPerSecond / 1024).toFixed(0)} KiB/s); descriptors ${descriptors.before} → ${descriptors.after}`,
         holds: failures.length === 0 && descriptors.after <= descriptors.before + 10,
+      };
+    },
+  },
+  {
+    rows: '29',
+    what: 'octets that nobody asked for behind the answers to one key, another key on the same connections',
+    async measure() {
+      const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
+      return {
+        figure: `${crossed.length} of ${requests} responses had anything of another's; ${shared} connections carried both keys; the other key heard ${statuses(others)}`,
+        holds: crossed.length === 0 && failures.length === 0 && shared > 0,
       };
     },
   },
@@ -195,6 +209,27 @@ function outage(fault: Fault): Measurement {
           found.dayUsedAfter === survived + found.admittedAway &&
           found.admittedAfter === found.restAfter &&
           found.keysWithoutExpiry.length === 0,
+      };
+    },
+  };
+}
+
+function greedyKeys(greed: Greed, keys: number): Measurement {
+  // More of them reading nothing would fill the kernel's memory for sockets.
+  const clients = greed === 'never reads its response' ? 260 : 260 * Math.min(keys, 4);
+  return {
+    rows: '22',
+    what: `${keys} greedy ${keys === 1 ? 'key' : 'keys'}, ${clients} clients of four addresses at each of two processes: each ${greed}`,
+    async measure() {
+      const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
+      const { p99Ms, slowestMs } = found;
+      return {
+        figure: `other keys ${statuses(found.good)}; p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}× (${ms(p99Ms.baseline)} → ${ms(p99Ms.beside)}), slowest ${ms(slowestMs.baseline)} → ${ms(slowestMs.beside)}; greedy requests at the backend at once: ${found.heldAtBackend} of 512; they ended ${Object.keys(found.greedyEnds).join(', ')}`,
+        holds:
+          found.failures.length === 0 &&
+          Object.keys(found.good).join() === '200' &&
+          found.heldAtBackend < 512 &&
+          Object.keys(found.greedyEnds).every((end) => end.endsWith(' client')),
       };
     },
   };

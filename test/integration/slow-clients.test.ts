@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { greeds, measureGreedyKeys } from '../faults/greedy-keys.ts';
 import { measureSlowClients } from '../faults/slow-clients.ts';
 import { measureSoak } from '../faults/soak.ts';
+import { measureStrayOctets } from '../faults/stray-octets.ts';
 
 it('beside 4,000 idle sockets and clients that send or read slowly all good traffic is answered, and the sockets are freed', async () => {
   const found = await measureSlowClients({
@@ -18,6 +20,36 @@ it('beside 4,000 idle sockets and clients that send or read slowly all good traf
   expect(found.failures).toEqual([]);
   expect(found.good).toEqual({ 200: 800 });
   expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);
+});
+
+describe.each(greeds)('beside keys whose client %s', (greed) => {
+  it.each([1, 8])('%i of them, every other key is served and the backend has room', async (keys) => {
+    const found = await measureGreedyKeys({
+      greed,
+      keys,
+      clients: 60,
+      goodRequests: 400,
+      bounds: {
+        connectionsPerTargetMax: 18,
+        clientGraceMs: 1_000,
+        clientAheadMaxMs: 2_000,
+        sweepIntervalMs: 100,
+        lingerTimeoutMs: 100,
+      },
+    });
+    expect(found.failures).toEqual([]);
+    expect(found.good).toEqual({ 200: 800 });
+    expect(found.heldAtBackend).toBeLessThan(36);
+    const end = greed === 'never reads its response' ? '499 client' : '408 client';
+    expect(Object.keys(found.greedyEnds)).toEqual([end]);
+  });
+});
+
+it('nothing that a backend sends unasked behind the answer to one key reaches another', async () => {
+  const found = await measureStrayOctets({ requests: 4_000 });
+  expect(found.crossed).toEqual([]);
+  expect(found.failures).toEqual([]);
+  expect(found.shared).toBeGreaterThan(0);
 });
 
 it('clients that come and go leave no descriptor open', async () => {

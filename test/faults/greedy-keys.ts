@@ -1,0 +1,171 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { originOf } from '../support/fleet.ts';
+import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { type Answer, countStatuses, startLoad } from '../support/load.ts';
+import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import type { Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** What a greedy client does with its request, or with the response. */
+export const greeds = ['never sends its body', 'stops in its body', 'never reads its response'] as const;
+export type Greed = (typeof greeds)[number];
+
+export interface GreedyKeysOptions {
+  readonly greed: Greed;
+  readonly keys: number;
+  /** Of all greedy keys together, at each of two processes. */
+  readonly clients: number;
+  /** Of the other keys, before and beside the greedy ones each. */
+  readonly goodRequests: number;
+  /** Absent: the bounds as they are shipped. */
+  readonly bounds?: NonNullable<Tuning['bounds']>;
+}
+
+export interface GreedyKeys {
+  /** What the other keys heard while the greedy ones went on. */
+  readonly good: Record<number, number>;
+  readonly failures: readonly string[];
+  readonly p99Ms: { readonly baseline: number; readonly beside: number };
+  /** A stall of a minute befalls a few requests only, and no p99 shows it. */
+  readonly slowestMs: { readonly baseline: number; readonly beside: number };
+  /** The most connections that the greedy keys' requests held at the backend at once, over both processes. */
+  readonly heldAtBackend: number;
+  /** How greedy requests ended on the access lines, for example `408 client`. */
+  readonly greedyEnds: Record<string, number>;
+}
+
+/** A flood of new connections would be another attack: it costs this process and the gateways their CPU. */
+const comeBackAfterMs = 2_000;
+const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+const largeAnswer = Buffer.from(okAnswer('x'.repeat(8 * 1024 * 1024)));
+
+/** Good keys at two processes beside keys whose clients hold on to everything that they get. */
+export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<GreedyKeys> {
+  const { greed, clients, goodRequests, bounds } = options;
+  const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000_000, 1_000_000_000));
+  const good = Array.from({ length: 4 }, () => makeCustomKey(1_000_000_000, 1_000_000_000));
+  let held = 0;
+  let heldAtBackend = 0;
+  const backend = await startRecordingBackend({
+    reactTo: 'head',
+    react: ({ target }, socket) => {
+      backend.requests.length = 0;
+      if (!target.includes('greedy')) {
+        socket.write(okAnswer('[]'));
+        return;
+      }
+      held++;
+      heldAtBackend = Math.max(heldAtBackend, held);
+      let isHeld = true;
+      const release = () => {
+        if (isHeld) held--;
+        isHeld = false;
+      };
+      socket.once('close', release);
+      if (greed === 'never reads its response') socket.write(largeAnswer, release);
+    },
+  });
+  const config = testConfig({
+    upstream: { url: backend.url, health: '/healthz' },
+    keys: [...greedy, ...good].map(({ entry }) => entry),
+  });
+  const start = { tuning: bounds === undefined ? {} : { bounds } };
+  const gateways = await Promise.all([startGateway(config, start), startGateway(config, start)]);
+  const goodLoad = () =>
+    startLoad({
+      origins: gateways.map(originOf),
+      secrets: good.map(({ secret }) => secret),
+      clients: 8,
+      requestsMax: goodRequests,
+      pauseMs: 1,
+    }).done;
+
+  const crowd = new Set<Socket>();
+  let isGoingOn = true;
+  function join(index: number): void {
+    const { port } = gateways[index % gateways.length] ?? { port: 0 };
+    const { secret } = greedy[index % greedy.length] ?? { secret: '' };
+    const localAddress = addresses[index % addresses.length] ?? '';
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    crowd.add(socket);
+    socket.on('error', () => {});
+    if (greed === 'never reads its response') socket.pause();
+    else socket.resume();
+    socket.once('connect', () => socket.write(greeting(greed, secret, index)));
+    socket.once('close', () => {
+      crowd.delete(socket);
+      // It comes again, so that as many go on.
+      if (isGoingOn) setTimeout(() => isGoingOn && join(index), comeBackAfterMs);
+    });
+  }
+
+  try {
+    const baseline = await goodLoad();
+    for (let i = 0; i < 2 * clients; i++) {
+      join(i);
+      if (i % 100 === 99) await sleep(20);
+    }
+    await until('the greedy are there', () => crowd.size >= 2 * clients * 0.9 && heldOrNone(), 60_000);
+    await sleep(1_000);
+    const beside = await goodLoad();
+    await until(
+      'greedy requests have ended',
+      () => endsOf(gateways.flatMap(({ lines }) => lines)).size > 0,
+      60_000,
+    );
+    const ends = endsOf(gateways.flatMap(({ lines }) => lines));
+    return {
+      good: countStatuses([...baseline.answers, ...beside.answers]),
+      failures: [...baseline.failures, ...beside.failures],
+      p99Ms: { baseline: quantile(baseline.answers, 0.99), beside: quantile(beside.answers, 0.99) },
+      slowestMs: { baseline: quantile(baseline.answers, 1), beside: quantile(beside.answers, 1) },
+      heldAtBackend,
+      greedyEnds: Object.fromEntries(ends),
+    };
+  } finally {
+    isGoingOn = false;
+    for (const socket of crowd) socket.destroy();
+    await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+    await backend.close();
+  }
+
+  /** A body that never comes reaches no backend; of the others some have. */
+  function heldOrNone(): boolean {
+    return greed === 'never sends its body' || heldAtBackend > 0;
+  }
+
+  function endsOf(lines: readonly Record<string, unknown>[]): Map<string, number> {
+    const ids = new Set(greedy.map(({ entry }) => entry.id));
+    const counts = new Map<string, number>();
+    for (const { keyId, status, fault } of lines) {
+      if (!ids.has(String(keyId))) continue;
+      const end = `${status} ${fault ?? ''}`.trim();
+      counts.set(end, (counts.get(end) ?? 0) + 1);
+    }
+    return counts;
+  }
+}
+
+/** What a greedy client sends, and then nothing more. */
+function greeting(greed: Greed, secret: string, index: number): string {
+  const fields = `Host: a\r\nAuthorization: Bearer ${secret}\r\n`;
+  const post = `POST /v1/pets?greedy HTTP/1.1\r\n${fields}`;
+  switch (greed) {
+    case 'never sends its body':
+      return [
+        `${post}Transfer-Encoding: chunked\r\n\r\n`,
+        `${post}Content-Length: 65537\r\n\r\nx`,
+        `${post}Expect: 100-continue\r\nContent-Length: 10\r\n\r\n`,
+      ][index % 3] as string;
+    case 'stops in its body':
+      return `${post}Content-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`;
+    case 'never reads its response':
+      return `GET /v1/pets?greedy HTTP/1.1\r\n${fields}\r\n`;
+  }
+}
+
+function quantile(answers: readonly Answer[], share: number): number {
+  const times = answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+  return times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+}

@@ -1,0 +1,132 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'undici';
+import { originOf } from '../support/fleet.ts';
+import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+
+export interface StrayOctets {
+  readonly requests: number;
+  /** Connections that carried requests of both keys. */
+  readonly shared: number;
+  /** Responses to one key with anything in them that was sent for the other, or for another request of its own. */
+  readonly crossed: readonly string[];
+  /** What the well-behaved key heard, by status. */
+  readonly others: Record<number, number>;
+  readonly failures: readonly string[];
+}
+
+type Stray = (socket: Socket, of: string) => void;
+
+const answerOf = (of: string) => okAnswer(`{"of":"${of}"}`);
+const strayBody = (of: string) => `{"stray":"${of}","of":"nobody"}`;
+const strayResponse = (of: string) => okAnswer(strayBody(of));
+/** Well-behaved but for what follows the head: HEAD, 204 and 304 have no body. */
+const headOnly = (status: number, of: string) =>
+  `HTTP/1.1 ${status} X\r\nX-Of: ${of}\r\nContent-Length: ${strayBody(of).length}\r\n\r\n`;
+
+/** When the octets come that nobody asked for. */
+const delays: readonly ((send: () => void) => void)[] = [
+  (send) => send(),
+  (send) => void setImmediate(send),
+  (send) => void setTimeout(send, 1),
+  (send) => void setTimeout(send, 50),
+];
+
+/** What a backend may send behind an answer, and after which answers; each with every delay and split anywhere. */
+const strays: readonly {
+  readonly method: string;
+  readonly head: (of: string) => string;
+  readonly tail: (of: string) => string;
+}[] = [
+  { method: 'HEAD', head: (of) => headOnly(200, of), tail: strayBody },
+  { method: 'HEAD', head: (of) => headOnly(200, of), tail: strayResponse },
+  { method: 'GET', head: (of) => headOnly(204, of), tail: strayBody },
+  { method: 'GET', head: (of) => headOnly(204, of), tail: strayResponse },
+  { method: 'GET', head: (of) => headOnly(304, of), tail: strayBody },
+  { method: 'GET', head: (of) => headOnly(304, of), tail: strayResponse },
+  { method: 'GET', head: answerOf, tail: strayBody },
+];
+
+/**
+ * Two keys on the same connections to one backend, which sends octets that nobody asked for after the answers to the
+ * first key. A whole response that comes after its connection serves the next request is not among them: no HTTP/1.1
+ * client can tell it from the answer.
+ */
+export async function measureStrayOctets({ requests }: { readonly requests: number }): Promise<StrayOctets> {
+  const bad = makeCustomKey(1_000_000_000, 1_000_000_000);
+  const good = makeCustomKey(1_000_000_000, 1_000_000_000);
+  const keysOfConnection = new Map<number, Set<string>>();
+  const backend = await startRecordingBackend({
+    react: ({ connection, head, target }, socket) => {
+      const keyId = /\r\nX-Key-Id: (.*)\r\n/.exec(head)?.[1] ?? '';
+      keysOfConnection.set(connection, (keysOfConnection.get(connection) ?? new Set()).add(keyId));
+      backend.requests.length = 0;
+      const of = target.split('n=')[1] ?? '';
+      if (keyId === good.entry.id) socket.write(answerOf(of));
+      else straying(Number(of.split('-')[1]))(socket, of);
+    },
+  });
+  const gateway = await startGateway(
+    testConfig({ upstream: { url: backend.url, health: '/healthz' }, keys: [bad.entry, good.entry] }),
+    {},
+  );
+  const crossed: string[] = [];
+  const failures: string[] = [];
+  const others: Record<number, number> = {};
+  let sent = 0;
+
+  async function runClient(of: 'bad' | 'good'): Promise<void> {
+    const client = new Client(originOf(gateway));
+    while (sent < requests) {
+      const n = sent++;
+      const name = `${of}-${n}`;
+      const method = of === 'bad' ? strays[n % strays.length]?.method : 'GET';
+      try {
+        const { statusCode, body, headers } = await client.request({
+          path: `/v1/pets?n=${name}`,
+          method: method === 'HEAD' ? 'HEAD' : 'GET',
+          headers: { authorization: `Bearer ${(of === 'bad' ? bad : good).secret}` },
+        });
+        const text = await body.text();
+        if (of === 'good') others[statusCode] = (others[statusCode] ?? 0) + 1;
+        const isOwn = text === '' || text === `{"of":"${name}"}` || statusCode >= 500;
+        const isOwnHead = headers['x-of'] === undefined || headers['x-of'] === name;
+        if (!isOwn || !isOwnHead || text.includes('stray'))
+          crossed.push(`${name} heard ${statusCode} ${text}`);
+      } catch (error) {
+        failures.push(`${name}: ${error}`);
+      }
+    }
+    await client.close();
+  }
+
+  try {
+    await Promise.all(Array.from({ length: 16 }, (_, i) => runClient(i % 2 === 0 ? 'bad' : 'good')));
+    await sleep(100);
+    const shared = [...keysOfConnection.values()].filter(({ size }) => size === 2).length;
+    return { requests: sent, shared, crossed, others, failures };
+  } finally {
+    await gateway.stop('SIGKILL');
+    await backend.close();
+  }
+}
+
+/** The n-th way of straying: which answer, when the rest comes, and where it is cut. */
+function straying(n: number): Stray {
+  const { head, tail } = strays[n % strays.length] ?? { head: answerOf, tail: strayBody };
+  const delay = delays[Math.floor(n / strays.length) % delays.length];
+  return (socket, of) => {
+    const rest = tail(of);
+    const cut = (n * 7) % rest.length;
+    if (delay === delays[0]) {
+      socket.write(head(of) + rest);
+      return;
+    }
+    socket.write(head(of));
+    delay?.(() => {
+      socket.write(rest.slice(0, cut));
+      setImmediate(() => socket.write(rest.slice(cut)));
+    });
+  };
+}
