@@ -3,16 +3,11 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../errors.ts';
-import {
-  type AnswerHead,
-  fieldLine,
-  type Malformed,
-  malformed,
-  parseAnswerHead,
-} from '../transport/answer-head.ts';
+import type { InterimHead } from '../transport/answer-head.ts';
 import type { ForwardOutcome, UpgradeRequest } from './forward-outcome.ts';
+import { type HandshakeHead, HandshakeReader } from './handshake-reader.ts';
 import { requestHead } from './request-head.ts';
-import { responseFields } from './response-fields.ts';
+import { interimFields, responseFields } from './response-fields.ts';
 import type { Bounds, Target, Targets } from './targets.ts';
 import { createTunnels } from './tunnels.ts';
 
@@ -122,15 +117,23 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     const [join] = handshake.listeners('upgrade');
     for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
-    handshake.setTimeout(bounds.upstreamHeadersTimeoutMs, () => handshake.destroy(new HandshakeTimeout()));
+    // Not the socket's own timeout, which each octet of a head that drips would begin anew.
+    const timer = setTimeout(
+      () => handshake.destroy(new HandshakeTimeout()),
+      bounds.upstreamHeadersTimeoutMs,
+    );
+    handshake.once('close', () => clearTimeout(timer));
     handshake.once('socket', (targetSocket) => {
       targetSocket.once('connect', () => (connected = true));
       // Before Node's own listener, which is there already: the octets are judged before Node makes an answer of them.
       targetSocket.prependListener('data', function read(piece: Buffer) {
-        reader.read(piece);
+        const interims = reader.read(piece);
         const { head } = reader;
         if (head.kind !== 'open') targetSocket.off('data', read);
-        if (head.kind !== 'malformed') return;
+        if (head.kind !== 'malformed') {
+          guard(targetSocket, () => sendInterims(interims, request));
+          return;
+        }
         resolve(failed(head.cause));
         // Without an error, which could end the process: a switch in the same piece makes Node take its error listener off.
         targetSocket.destroy();
@@ -147,7 +150,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
           targetSocket.destroy();
           return;
         }
-        handshake.setTimeout(0);
+        clearTimeout(timer);
         tunnels.open(request.req.socket, targetSocket);
         join?.(answer, targetSocket, first);
       }),
@@ -201,6 +204,12 @@ function writeHead(handshake: ClientRequest, { req, requestFields, keepForwarded
   handshake.path = req.url ?? '/';
 }
 
+function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest): void {
+  for (const { status, fields } of interims) {
+    if (status !== 100) res.sendInterim(status, interimFields(fields));
+  }
+}
+
 /** Looks at the backend's 101 and puts our fields into it, before http-proxy-3 writes it. */
 function acceptSwitch(
   answer: IncomingMessage,
@@ -244,60 +253,6 @@ function passOn(
   });
   return { kind: 'answered', status };
 }
-
-type HandshakeHead = { readonly kind: 'open' | 'switch' } | AnswerHead | Malformed;
-
-/** Reads the target's octets up to the end of its answer's head, interim responses before it included. */
-class HandshakeReader {
-  /** `open` until the head is complete. */
-  head: HandshakeHead = { kind: 'open' };
-  private readonly bounds: Bounds;
-  private text = '';
-  /** Where the head begins that is not complete yet, and how many interim responses came before it. */
-  private headStart = 0;
-  private interims = 0;
-
-  constructor(bounds: Bounds) {
-    this.bounds = bounds;
-  }
-
-  read(piece: Buffer): void {
-    this.text += piece.toString('latin1');
-    this.head = this.readHeads();
-    // The client's socket holds the reader for as long as the tunnel is open.
-    if (this.head.kind !== 'open') this.text = '';
-  }
-
-  private readHeads(): HandshakeHead {
-    for (;;) {
-      const end = this.text.indexOf('\r\n\r\n', this.headStart);
-      const headEnd = end < 0 ? this.text.length : end + 4;
-      if (headEnd > this.bounds.upstreamHeadersBytesMax) return malformed('a head beyond the limit');
-      if (end < 0) return { kind: 'open' };
-      const head = parseHead(this.text.slice(this.headStart, headEnd), this.bounds.upstreamFieldsCountMax);
-      if (head.kind !== 'interim') return head;
-      this.interims++;
-      if (this.interims > this.bounds.interimResponsesMax) return malformed('too many interim responses');
-      this.headStart = headEnd;
-    }
-  }
-}
-
-function parseHead(text: string, fieldsCountMax: number) {
-  if (!switchForm.test(text)) return parseAnswerHead(text, 'GET', fieldsCountMax);
-  if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
-  // Three of the parts are no fields: the status line, and two empty ones behind the last fields.
-  if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('more fields than there may be');
-  return { kind: 'switch' } as const;
-}
-
-/** HTTP/1.0 has no 1xx (RFC 9110 §15.2). */
-const switchForm = new RegExp(
-  `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
-);
-
-/** Neither may come with 1xx (RFC 9110 §8.6, RFC 9112 §6.1): a client that obeyed it would take a part of the tunnel for a body. */
-const framingField = /\r\n(?:content-length|transfer-encoding):/i;
 
 /** Node's client told of an answer where the reader found none, or another one. */
 function misread(head: HandshakeHead): HandshakeFailure {

@@ -32,6 +32,8 @@ export interface TargetState {
   /** Whether it is well. */
   readonly healthy: boolean;
   readonly inFlight: number;
+  /** Whether every connection that there may be is taken, so that requests wait. */
+  readonly full: boolean;
   readonly tunnels: number;
   /** Why it is not healthy. */
   readonly reason?: string;
@@ -191,10 +193,11 @@ export function createTargets({
       }),
     eject: (target, reason) => note(target, { health: 'gone', reason }),
     state: () =>
-      targets.map(({ address, health, inFlight, tunnels, reason }) => ({
+      targets.map(({ address, health, pool, inFlight, tunnels, reason }) => ({
         address,
         healthy: health === 'well',
         inFlight,
+        full: pool.isFull(),
         tunnels,
         ...(reason !== undefined && { reason }),
       })),

@@ -196,7 +196,9 @@ describe('a WebSocket', () => {
         socket.end();
       });
       const front = await startFor(backend.url);
-      expect(await sendRaw(front.port, handshake)).toMatch(/^HTTP\/1.1 101 [\s\S]*\r\n\r\nhello$/);
+      expect(await sendRaw(front.port, handshake)).toMatch(
+        /^HTTP\/1.1 103 Early Hints\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 101 [\s\S]*\r\n\r\nhello$/,
+      );
     }
   });
 
@@ -208,8 +210,20 @@ describe('a WebSocket', () => {
   ])('with %i interim responses before its answer is %i', async (count, status, answer) => {
     const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + answer));
     const front = await startFor(backend.url);
-    expect(statusOf(await sendRaw(front.port, handshake))).toBe(status);
+    const received = await sendRaw(front.port, handshake);
+    expect(statusOf(received.replaceAll(interim, ''))).toBe(status);
+    expect(received.split(interim)).toHaveLength(status === 502 ? 1 : count + 1);
     expect(front.outcomes).toHaveLength(1);
+  });
+
+  it('whose answer drips is not waited for longer than one that does not come', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write('HTTP/1.1 101 X\r\n');
+      const drip = setInterval(() => socket.write('X: y\r\n'), 50);
+      socket.once('close', () => clearInterval(drip));
+    });
+    const front = await startFor(backend.url);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(504);
   });
 
   it.each([
