@@ -12,7 +12,14 @@ export interface GatewayState {
     readonly lastError?: string;
   };
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
-  readonly upstream: { readonly targets: readonly { readonly address: string; readonly healthy: boolean }[] };
+  readonly upstream: { readonly targets: readonly TargetReadiness[] };
+}
+
+interface TargetReadiness {
+  readonly address: string;
+  readonly healthy: boolean;
+  /** Every connection to it is taken. */
+  readonly full: boolean;
 }
 
 interface StoreOnRedis {
@@ -44,6 +51,9 @@ export function judgeReadiness(state: GatewayState): Readiness {
   }
   if (!state.upstream.targets.some((target) => target.healthy)) {
     reasons.push('the upstream has no healthy target');
+  }
+  for (const { address, full } of state.upstream.targets) {
+    if (full) reasons.push(`every connection to ${address} is in use; further requests wait`);
   }
   if (state.config.lastError !== undefined) {
     reasons.push('the configuration on disk is not valid; the last good one is in force');

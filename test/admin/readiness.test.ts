@@ -6,7 +6,7 @@ const healthy: GatewayState = {
   environment: 'test',
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
   store: { kind: 'redis', available: true, onFailure: 'local' },
-  upstream: { targets: [{ address: '127.0.0.1:3000', healthy: true }] },
+  upstream: { targets: [{ address: '127.0.0.1:3000', healthy: true, full: false }] },
 };
 
 function judged(change: Partial<GatewayState>) {
@@ -27,6 +27,8 @@ describe('judgeReadiness', () => {
       1,
     ]);
     expect(judged({ upstream: { targets: [] } })).toEqual([200, 'degraded', 1]);
+    const busy = { address: '127.0.0.1:3000', healthy: true, full: true };
+    expect(judged({ upstream: { targets: [busy] } })).toEqual([200, 'degraded', 1]);
     expect(judged({ config: { ...healthy.config, lastError: 'x' } })).toEqual([200, 'degraded', 1]);
   });
 
