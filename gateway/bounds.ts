@@ -142,16 +142,40 @@ export const bounds = {
 
   /** How often the configuration files' content is looked at; the second look that finds an edit confirms it. */
   configPollIntervalMs: 250,
-  /** After the thread that loads the configuration died, of memory for example: when it is tried again without an edit. */
+  /** A load that takes longer is logged, and is given up once its files have changed: the newer text may be the repair. */
+  configLoadSlowMs: 2_000,
+  /**
+   * After the thread that loads the configuration died, of memory for example: when it is tried again without an edit.
+   * The pause doubles with each failure, up to the second figure, since each try takes a processor for seconds.
+   */
   configRetryPauseMs: 10_000,
+  configRetryPauseMaxMs: 600_000,
   /** How long the thread that loads the configuration waits for another edit. */
   configThreadIdleMs: 60_000,
+  /** Heap of that thread at most: a configuration must not fill the memory of the gateway. The largest keys file takes 1,280. */
+  configThreadHeapMebibytes: 1_536,
   /** One configuration file. */
   configBytesMax: 16_777_216,
-  /** Values that one anchor of a configuration file may stand for: every key may share its limits, an alias bomb ends here. */
-  configAliasesMax: 10_000,
+  /**
+   * YAML tokens of one file: words, punctuation, spaces and line breaks. A key takes about 30 of them and its digest
+   * alone 64 bytes, so that the largest keys file has less than five million. A file of nothing but brackets has one a
+   * byte, and would fill the memory.
+   */
+  configTokensMax: 5_500_000,
+  /** Values that all aliases of a file stand for: 100,000 keys may share their limits, an alias bomb ends here. */
+  configAliasedValuesMax: 1_000_000,
+  /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
+  configPathsMax: 10_000,
   /** Problems in one report: more help nobody, and working out their places costs time. */
   configProblemsMax: 100,
+  /** Reasons why one value cannot be filled in. */
+  configReasonsMax: 10,
+  /** A longer message of a problem is cut: it repeats names of the file, which may be as long as the file. */
+  configMessageCharsMax: 1_000,
+  /** Names that one message lists, as of all plans. */
+  configListedNamesMax: 20,
+  /** Names that a misspelt one is compared with. */
+  configComparedNamesMax: 10_000,
   /** Beyond this many in one file, syntax errors follow from the ones before. */
   configSyntaxErrorsMax: 10,
   /** Longer lines are cut in a report: a file of one line must not fill the log. */

@@ -1,4 +1,4 @@
-import { didYouMean } from '../config/closest-name.ts';
+import { didYouMean, listNames } from '../config/closest-name.ts';
 import { digestSecret, issueSecret } from '../config/issue-secret.ts';
 import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
 import { parseDate } from '../config/parse-date.ts';
@@ -72,7 +72,7 @@ function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']):
   const plan = plans.get(key.plan);
   if (plan === undefined) {
     const names = [...plans.keys()];
-    const advice = didYouMean(key.plan, names) || `; plans are: ${names.join(', ')}.`;
+    const advice = didYouMean(key.plan, names) || `; plans are: ${listNames(names)}.`;
     return `There is no plan ${key.plan}${advice}`;
   }
   const hasLimits = key.perMinute !== undefined || key.perDay !== undefined;

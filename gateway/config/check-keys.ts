@@ -1,8 +1,8 @@
-import { bounds } from '../bounds.ts';
-import { closestName } from './closest-name.ts';
+import { closestName, listNames } from './closest-name.ts';
 import { isMapping, type Mapping } from './is-mapping.ts';
 import type { YamlSource } from './parse-yaml.ts';
 import type { Problem } from './problem.ts';
+import { createProblemList } from './problem-list.ts';
 import { nameOf } from './shape-problems.ts';
 
 /** A list of keys as it was read, and where it stands: at the root of the keys file, or under `keys`. */
@@ -16,14 +16,14 @@ export interface KeyList {
  * The rules that a key's shape cannot show: ids and digests are unique, the plan exists, and limits stand exactly on
  * keys of a custom plan. Entries may still be of any shape, so that these problems are told together with those.
  */
-export function checkKeys({ source, path, entries }: KeyList, plans: unknown): Problem[] {
-  const problems: Problem[] = [];
+export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
+  const problems = createProblemList();
   const planNames = isMapping(plans) ? Object.keys(plans) : [];
   const ids = new Map<string, Path>();
   const digests = new Map<string, Path>();
 
   entries.forEach((entry, index) => {
-    if (!isMapping(entry) || problems.length > bounds.configProblemsMax) return;
+    if (!isMapping(entry) || problems.isFull()) return;
     const keyPath = [...path, index];
     if (typeof entry.id === 'string') claim(ids, entry.id, [...keyPath, 'id'], 'this id');
     listOf(entry.secrets).forEach((secret, position) => {
@@ -32,7 +32,7 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): P
     });
     if (isMapping(plans)) checkPlan(entry, keyPath, plans);
   });
-  return problems;
+  return problems.problems;
 
   function claim(taken: Map<string, Path>, value: string, at: Path, what: string): void {
     const first = taken.get(value);
@@ -40,37 +40,42 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): P
       taken.set(value, at);
       return;
     }
-    const related = { ...source.placeOf(first), message: 'it is here' };
-    problems.push({
+    problems.add(() => ({
       ...source.placeOf(at),
       message: `${nameOf(at)}: ${what} is already taken by ${nameOf(first)}; each must be unique`,
-      related,
-    });
+      related: { ...source.placeOf(first), message: 'it is here' },
+    }));
   }
 
   function checkPlan(entry: Mapping, keyPath: Path, definedPlans: Mapping): void {
     if (typeof entry.plan !== 'string') return;
     const at = [...keyPath, 'plan'];
     if (!Object.hasOwn(definedPlans, entry.plan)) {
-      const closest = closestName(entry.plan, planNames);
-      const advice =
-        closest === undefined ? `plans are: ${planNames.join(', ')}` : `did you mean \`${closest}\`?`;
-      problems.push({ ...source.placeOf(at), message: `${nameOf(at)} names no plan; ${advice}` });
+      const { plan } = entry;
+      problems.add(() => ({
+        ...source.placeOf(at),
+        message: `${nameOf(at)} names no plan; ${adviceOnPlan(plan)}`,
+      }));
       return;
     }
     const isCustom = definedPlans[entry.plan] === 'custom';
     if (isCustom && entry.limits === undefined) {
-      problems.push({
+      problems.add(() => ({
         ...source.placeOf(at),
         message: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { perMinute: …, perDay: … }\``,
-      });
+      }));
     }
     if (!isCustom && entry.limits !== undefined) {
-      problems.push({
+      problems.add(() => ({
         ...source.placeOf([...keyPath, 'limits'], 'name'),
         message: `${nameOf([...keyPath, 'limits'])} is for custom plans only; remove it or choose a custom plan`,
-      });
+      }));
     }
+  }
+
+  function adviceOnPlan(plan: string): string {
+    const closest = closestName(plan, planNames);
+    return closest === undefined ? `plans are: ${listNames(planNames)}` : `did you mean \`${closest}\`?`;
   }
 }
 

@@ -5,24 +5,37 @@ export interface TemplateFault {
   readonly other?: string;
 }
 
-/** Finds templates that could never match a request that was let in, and pairs of which neither is the more specific. */
-export function checkTemplates(templates: readonly string[]): TemplateFault[] {
-  const faults: TemplateFault[] = [];
-  const sound: string[] = [];
+/**
+ * Finds templates that could never match a request that was let in, and pairs of which neither is the more specific.
+ * Faults are found one by one, as the caller asks for them: 10,000 templates of one shape make 50 million pairs.
+ */
+export function* checkTemplates(templates: readonly string[]): Generator<TemplateFault, void> {
+  const sound = new Map<number, SplitTemplate[]>();
   for (const template of templates) {
     const message = unmatchable(template);
-    if (message === undefined) sound.push(template);
-    else faults.push({ template, message });
-  }
-  sound.forEach((template, index) => {
-    for (const other of sound.slice(0, index)) {
-      if (!areAmbiguous(template, other)) continue;
-      const message = `a request could match \`${template}\` and \`${other}\` alike; change one of them`;
-      faults.push({ template, message, other });
+    if (message !== undefined) {
+      yield { template, message };
+      continue;
     }
-  });
-  return faults;
+    const segments = template.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
+    const sameLength = sound.get(segments.length) ?? [];
+    sound.set(segments.length, sameLength);
+    for (const other of sameLength) {
+      if (!areAmbiguous(segments, other.segments)) continue;
+      const conflict = `a request could match \`${template}\` and \`${other.template}\` alike; change one of them`;
+      yield { template, message: conflict, other: other.template };
+    }
+    sameLength.push({ template, segments });
+  }
 }
+
+interface SplitTemplate {
+  readonly template: string;
+  readonly segments: Segments;
+}
+
+/** Literal segments as text, parameters as undefined. */
+type Segments = readonly (string | undefined)[];
 
 const parameter = /^\{[^{}/]+\}$/;
 /** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`: paths are compared byte for byte. */
@@ -49,19 +62,16 @@ function isMatchable(segment: string): boolean {
 }
 
 /** Some path matches both, and neither has literals wherever the other has. Two of one shape are the plainest case. */
-function areAmbiguous(a: string, b: string): boolean {
-  const left = a.split('/');
-  const right = b.split('/');
-  if (left.length !== right.length) return false;
+function areAmbiguous(left: Segments, right: Segments): boolean {
   let leftIsNarrower = false;
   let rightIsNarrower = false;
-  for (const [index, segment] of left.entries()) {
-    const opposite = right[index] ?? '';
-    const isLeftParameter = segment.startsWith('{');
-    const isRightParameter = opposite.startsWith('{');
-    if (!isLeftParameter && !isRightParameter && segment !== opposite) return false;
-    if (!isLeftParameter && isRightParameter) leftIsNarrower = true;
-    if (isLeftParameter && !isRightParameter) rightIsNarrower = true;
+  for (let index = 0; index < left.length; index++) {
+    const segment = left[index];
+    const opposite = right[index];
+    if (segment === opposite) continue;
+    if (segment !== undefined && opposite !== undefined) return false;
+    if (opposite === undefined) leftIsNarrower = true;
+    else rightIsNarrower = true;
   }
   return leftIsNarrower === rightIsNarrower;
 }

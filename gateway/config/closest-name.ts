@@ -1,12 +1,23 @@
 import { bounds } from '../bounds.ts';
 
-/** The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. */
+/**
+ * The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. Only the
+ * first `bounds.configComparedNamesMax` names are compared.
+ */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
+  const from = written.slice(0, bounds.configComparedCharsMax).toLowerCase();
   let closest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
+  let compared = 0;
   for (const name of names) {
-    const differing = editDistance(written.toLowerCase(), name.toLowerCase());
-    if (differing < least && differing <= Math.max(1, Math.floor(name.length / 3))) {
+    compared += 1;
+    if (compared > bounds.configComparedNamesMax) break;
+    const to = name.slice(0, bounds.configComparedCharsMax).toLowerCase();
+    const most = Math.max(1, Math.floor(name.length / 3));
+    // The distance is at least the difference of the lengths.
+    if (Math.abs(from.length - to.length) > most) continue;
+    const differing = editDistance(from, to);
+    if (differing < least && differing <= most) {
       closest = name;
       least = differing;
     }
@@ -20,10 +31,15 @@ export function didYouMean(written: string, names: Iterable<string>): string {
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from `a` to `b`. */
-function editDistance(a: string, b: string): number {
-  const from = a.slice(0, bounds.configComparedCharsMax);
-  const to = b.slice(0, bounds.configComparedCharsMax);
+/** The names with commas between them; of very many only the first. */
+export function listNames(names: readonly string[]): string {
+  const more = names.length - bounds.configListedNamesMax;
+  if (more <= 0) return names.join(', ');
+  return `${names.slice(0, bounds.configListedNamesMax).join(', ')} and ${more} more`;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from one name to the other. */
+function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);
   for (let i = 1; i <= from.length; i++) {

@@ -19,6 +19,8 @@ export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Texts that stand in for files' contents: an edit is validated before it is written. */
   readonly drafts?: ReadonlyMap<string, string>;
+  /** Called with each document and the digest of its content, before it is parsed. */
+  readonly onRead?: (file: string, digest: string) => void;
 }
 
 export type Loaded = ValidSettings | InvalidSettings;
@@ -47,10 +49,10 @@ export interface InvalidSettings {
 
 /**
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
- * can find at once. The result is plain data that can cross a thread.
+ * can find at once, up to `bounds.configProblemsMax`. The result is plain data that can cross a thread.
  */
-export function loadSettings({ file, env, drafts }: LoadOptions): Loaded {
-  const reader = createSourceReader({ env, drafts });
+export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded {
+  const reader = createSourceReader({ env, drafts, onRead });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
@@ -144,15 +146,22 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   const unread = new Set(ofReading.map(placeName));
   const all = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
   const files = [...new Set(all.map(({ file }) => file))];
-  const sorted = all.sort(
-    (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column,
-  );
+  const sorted = all
+    .sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
+    .map(shortenMessage);
   const next = sorted[bounds.configProblemsMax];
   if (next === undefined) return sorted;
   return [
     ...sorted.slice(0, bounds.configProblemsMax),
     { ...next, message: 'from here on there are more problems' },
   ];
+}
+
+/** Messages repeat names of the file, and a name may be as long as the file. */
+function shortenMessage(problem: Problem): Problem {
+  const { message } = problem;
+  if (message.length <= bounds.configMessageCharsMax) return problem;
+  return { ...problem, message: `${message.slice(0, bounds.configMessageCharsMax)}…` };
 }
 
 function placeName({ file, line, column }: Problem): string {

@@ -1,5 +1,5 @@
 import { bounds } from '../bounds.ts';
-import { type FileKind, showLine } from './show-line.ts';
+import { createShowLine, type FileKind } from './show-line.ts';
 
 /** A place in a configuration file, with the source line that a person has to look at. */
 export interface Place {
@@ -20,24 +20,43 @@ export interface Problem extends Place {
   readonly related?: Place & { readonly message: string };
 }
 
-/** The place of a character offset; `lineStart` is the offset of its line's first character. */
-export function placeAt(options: {
+/** Makes the function that gives the place of a character offset in a text. Nothing is worked out before it is asked. */
+export function createPlaceAt(options: {
   readonly file: string;
   readonly kind: FileKind;
   readonly text: string;
-  readonly line: number;
-  readonly column: number;
-  readonly lineStart: number;
-}): Place {
-  const { file, kind, text, line, column, lineStart } = options;
-  const lineBreak = text.indexOf('\n', lineStart);
-  const end = Math.min(lineBreak === -1 ? text.length : lineBreak, lineStart + bounds.configMaskedCharsMax);
-  return {
-    file,
-    line,
-    column,
-    excerpt: showLine({ kind, text, start: lineStart, end }).slice(0, bounds.configExcerptCharsMax),
+}): (offset: number) => Place {
+  const { file, kind, text } = options;
+  const showLine = createShowLine({ kind, text });
+  let lineStarts: readonly number[] | undefined;
+
+  return (offset) => {
+    lineStarts ??= lineStartsOf(text);
+    const line = countUpTo(lineStarts, offset);
+    const lineStart = lineStarts[line - 1] ?? 0;
+    const lineEnd = (lineStarts[line] ?? text.length + 1) - 1;
+    const end = Math.min(lineEnd, lineStart + bounds.configMaskedCharsMax);
+    const excerpt = showLine(lineStart, end).slice(0, bounds.configExcerptCharsMax);
+    return { file, line, column: offset - lineStart + 1, excerpt };
   };
+}
+
+function lineStartsOf(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** How many of the ascending numbers are not above the limit. */
+function countUpTo(numbers: readonly number[], limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The place of a problem with a file as a whole. */

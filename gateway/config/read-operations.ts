@@ -1,3 +1,4 @@
+import { bounds } from '../bounds.ts';
 import type { Deprecation, Method, Operation } from '../model.ts';
 import { checkTemplates } from './check-templates.ts';
 import { closestName, didYouMean } from './closest-name.ts';
@@ -5,6 +6,7 @@ import { isMapping, type Mapping } from './is-mapping.ts';
 import { parseDate } from './parse-date.ts';
 import type { YamlSource } from './parse-yaml.ts';
 import type { Problem } from './problem.ts';
+import { createProblemList } from './problem-list.ts';
 
 export interface ReadOperations {
   /** Templates with fewer parameters come first, so that the first match is the most specific one. */
@@ -13,7 +15,7 @@ export interface ReadOperations {
 }
 
 type Path = readonly PropertyKey[];
-type Report = (path: Path, message: string, part?: 'name') => void;
+type Report = (path: Path, message: string | (() => string), part?: 'name') => void;
 
 /** An operation whose successor is still an operationId. */
 interface FoundOperation {
@@ -23,9 +25,14 @@ interface FoundOperation {
 }
 
 /** Reads the operation table out of an OpenAPI document: paths, methods, operationIds and the `x-` fields of ours. */
-export function readOperations(source: YamlSource): ReadOperations {
-  const problems: Problem[] = [];
-  const report: Report = (path, message, part) => problems.push({ ...source.placeOf(path, part), message });
+export function readOperations(source: YamlSource, pathsMax: number = bounds.configPathsMax): ReadOperations {
+  const list = createProblemList();
+  const { problems } = list;
+  const report: Report = (path, message, part) =>
+    list.add(() => ({
+      ...source.placeOf(path, part),
+      message: typeof message === 'string' ? message : message(),
+    }));
 
   const paths = isMapping(source.value) ? source.value.paths : undefined;
   if (!isMapping(paths)) {
@@ -35,14 +42,26 @@ export function readOperations(source: YamlSource): ReadOperations {
     return { operations: [], problems: [{ ...place, message }] };
   }
   const templates = Object.keys(paths).filter((template) => !template.startsWith('x-'));
-  for (const { template, message, other } of checkTemplates(templates)) {
-    const related = other && {
-      ...source.placeOf(['paths', other], 'name'),
-      message: 'the other path is here',
-    };
-    problems.push({ ...source.placeOf(['paths', template], 'name'), message, ...(related && { related }) });
+  const excess = templates[pathsMax];
+  if (excess !== undefined) {
+    report(['paths', excess], `\`paths\` may hold at most ${pathsMax} path templates`, 'name');
+    return { operations: [], problems };
   }
-  const found = templates.flatMap((template) => readPathItem(template, paths[template], report));
+  for (const { template, message, other } of checkTemplates(templates)) {
+    if (list.isFull()) break;
+    list.add(() => ({
+      ...source.placeOf(['paths', template], 'name'),
+      message,
+      ...(other !== undefined && {
+        related: { ...source.placeOf(['paths', other], 'name'), message: 'the other path is here' },
+      }),
+    }));
+  }
+  const found: FoundOperation[] = [];
+  for (const template of templates) {
+    if (list.isFull()) return { operations: [], problems };
+    found.push(...readPathItem(template, paths[template], report));
+  }
   if (templates.length > 0 && found.length === 0 && problems.length === 0) {
     report(['paths'], '`paths` has no operation; the gateway would answer 404 to everything', 'name');
   }
@@ -53,13 +72,11 @@ export function readOperations(source: YamlSource): ReadOperations {
     const first = byId.get(id);
     if (first === undefined) byId.set(id, candidate);
     else {
-      const at = [...candidate.path, 'operationId'];
-      const related = { ...source.placeOf([...first.path, 'operationId']), message: 'it is here' };
-      problems.push({
-        ...source.placeOf(at),
+      list.add(() => ({
+        ...source.placeOf([...candidate.path, 'operationId']),
         message: `the operationId \`${id}\` is already taken; each must be unique`,
-        related,
-      });
+        related: { ...source.placeOf([...first.path, 'operationId']), message: 'it is here' },
+      }));
     }
   }
   const operations = found.map((candidate) => resolveSuccessor(candidate, byId, report));
@@ -87,7 +104,7 @@ function readPathItem(template: string, item: unknown, report: Report): FoundOpe
     const path = [...itemPath, name];
     const method = methods.get(name);
     if (method === undefined) {
-      report(path, unsupportedMethod(name), 'name');
+      report(path, () => unsupportedMethod(name), 'name');
       return [];
     }
     if (!isMapping(value)) {
@@ -216,12 +233,11 @@ function resolveSuccessor(
   if (successorId === undefined || operation.deprecation === undefined) return operation;
   const successor = byId.get(successorId)?.operation;
   if (successor === undefined || successor.id === operation.id) {
-    const others = [...byId.keys()].filter((id) => id !== operation.id);
-    const meant = didYouMean(successorId, others) || '; write the operationId of another operation';
-    report(
-      [...path, 'x-deprecated-successor'],
-      `\`x-deprecated-successor\` names no other operation${meant}`,
-    );
+    report([...path, 'x-deprecated-successor'], () => {
+      const others = byId.keys().filter((id) => id !== operation.id);
+      const meant = didYouMean(successorId, others) || '; write the operationId of another operation';
+      return `\`x-deprecated-successor\` names no other operation${meant}`;
+    });
     return operation;
   }
   return { ...operation, deprecation: { ...operation.deprecation, successor: successor.template } };

@@ -1,42 +1,61 @@
 import type * as z from 'zod';
-import { bounds } from '../bounds.ts';
 import { closestName } from './closest-name.ts';
 import type { YamlSource } from './parse-yaml.ts';
 import type { Problem } from './problem.ts';
+import { createProblemList, type ProblemList } from './problem-list.ts';
 
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
 /** Turns what a schema refuses of a document into problems with their places. */
-export function shapeProblems(error: z.ZodError, source: YamlSource): Problem[] {
-  return error.issues
-    .slice(0, bounds.configProblemsMax + 1)
-    .flatMap((issue) => problemsOf(issue, source, []));
+export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
+  const problems = createProblemList();
+  addIssues(error.issues, { source, base: [], problems });
+  return problems.problems;
 }
 
-function problemsOf(issue: Issue, source: YamlSource, base: Path): Problem[] {
+interface Target {
+  readonly source: YamlSource;
+  /** Where the value stands whose issues these are. */
+  readonly base: Path;
+  readonly problems: ProblemList;
+}
+
+function addIssues(issues: readonly Issue[], target: Target): void {
+  for (const issue of issues) {
+    if (target.problems.isFull()) return;
+    addIssue(issue, target);
+  }
+}
+
+function addIssue(issue: Issue, { source, base, problems }: Target): void {
   const path = [...base, ...issue.path];
   switch (issue.code) {
-    case 'unrecognized_keys':
-      return issue.keys.map((name) => ({
-        ...source.placeOf([...path, name], 'name'),
-        message: unknownField(name, issue.message.split(' ')),
-      }));
+    case 'unrecognized_keys': {
+      const known = issue.message.split(' ');
+      for (const name of issue.keys) {
+        if (problems.isFull()) return;
+        problems.add(() => ({
+          ...source.placeOf([...path, name], 'name'),
+          message: unknownField(name, known),
+        }));
+      }
+      return;
+    }
     case 'invalid_union': {
       const meant = issue.errors.find((branch) => !branch.some(isWrongAsAWhole));
-      if (meant !== undefined)
-        return meant
-          .slice(0, bounds.configProblemsMax + 1)
-          .flatMap((inner) => problemsOf(inner, source, path));
-      return [{ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }];
+      if (meant !== undefined) addIssues(meant, { source, base: path, problems });
+      else problems.add(() => ({ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }));
+      return;
     }
     case 'invalid_key': {
       const [inner] = issue.issues;
       const message = `${nameOf(path)} ${inner?.message ?? issue.message}`;
-      return [{ ...source.placeOf(path, 'name'), message }];
+      problems.add(() => ({ ...source.placeOf(path, 'name'), message }));
+      return;
     }
     default:
-      return [{ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }];
+      problems.add(() => ({ ...source.placeOf(path), message: `${nameOf(path)} ${issue.message}` }));
   }
 }
 

@@ -27,12 +27,16 @@ export interface SourceReader {
   version(): string;
 }
 
-/** @param drafts texts to take instead of files' contents */
+/**
+ * @param drafts texts to take instead of files' contents
+ * @param onRead called with each file of `read` and the digest of its content, before it is parsed
+ */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drafts: ReadonlyMap<string, string> | undefined;
+  readonly onRead: ((file: string, digest: string) => void) | undefined;
 }): SourceReader {
-  const { env, drafts } = options;
+  const { env, drafts, onRead } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
   const variables = new Map<string, Variable>();
@@ -71,6 +75,7 @@ export function createSourceReader(options: {
   return {
     read({ file, kind, mentionedAt }) {
       const result = readText(file);
+      onRead?.(file, result.digest);
       if (result.kind === 'unreadable') {
         problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
         return undefined;

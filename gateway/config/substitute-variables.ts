@@ -1,3 +1,5 @@
+import { bounds } from '../bounds.ts';
+
 /** The value of an environment variable, or why there is none. */
 export type Variable =
   | { readonly kind: 'set'; readonly value: string }
@@ -15,22 +17,23 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
  * variables, never their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
-  const reasons: string[] = [];
+  const reasons = new Set<string>();
   if (text.replace(placeholder, '').includes('${')) {
-    reasons.push('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
+    reasons.add('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
   }
   const filled = text.replace(placeholder, (_, name: string, fallback: string | undefined) => {
+    if (reasons.size >= bounds.configReasonsMax) return '';
     const variable = lookUp(name);
     if (variable.kind === 'set' && (variable.value !== '' || fallback === undefined)) return variable.value;
-    if (variable.kind === 'unreadable') reasons.push(variable.reason);
+    if (variable.kind === 'unreadable') reasons.add(variable.reason);
     else if (fallback === undefined) {
-      reasons.push(
+      reasons.add(
         `the environment variable ${name} is not set; set it or ${name}_FILE, or write \`\${${name}:-default}\``,
       );
     }
     return fallback ?? '';
   });
-  return reasons.length === 0
+  return reasons.size === 0
     ? { kind: 'filled', text: filled }
-    : { kind: 'failed', reason: reasons.join('; ') };
+    : { kind: 'failed', reason: [...reasons].join('; ') };
 }

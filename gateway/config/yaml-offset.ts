@@ -1,6 +1,5 @@
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type ParsedNode } from 'yaml';
-
-export type ParsedDocument = Document.Parsed<ParsedNode>;
+import { isAlias, isMap, isNode, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
+import type { AliasTargets, ParsedDocument } from './yaml-to-plain.ts';
 
 /** Steps from a document's root: field names and list indexes. */
 export type YamlPath = readonly PropertyKey[];
@@ -12,25 +11,43 @@ export type YamlPart = 'value' | 'name';
  * The character offset of what a path leads to. Where the path goes on but the document does not (a missing field),
  * it is that of the nearest part around it: the name of the field that holds it, or the start of its list entry.
  */
-export function offsetOf(document: ParsedDocument, path: YamlPath, part: YamlPart): number {
-  let node: unknown = document.contents;
-  let nameOffset: number | undefined;
-  for (const step of path) {
-    const collection = isAlias(node) ? node.resolve(document) : node;
-    if (isMap(collection)) {
-      const pair = collection.items.findLast(({ key }) => isScalar(key) && key.value === step);
-      if (pair === undefined) return nameOffset ?? startOf(collection);
-      nameOffset = startOf(pair.key);
-      node = pair.value;
-    } else if (isSeq(collection) && typeof step === 'number' && step < collection.items.length) {
-      nameOffset = undefined;
-      node = collection.items[step];
-    } else {
-      return nameOffset ?? startOf(node);
-    }
+export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
+
+/** Makes the function that finds offsets. A mapping is indexed when it is first looked into: it may have a million fields. */
+export function createOffsetOf(document: ParsedDocument, targets: AliasTargets): OffsetOf {
+  const indexes = new Map<YAMLMap, ReadonlyMap<unknown, Pair>>();
+
+  function fieldOf(map: YAMLMap, name: PropertyKey): Pair | undefined {
+    const index = indexes.get(map) ?? indexFields(map);
+    indexes.set(map, index);
+    return index.get(name);
   }
-  if (nameOffset !== undefined && (part === 'name' || isEmpty(node))) return nameOffset;
-  return startOf(node);
+
+  return (path, part) => {
+    let node: unknown = document.contents;
+    let nameOffset: number | undefined;
+    for (const step of path) {
+      const collection = isAlias(node) ? targets.get(node) : node;
+      if (isMap(collection)) {
+        const pair = fieldOf(collection, step);
+        if (pair === undefined) return nameOffset ?? startOf(collection);
+        nameOffset = startOf(pair.key);
+        node = pair.value;
+      } else if (isSeq(collection) && typeof step === 'number' && step < collection.items.length) {
+        nameOffset = undefined;
+        node = collection.items[step];
+      } else {
+        return nameOffset ?? startOf(node);
+      }
+    }
+    if (nameOffset !== undefined && (part === 'name' || isEmpty(node))) return nameOffset;
+    return startOf(node);
+  };
+}
+
+/** Of two fields of one name it is the last that counts, as in the data. */
+function indexFields(map: YAMLMap): ReadonlyMap<unknown, Pair> {
+  return new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[pair.key.value, pair]] : [])));
 }
 
 function startOf(node: unknown): number {

@@ -237,7 +237,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     keys(
       `- &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefg'].map((name, i) => `- &${name} [${Array(9).fill(`*${'abcdef'[i]}`).join(', ')}]\n`).join('')}`,
     ),
-    `keys.yaml:7:39: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - ** [${Array(9).fill('**').join(', ')}]\n    |                                       ^`,
+    `keys.yaml:7:7: the aliases (\`*name\`) stand for too many values or for none; write the values out\n  7 | - ** [${Array(9).fill('**').join(', ')}]\n    |       ^`,
   ],
   [
     'an alias that fails, beside what else is wrong in its file',

@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { parseYaml } from '../../gateway/config/parse-yaml.ts';
+import type { Problem } from '../../gateway/config/problem.ts';
+import { readOperations } from '../../gateway/config/read-operations.ts';
+import { apiDocument, configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
+
+type Files = Readonly<Record<string, string>>;
+
+function problemsOf(files: Files): readonly Problem[] {
+  const loaded = loadSettings({ file: configFolder(files).file, env: {} });
+  return loaded.kind === 'valid' ? [] : loaded.problems;
+}
+
+const count = 40_000;
+/** Parsing so many lines takes half a second. What compares each of them with all others takes far longer than this. */
+const hangMs = 10_000;
+
+const lines = (line: (i: number) => string, howMany = count) =>
+  Array.from({ length: howMany }, (_, i) => `${line(i)}\n`).join('');
+const main = (text: string) => ({ 'tollgate.yaml': text });
+const inPlans = (text: string) => mainDocument.replace('  enterprise: custom\n', text);
+const inKeys = (text: string) => mainDocument.replace('keys: keys.yaml\n', `keys:\n${text}`);
+const api = (text: string) => ({ 'openapi.yaml': `paths:\n${text}` });
+const operation = (fields: string) => `{ get: { ${fields} } }`;
+
+test.each<[what: string, files: Files]>([
+  ['unknown settings', main(mainDocument + lines((i) => `unknown${i}: x`))],
+  ['settings that resemble a known one', main(mainDocument + lines((i) => `plan${i}: x`))],
+  ['settings on one line', main(`{ ${lines((i) => `u${i}: x,`).replaceAll('\n', ' ')} }`)],
+  ['plans without limits', main(inPlans(lines((i) => `  unknown${i}: x`)))],
+  ['plans with bad names', main(inPlans(lines((i) => `  unknown.${i}: custom`)))],
+  ['unknown fields of a key', main(inKeys(`- id: a\n${lines((i) => `  unknown${i}: x`)}`))],
+  ['inline keys that are none', main(inKeys(lines(() => '- x')))],
+  ['nested lists', main(`${mainDocument}trustedProxies:\n${lines(() => '- [[x]]', count / 4)}`)],
+  ['keys that are none', { 'keys.yaml': lines(() => '- 1') }],
+  ['keys of one id', { 'keys.yaml': lines(() => '- { id: a }', count / 4) }],
+  ['secrets of one digest', { 'keys.yaml': `- secrets:\n${lines(() => `  - sha256: ${digestOf('a')}`)}` }],
+  ['fields of one name', main(mainDocument + lines(() => 'unknown: x'))],
+  ['variables that are not set', { 'keys.yaml': lines((i) => `- \${UNSET${i}}`) }],
+  ['anchors and aliases', { 'keys.yaml': lines((i) => `- &a${i} x\n- *a${i}`) }],
+  ['unknown methods', api(`  /a:\n${lines((i) => `    unknown${i}: x`)}`)],
+  ['templates that never match', api(lines((i) => `  unknown${i}: {}`, bounds.configPathsMax))],
+  ['templates of one shape', api(lines((i) => `  /{p${i}}: {}`, bounds.configPathsMax))],
+  ['paths without operations', api(lines((i) => `  /a${i}: x`, bounds.configPathsMax))],
+  ['operations of one id', api(lines((i) => `  /a${i}: ${operation('operationId: a')}`, 10_000))],
+  [
+    'successors that are no operation',
+    api(
+      lines(
+        (i) =>
+          `  /a${i}: ${operation(`operationId: a${i}, deprecated: true, x-deprecated-since: 2026-01-01, x-deprecated-successor: none`)}`,
+        6_000,
+      ),
+    ),
+  ],
+  [
+    'misspelt extensions',
+    api(`  /a:\n    get:\n      operationId: a\n${lines((i) => `      x-stabilit${i}: x`)}`),
+  ],
+  [
+    'keys on no plan, beside as many plans',
+    {
+      ...main(inPlans(lines((i) => `  plan${i}: custom`))),
+      'keys.yaml': lines(() => '- { plan: x }', 1_000),
+    },
+  ],
+])(
+  'of tens of thousands of %s a report lists a hundred and says that there are more',
+  (_, files) => {
+    const problems = problemsOf(files);
+    expect(problems).toHaveLength(bounds.configProblemsMax + 1);
+    expect(problems.at(-1)?.message).toBe('from here on there are more problems');
+    expect(formatProblems(problems).length).toBeLessThan(100_000);
+  },
+  hangMs,
+);
+
+test('a problem in each file is told beside ten thousand in another', () => {
+  const messages = problemsOf({
+    ...main(`${mainDocument}bodyBytesMax: x\n`),
+    'keys.yaml': '- 1\n',
+    'openapi.yaml': apiDocument + lines((i) => `  unknown${i}: {}`, 5_000),
+  }).map(({ file, line }) => `${file.split('/').at(-1)}:${line}`);
+  expect(messages.slice(0, 3)).toEqual(['tollgate.yaml:9', 'keys.yaml:1', 'openapi.yaml:14']);
+});
+
+test(
+  'ten thousand sound templates are read',
+  () => {
+    const text = lines((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, bounds.configPathsMax);
+    expect(problemsOf(api(text))).toEqual([]);
+  },
+  hangMs,
+);
+
+test('an API document holds as many templates as are allowed, and no more', () => {
+  const read = (howMany: number) => {
+    const text = `paths:\n${lines((i) => `  /a${i}: ${operation(`operationId: a${i}`)}`, howMany)}`;
+    const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
+    if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
+    return readOperations(parsed.source, 3);
+  };
+  expect(read(3)).toMatchObject({ operations: [{ id: 'a0' }, { id: 'a1' }, { id: 'a2' }], problems: [] });
+  expect(read(4)).toMatchObject({
+    operations: [],
+    problems: [{ line: 5, column: 3, message: '`paths` may hold at most 3 path templates' }],
+  });
+});
+
+test('a file of very many tokens is refused at the first one too many, without being parsed', () => {
+  const parse = (text: string) => parseYaml({ file: 'keys.yaml', kind: 'keys', text, tokensMax: 12 });
+  // Each line is `-`, a space, a bracket, a word, a bracket and the line break.
+  expect(parse('- [a]\n- [b]\n')).toMatchObject({ kind: 'parsed', source: { value: [['a'], ['b']] } });
+  expect(parse('- [a]\n- [b]\n- [c]\n')).toMatchObject({
+    kind: 'invalid',
+    problems: [
+      {
+        line: 3,
+        column: 1,
+        message:
+          'this file is read no further than here: it may hold at most 12 YAML tokens (words, punctuation, spaces, line breaks)',
+      },
+    ],
+  });
+});
+
+test('every key may share its limits by an alias', () => {
+  const keys = lines(
+    (i) =>
+      `- { id: k${i}, plan: enterprise, secrets: [], limits: ${i === 0 ? '&l { perMinute: 1, perDay: 2 }' : '*l'} }`,
+    12_000,
+  );
+  const { file } = configFolder({ 'keys.yaml': keys });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('k11999')?.limits).toEqual({
+    perMinute: 1,
+    perDay: 2,
+  });
+});
+
+test('a value that contains itself is refused where it does', () => {
+  expect(problemsOf({ 'keys.yaml': '- &a 1\n- &a [*a]\n' })).toMatchObject([
+    { line: 2, column: 7, message: expect.stringContaining('stand for too many values or for none') },
+  ]);
+});
+
+test('an alias stands for the anchor of its name that was set last before it', () => {
+  const parsed = parseYaml({ file: 'a', kind: 'api', text: '[&a 1, *a, &a {b: &c [2]}, *a, *c, &a 3]' });
+  expect(parsed).toMatchObject({ source: { value: [1, 1, { b: [2] }, { b: [2] }, [2], 3] } });
+});
+
+test('a message that repeats a very long name is cut', () => {
+  const name = 'a'.repeat(100_000);
+  const [first] = problemsOf(api(`  ? ${name}\n  : {}\n`));
+  expect(first?.message).toHaveLength(bounds.configMessageCharsMax + 1);
+});
+
+test('of the reasons why one value cannot be filled in only the first are told', () => {
+  const value = Array.from({ length: 1_000 }, (_, i) => `\${N${i}}`).join('');
+  const [first] = problemsOf(main(mainDocument.replace('keys.yaml', value)));
+  expect(first?.message).toContain('N0');
+  expect(first?.message).not.toContain('N10');
+});
