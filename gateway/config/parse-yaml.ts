@@ -18,7 +18,7 @@ export type ParsedYaml =
   | {
       readonly kind: 'parsed';
       readonly source: YamlSource;
-      /** What is wrong though the rest can be used: duplicate fields, unset variables. */
+      /** What is wrong though the rest can be used: duplicate fields, reserved names, unset variables. */
       readonly problems: readonly Problem[];
     }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
@@ -155,7 +155,7 @@ function syntaxMessage({ code, message }: YAMLError): string {
   return `this is not valid YAML: ${detail}`;
 }
 
-/** Fields that stand twice, in every mapping. */
+/** Fields that stand twice, and those whose name cannot be one, in every mapping. */
 function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problems: ProblemList): void {
   visit(document, {
     Map: (_, map) => {
@@ -165,7 +165,9 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
         if (!isScalar<string>(key)) continue;
         const offset = offsetOfNode(key);
         const firstOffset = firstOffsets.get(key.value);
-        if (firstOffset === undefined) {
+        if (key.value === '__proto__') {
+          problems.add(() => problemAt(offset, reservedName));
+        } else if (firstOffset === undefined) {
           firstOffsets.set(key.value, offset);
         } else {
           problems.add(() => ({
@@ -178,6 +180,10 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
     },
   });
 }
+
+/** An assignment to this name changes an object's prototype and makes no field, in zod's code as in ours. */
+const reservedName =
+  'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
 
 function fillVariables(
   document: ParsedDocument,

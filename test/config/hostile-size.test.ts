@@ -39,6 +39,7 @@ test.each<[what: string, files: Files]>([
   ['keys of one id', { 'keys.yaml': lines(() => '- { id: a }', count / 4) }],
   ['secrets of one digest', { 'keys.yaml': `- secrets:\n${lines(() => `  - sha256: ${digestOf('a')}`)}` }],
   ['fields of one name', main(mainDocument + lines(() => 'unknown: x'))],
+  ['reserved names', main(mainDocument + lines(() => '__proto__: x'))],
   ['variables that are not set', { 'keys.yaml': lines((i) => `- \${UNSET${i}}`) }],
   ['anchors and aliases', { 'keys.yaml': lines((i) => `- &a${i} x\n- *a${i}`) }],
   ['unknown methods', api(`  /a:\n${lines((i) => `    unknown${i}: x`)}`)],
