@@ -1,34 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
-import type { ErrorCode, Fault } from './errors.ts';
+import { plainAddress } from './address-group.ts';
+import type { Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-outcome.ts';
-import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
+import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
 import type { ClientResponse } from './listen/client-response.ts';
+import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision, Key } from './model.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * One request and what is learnt about it on its way: each station adds its finding, the recording reads them all.
- * It holds the snapshot that the request began with, so that a reload never changes a request in flight.
+ * One arrival and what is learnt about it on its way: each station adds its finding, the recording reads them all. It
+ * holds the snapshot that it began with, so that a reload never changes an exchange in flight.
  */
 export interface Exchange {
   readonly id: string;
+  readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
   readonly snapshot: Snapshot;
-  readonly origin: ClientOrigin;
   /** Monotonic, ms. */
   readonly startedMs: number;
-  /** The connection to take over, when the request asks for an upgrade that its operation allows. */
-  readonly upgrade: { readonly socket: Duplex; readonly head: Buffer } | undefined;
+  /** Set by the first station; until then the peer is all that is known of the client. */
+  origin: ClientOrigin | undefined;
   /** The raw path without the query: a careless client may put a key there. Unset until screened. */
   path: string | undefined;
   /** Where this request ended is not certain, so nothing behind it may be read as another. */
   endsConnection: boolean;
-  /** What the parser found wrong with its body: that was answered in place of what the path would have said. */
-  rejectedAs: ErrorCode | undefined;
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
@@ -41,23 +40,18 @@ export interface Exchange {
   cause: string | undefined;
 }
 
-export function openExchange(
-  req: IncomingMessage,
-  res: ClientResponse,
-  snapshot: Snapshot,
-  upgrade?: Exchange['upgrade'],
-): Exchange {
+export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
+  const { res } = arrival;
   return {
     id: randomUUID(),
-    req,
+    arrival,
+    req: res.req,
     res,
     snapshot,
-    origin: clientOrigin(originFields(req), snapshot.trustedProxies),
     startedMs: performance.now(),
-    upgrade,
+    origin: undefined,
     path: undefined,
     endsConnection: false,
-    rejectedAs: undefined,
     offered: undefined,
     key: undefined,
     decision: undefined,
@@ -69,7 +63,13 @@ export function openExchange(
   };
 }
 
-function originFields(req: IncomingMessage) {
+/** The client's address, as far as it is known. */
+export function addressOf({ origin, req }: Exchange): string {
+  return origin?.address ?? plainAddress(req.socket.remoteAddress ?? '');
+}
+
+/** The fields of a request that say where it came from. */
+export function originFields({ req }: Exchange): OriginFields {
   const { headers } = req;
   return {
     peerAddress: req.socket.remoteAddress ?? '',

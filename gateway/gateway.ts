@@ -1,23 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdminListener } from './admin/admin-listener.ts';
 import type { GatewayState, Phase } from './admin/readiness.ts';
 import { bounds } from './bounds.ts';
-import { type Exchange, openExchange } from './exchange.ts';
+import { openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { createLimiter } from './limit/limiter.ts';
-import type { ClientResponse } from './listen/client-response.ts';
 import { listenOn } from './listen/listen-on.ts';
-import { createListener, type Rejection } from './listen/listener.ts';
+import { createListener } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
-import type { Settings, Standing } from './model.ts';
-import { accessLine, rejectionLine } from './observe/access-line.ts';
+import type { Settings } from './model.ts';
+import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
-import { ownFields } from './respond/own-fields.ts';
-import { refusalAnswer } from './respond/refusal.ts';
 import { createSnapshot } from './snapshot.ts';
 import { createTurnEnd } from './turn-end.ts';
 
@@ -77,30 +73,10 @@ export function createGateway({
     logger.error({ err: bug, requestId }, 'a bug in the request path');
   }
 
-  /** Where not even an exchange can be opened, the connection is cut. */
-  function serve(
-    req: IncomingMessage,
-    res: ClientResponse,
-    upgrade?: Exchange['upgrade'],
-  ): Exchange | undefined {
-    try {
-      const exchange = openExchange(req, res, snapshot, upgrade);
-      void serveExchange(exchange, stations);
-      return exchange;
-    } catch (bug) {
-      reportBug(bug);
-      recordRejection({ code: 'internal', peerAddress: req.socket.remoteAddress ?? '' }, randomUUID());
-      res.destroy();
-      return undefined;
-    }
-  }
-
   const listener = createListener({
     handlers: {
-      onRequest: (req, res) => serve(req, res),
+      onArrival: (arrival) => void serveExchange(openExchange(arrival, snapshot), stations),
       wantsUpgrade: (req) => isWebSocketOperation(req),
-      onUpgrade: (req, res, socket, head) => serve(req, res, { socket, head }),
-      describeRejection,
       reportBug,
     },
   });
@@ -112,44 +88,6 @@ export function createGateway({
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
     const match = matchOperation(snapshot.operations, req.method ?? '', path);
     return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
-  }
-
-  /**
-   * What Node's parser refused never became a request: it is counted on its address, answered and logged here. A fault
-   * in the body of a request under way is answered with that request's id and standing, and logged with it, unless its
-   * own answer is decided.
-   */
-  async function describeRejection(rejection: Rejection, replaced: Exchange | undefined) {
-    if (replaced !== undefined) {
-      if (replaced.status !== 0) return undefined;
-      replaced.rejectedAs = rejection.code;
-    }
-    if (replaced?.decision !== undefined) {
-      const { id, decision, offered } = replaced;
-      return refusalAnswer(rejection, ownFields(id, decision.standing, offered?.fields));
-    }
-    const requestId = replaced?.id ?? randomUUID();
-    let standing: Standing | undefined;
-    try {
-      const { perMinute } = snapshot.settings.addressBucket;
-      standing = (await limiter.chargeAddress(rejection.peerAddress, perMinute)).standing;
-      return refusalAnswer(rejection, ownFields(requestId, standing, undefined));
-    } finally {
-      if (replaced === undefined) recordRejection(rejection, requestId, standing);
-    }
-  }
-
-  function recordRejection(
-    { code, peerAddress }: Pick<Rejection, 'code' | 'peerAddress'>,
-    requestId: string,
-    standing?: Standing,
-  ): void {
-    try {
-      const config = snapshot.settings.version;
-      access(rejectionLine({ code, peerAddress, requestId, standing, config }));
-    } catch (bug) {
-      reportBug(bug, requestId);
-    }
   }
 
   function currentState(): GatewayState {

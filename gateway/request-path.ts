@@ -1,7 +1,9 @@
 import { type ErrorCode, errors } from './errors.ts';
-import type { Exchange } from './exchange.ts';
+import { addressOf, type Exchange, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
+import { clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
+import type { Rejection } from './listen/client-response.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
@@ -59,12 +61,14 @@ function record(exchange: Exchange, stations: Stations): void {
  * the paths and every request of a valid key is charged.
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
-  const { req, snapshot } = exchange;
+  const { req, res, snapshot } = exchange;
   const { settings } = snapshot;
+  exchange.origin = clientOrigin(originFields(exchange), snapshot.trustedProxies);
 
-  const screened = screenRequest(req);
+  // What the parser refused is refused like what the screen refuses.
+  const screened = res.rejection === undefined ? screenRequest(req) : refusedBy(res.rejection);
   if (screened.kind === 'refused') {
-    // Like what the parser refuses: counted on the address, with its own status however much the address has spent.
+    // Counted on the address, with its own status however much the address has spent.
     exchange.endsConnection = true;
     await countOnAddress(exchange, stations);
     return screened;
@@ -91,6 +95,11 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
+/** A fault that the parser found, in place of a request or in the body of one. */
+function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal {
+  return { kind: 'refused', code: rejection.code, message: rejection.message };
+}
+
 /** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
 async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
   const decision = await countOnAddress(exchange, stations);
@@ -106,8 +115,8 @@ async function refuseStranger(exchange: Exchange, stations: Stations, refusal: R
 }
 
 async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promise<AddressDecision> {
-  const { origin, snapshot } = exchange;
-  const decision = await limiter.chargeAddress(origin.address, snapshot.settings.addressBucket.perMinute);
+  const { perMinute } = exchange.snapshot.settings.addressBucket;
+  const decision = await limiter.chargeAddress(addressOf(exchange), perMinute);
   exchange.decision = decision;
   return decision;
 }
@@ -124,20 +133,20 @@ const limitCodes = {
 } as const satisfies Record<Exclude<Decision['kind'], 'admitted'>, ErrorCode>;
 
 async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
-  const { req, res, snapshot, origin, upgrade } = exchange;
+  const { req, res, snapshot, origin, arrival } = exchange;
   const request = {
     req,
     res,
     holder: exchange.key?.id ?? '',
     requestFields: identityFields(exchange),
-    keepForwarded: origin.trustedPeer,
+    keepForwarded: origin?.trustedPeer === true,
     responseFields: answerFields(exchange),
     bodyBytesMax: snapshot.settings.bodyBytesMax,
   };
   const outcome =
-    upgrade === undefined
-      ? await forwarder.forward(request)
-      : await forwarder.forwardUpgrade({ ...request, ...upgrade });
+    arrival.kind === 'upgrade'
+      ? await forwarder.forwardUpgrade({ ...request, socket: arrival.socket, head: arrival.head })
+      : await forwarder.forward(request);
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);
 }
@@ -153,6 +162,8 @@ function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
       return outcome;
     case 'failed': {
       exchange.cause = outcome.cause;
+      if (exchange.res.rejection !== undefined && !outcome.headersSent)
+        return refusedBy(exchange.res.rejection);
       if (!outcome.headersSent) return { kind: 'refused', code: outcome.code, fields: retryFields(outcome) };
       exchange.status = exchange.res.statusCode;
       exchange.errorCode = outcome.code;
@@ -176,11 +187,11 @@ function identityFields({ id, key, origin }: Exchange): string[] {
     'X-Plan',
     key?.plan ?? '',
     'X-Forwarded-For',
-    origin.forwardedFor,
+    origin?.forwardedFor ?? '',
     'X-Forwarded-Host',
-    origin.forwardedHost,
+    origin?.forwardedHost ?? '',
     'X-Forwarded-Proto',
-    origin.forwardedProto,
+    origin?.forwardedProto ?? '',
     'Via',
     '1.1 tollgate',
   ];
@@ -193,7 +204,6 @@ function answerFields({ id, decision, offered }: Exchange): string[] {
 
 async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
   const { req, res, endsConnection } = exchange;
-  // From here on the answer is decided: a fault that the parser still finds in the body does not take its place.
   markRefused(exchange, refusal.code);
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
@@ -211,15 +221,14 @@ function markRefused(exchange: Exchange, code: ErrorCode): void {
 
 /** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
 function markClientGone(exchange: Exchange): void {
-  const { rejectedAs } = exchange;
-  exchange.status = rejectedAs === undefined ? 499 : errors[rejectedAs].status;
-  exchange.errorCode = rejectedAs;
+  const { rejection } = exchange.res;
+  exchange.status = rejection === undefined ? 499 : errors[rejection.code].status;
+  exchange.errorCode = rejection?.code;
   exchange.fault = 'client';
 }
 
-/** The client is there, and has not been told of a fault in the request's body instead. */
-function isAnswerable({ res, rejectedAs }: Exchange): boolean {
-  return rejectedAs === undefined && !res.destroyed && res.socket?.writable === true;
+function isAnswerable({ res }: Exchange): boolean {
+  return !res.destroyed && res.socket?.writable === true;
 }
 
 /**

@@ -4,6 +4,10 @@ import type { ErrorCode } from '../errors.ts';
 
 /** What is needed of a client's response beside Node's; fields are flat name, value, … */
 export interface ForwardedResponse extends ServerResponse {
+  /** Set when the parser has found a fault in the request's body. */
+  readonly rejection: object | undefined;
+  /** Hears of such a fault. */
+  onRejected: (() => void) | undefined;
   /** An interim response ahead of the answer (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
   /** The head of an answer whose body follows; those of the client's connection are added to them. */

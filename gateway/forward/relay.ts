@@ -84,8 +84,11 @@ export class Relay implements AnswerHandler, BodyListener {
     budget.countRequest(nowMs());
     inFlight.enter(this);
     res.on('close', () => this.onClientClose());
+    res.onRejected = () => this.onRejected();
 
-    if (res.destroyed) {
+    if (res.rejection !== undefined) {
+      this.onRejected();
+    } else if (res.destroyed) {
       // While the limits were asked; its `close` is not told again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
@@ -139,6 +142,11 @@ export class Relay implements AnswerHandler, BodyListener {
       body: whole ?? body,
       chunked: chunked && whole === undefined,
     });
+  }
+
+  /** The parser found a fault in the body; the rest of it will not come. */
+  private onRejected(): void {
+    this.fail('invalid_request', 'the request body is malformed');
   }
 
   onTooLarge(): void {

@@ -1,9 +1,20 @@
 import { ServerResponse } from 'node:http';
-import type { ErrorAnswer } from '../errors.ts';
+import type { ErrorAnswer, ErrorCode } from '../errors.ts';
 import { answerMessage, interimMessage, keepAliveValue } from './answer-message.ts';
 
-/** Node's response to a request; it can also be given a complete answer at once. */
+/** What Node's parser, or a limit of the listener, found wrong with a request. */
+export interface Rejection {
+  readonly code: ErrorCode;
+  /** Public; repeats nothing that the client sent. */
+  readonly message: string;
+}
+
+/** Node's response to a request; it can also be given a complete answer at once, and interim ones ahead of it. */
 export class ClientResponse extends ServerResponse {
+  /** Set when the request never became one, or when a fault was found in its body meanwhile. */
+  rejection: Rejection | undefined;
+  /** Hears of a fault in the body before an answer has begun; for whoever waits for more of it. */
+  onRejected: (() => void) | undefined;
   private isAnswered = false;
 
   /** Whether an answer has begun, in either way. */
@@ -11,9 +22,15 @@ export class ClientResponse extends ServerResponse {
     return this.isAnswered || this.headersSent;
   }
 
-  /** Whether all of an answer was given, in either way; it may still be under way. */
-  get isWhole(): boolean {
-    return this.isAnswered || this.writableEnded;
+  /**
+   * From now on nothing behind this request can be served. Whoever serves it answers with the rejection, unless another
+   * answer is decided; half an answer is cut, so that the client sees that it is half.
+   */
+  reject(rejection: Rejection): void {
+    this.rejection ??= rejection;
+    this.shouldKeepAlive = false;
+    if (!this.hasBegun) this.onRejected?.();
+    else if (!this.isAnswered && !this.writableEnded) this.destroy();
   }
 
   /**

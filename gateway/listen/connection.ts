@@ -1,33 +1,26 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorAnswer, ErrorCode } from '../errors.ts';
-import { answerMessage } from './answer-message.ts';
-import type { ClientResponse } from './client-response.ts';
+import { ClientResponse, type Rejection } from './client-response.ts';
 import { closeGently } from './close-gently.ts';
-
-/** What Node's parser refused, or a limit of the listener: it never became a request. */
-export interface Rejection {
-  readonly code: ErrorCode;
-  /** Public. */
-  readonly message: string;
-  readonly peerAddress: string;
-}
 
 /** One client connection: the order of its answers, and its end. */
 export interface Connection {
   readonly socket: Socket;
   /** Serves a request when those before it are answered. */
   receive(res: ClientResponse): void;
-  /** Answers something that never became a request, when those before it are answered, and closes. */
-  reject(rejection: Omit<Rejection, 'peerAddress'>, answersHead: boolean): void;
+  /**
+   * What the parser refused: a fault in the body of the newest request is that request's, anything else is served like a
+   * request, as the last one.
+   */
+  reject(rejection: Rejection, options: { readonly isHead: boolean }): void;
   /** Nothing after the requests received so far can be served. */
   stopReceiving(): void;
   /** The request that is received next is the last: Node drops what it has read behind an upgrade that it ignores. */
   receiveLast(): void;
   /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
   handOver(res: ClientResponse): void;
-  /** Whether there was a request. */
-  hasReceived(): boolean;
+  /** No request has come yet. */
+  isNew(): boolean;
   /** No request is under way or waiting. */
   isIdle(): boolean;
   /** Neither side moved a byte for as long as the socket's timer was set to. */
@@ -39,11 +32,8 @@ export interface Connection {
 
 export interface ConnectionOptions {
   readonly socket: Socket;
-  readonly peerAddress: string;
-  /** Begins to serve; what it returns names the exchange to `describeRejection`. */
-  readonly serve: (req: IncomingMessage, res: ClientResponse) => unknown;
-  readonly describeRejection: (rejection: Rejection, replaced: unknown) => Promise<ErrorAnswer | undefined>;
-  readonly reportBug: (bug: unknown) => void;
+  /** Begins to serve a request, or what the parser made of one. Never throws. */
+  readonly serve: (res: ClientResponse) => void;
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly keepAliveTimeoutMs: number;
@@ -53,39 +43,30 @@ export interface ConnectionOptions {
   };
 }
 
+type State =
+  /** `new`: nothing was served yet; `idle`: all that was received is answered. */
+  | { readonly kind: 'new' | 'idle' }
+  | { readonly kind: 'serving'; readonly res: ClientResponse }
+  /** Answered before its body had arrived; what comes now is the rest of that, and then the next request. */
+  | { readonly kind: 'awaiting_body'; readonly req: IncomingMessage }
+  /** It belongs to whoever serves an upgrade. */
+  | { readonly kind: 'handed_over'; readonly res: ClientResponse }
+  /** Nothing more is served or written. */
+  | { readonly kind: 'closed' };
+
 /**
  * Requests of one connection are served one after the other, as nginx does: Node would hand out all that a client
  * pipelined at once, also those behind a request whose refusal ends the connection, and would charge and forward
  * requests whose answers can never be sent.
  */
-export function createConnection({
-  socket,
-  peerAddress,
-  serve,
-  describeRejection,
-  reportBug,
-  bounds,
-}: ConnectionOptions): Connection {
-  /** Being served. */
-  let current: ClientResponse | undefined;
-  /** What `serve` returned for it. */
-  let exchange: unknown;
-  /** Pipelined behind it. */
+export function createConnection({ socket, serve, bounds }: ConnectionOptions): Connection {
+  let state: State = { kind: 'new' };
+  /** What may still be received: any number of requests, one, or none. */
+  let intake: 'open' | 'last' | 'none' = 'open';
+  /** Pipelined behind the request that is being served. */
   const waiting: ClientResponse[] = [];
-  /** Answered while its body was still arriving. */
-  let unfinished: IncomingMessage | undefined;
-  let rejection: Omit<Rejection, 'peerAddress'> | undefined;
-  /** What is rejected is a HEAD. */
-  let rejectsHead = false;
-  let received = false;
   /** Nothing is read while requests wait. */
   let isHeld = false;
-  let draining = false;
-  let nextIsLast = false;
-  /** Nothing more is received. */
-  let ending = false;
-  /** Nothing more is served or written. */
-  let closed = false;
   /** How long neither side has moved a byte, and what they had moved before. */
   let inactiveMs = 0;
   let bytesMoved = 0;
@@ -95,11 +76,10 @@ export function createConnection({
   socket.destroySoon = close;
 
   function receive(res: ClientResponse): void {
-    received = true;
-    if (ending || closed || rejection !== undefined) return;
-    if (draining || nextIsLast || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
-    if (current === undefined) {
-      serveNow(res);
+    if (intake === 'none' || state.kind === 'closed') return;
+    if (intake === 'last' || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
+    if (state.kind !== 'serving') {
+      begin(res);
       return;
     }
     waiting.push(res);
@@ -112,33 +92,40 @@ export function createConnection({
     return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
   }
 
-  function serveNow(res: ClientResponse): void {
-    current = res;
-    unfinished = undefined;
+  function begin(res: ClientResponse): void {
+    state = { kind: 'serving', res };
+    if (res.socket === null) attach(res);
     res.on('close', onAnswered);
-    exchange = serve(res.req, res);
+    serve(res);
+  }
+
+  /** Node does this for the responses that it makes itself. */
+  function attach(res: ClientResponse): void {
+    res.assignSocket(socket);
+    res.once('finish', () => {
+      res.detachSocket(socket);
+      close();
+    });
   }
 
   function onAnswered(): void {
-    const answered = current;
-    current = undefined;
-    exchange = undefined;
-    if (closed || socket.destroyed || answered === undefined) return;
-    if (!answered.shouldKeepAlive) {
-      close();
-      return;
-    }
-    if (!answered.req.complete) {
-      unfinished = answered.req;
-      return;
-    }
+    if (state.kind !== 'serving' || socket.destroyed) return;
+    const { res } = state;
+    if (!res.shouldKeepAlive) close();
+    else if (!res.req.complete) state = { kind: 'awaiting_body', req: res.req };
+    else serveNext();
+  }
+
+  function serveNext(): void {
     const next = waiting.shift();
-    if (next !== undefined) {
-      if (!next.req.complete) letGo();
-      serveNow(next);
-    } else if (rejection !== undefined) answerRejection(rejection);
-    else if (draining) close();
-    else letGo();
+    if (next === undefined) {
+      state = { kind: 'idle' };
+      if (intake === 'open') letGo();
+      else close();
+      return;
+    }
+    if (!next.req.complete) letGo();
+    begin(next);
   }
 
   /** Up to the last answer: Node takes the end of a client's side, when it reads it, for the end of the client. */
@@ -156,59 +143,44 @@ export function createConnection({
 
   function endAfter(res: ClientResponse): void {
     res.shouldKeepAlive = false;
-    ending = true;
+    intake = 'none';
   }
 
-  function reject(refused: Omit<Rejection, 'peerAddress'>, answersHead: boolean): void {
-    if (closed || socket.destroyed || rejection !== undefined) return;
-    const newest = waiting.at(-1) ?? current;
-    // Behind the last request nothing is answered, but in its body a fault is.
-    if (ending && newest?.req.complete !== false) return;
-    rejection = refused;
-    rejectsHead = answersHead;
-    socket.pause();
-    if (unfinished?.complete === false) {
-      // Its request has had its answer.
+  function newest(): ClientResponse | undefined {
+    return waiting.at(-1) ?? (state.kind === 'serving' ? state.res : undefined);
+  }
+
+  function reject(rejection: Rejection, { isHead }: { readonly isHead: boolean }): void {
+    if (state.kind === 'closed' || socket.destroyed) return;
+    const faulty = newest();
+    if (faulty?.req.complete === false) {
+      intake = 'none';
+      socket.pause();
+      faulty.reject(rejection);
+    } else if (state.kind === 'awaiting_body' && !state.req.complete) {
       close();
-    } else if (newest === undefined) {
-      answerRejection(refused);
-    } else if (!newest.req.complete) {
-      // The fault lies in the body of the newest request: the rejection takes the place of its answer.
-      if (waiting.pop() === undefined) answerRejection(refused);
+    } else if (intake !== 'none') {
+      // Behind the last request nothing is answered.
+      socket.pause();
+      receive(responseTo(rejection, isHead));
+      intake = 'none';
     }
   }
 
-  function answerRejection(refused: Omit<Rejection, 'peerAddress'>): void {
-    writeRejection(refused).catch((bug) => {
-      reportBug(bug);
-      socket.destroy();
-    });
-  }
-
-  /** The answer it replaces may have begun meanwhile: a whole one stays, half a one is cut so that it is seen to be. */
-  async function writeRejection({ code, message }: Omit<Rejection, 'peerAddress'>): Promise<void> {
-    const replaced = current;
-    const answer = await describeRejection({ code, message, peerAddress }, exchange);
-    if (closed) return;
-    if (replaced?.hasBegun === true) {
-      if (replaced.isWhole) close();
-      else socket.destroy();
-    } else if (answer !== undefined) {
-      const head = replaced === undefined ? rejectsHead : replaced.req.method === 'HEAD';
-      socket.write(answerMessage(answer, { nowMs: Date.now(), keepAlive: false, head }), 'latin1');
-      close();
-    }
-    // Otherwise the answer that was decided in its place says `Connection: close` itself.
+  /** A response to what never became a request. */
+  function responseTo(rejection: Rejection, isHead: boolean): ClientResponse {
+    const req = new IncomingMessage(socket);
+    req.complete = true;
+    if (isHead) req.method = 'HEAD';
+    const res = new ClientResponse(req);
+    res.reject(rejection);
+    return res;
   }
 
   function close(): void {
-    if (closed) return;
-    closed = true;
+    if (state.kind === 'closed') return;
+    state = { kind: 'closed' };
     closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs });
-  }
-
-  function isIdle(): boolean {
-    return current === undefined && waiting.length === 0 && rejection === undefined && !closed;
   }
 
   function onInactive(): void {
@@ -216,8 +188,9 @@ export function createConnection({
     const isUnmoved = bytesRead + bytesWritten === bytesMoved;
     bytesMoved = bytesRead + bytesWritten;
     inactiveMs = isUnmoved ? inactiveMs + elapsedMs : elapsedMs;
-    const isWaiting = current === undefined || writableLength > 0;
-    const leftMs = (current === undefined ? bounds.keepAliveTimeoutMs : bounds.writeTimeoutMs) - inactiveMs;
+    const isServing = state.kind === 'serving' || state.kind === 'handed_over';
+    const isWaiting = !isServing || writableLength > 0;
+    const leftMs = (isServing ? bounds.writeTimeoutMs : bounds.keepAliveTimeoutMs) - inactiveMs;
     // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
     if (isWaiting && leftMs <= 0) socket.destroy();
     else socket.setTimeout(isWaiting ? Math.min(leftMs, bounds.writeTimeoutMs) : bounds.writeTimeoutMs);
@@ -228,12 +201,12 @@ export function createConnection({
     receive,
     reject,
     stopReceiving() {
-      ending = true;
+      intake = 'none';
       socket.pause();
     },
     handOver(res) {
-      closed = true;
-      current = res;
+      state = { kind: 'handed_over', res };
+      intake = 'none';
       socket.destroySoon = destroySoon;
       res.shouldKeepAlive = false;
       res.assignSocket(socket);
@@ -246,15 +219,15 @@ export function createConnection({
       );
     },
     receiveLast() {
-      nextIsLast = true;
+      if (intake === 'open') intake = 'last';
     },
-    hasReceived: () => received,
-    isIdle,
+    isNew: () => state.kind === 'new',
+    isIdle: () => state.kind === 'new' || state.kind === 'idle' || state.kind === 'awaiting_body',
     onInactive,
     drain() {
-      draining = true;
-      const newest = waiting.at(-1) ?? current;
-      if (newest !== undefined && !newest.hasBegun) endAfter(newest);
+      const last = newest();
+      if (last !== undefined && !last.hasBegun) endAfter(last);
+      else if (intake === 'open') intake = 'last';
     },
     close,
   };

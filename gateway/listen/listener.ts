@@ -4,41 +4,44 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressGroup, plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
-import { type ErrorAnswer, errors } from '../errors.ts';
+import { errors } from '../errors.ts';
 import { Shares } from '../shares.ts';
-import { ClientResponse } from './client-response.ts';
-import { type Connection, createConnection, type Rejection } from './connection.ts';
+import { ClientResponse, type Rejection } from './client-response.ts';
+import { type Connection, createConnection } from './connection.ts';
 import { listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './node-parser.ts';
-import { answersHead, type ParserError, parserRejection } from './parser-rejection.ts';
+import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
-export type { Rejection };
+/**
+ * What reaches the gateway: a request; a WebSocket handshake, whose `res` is for refusing it; or what Node's parser made
+ * of neither, whose `res.rejection` says why.
+ */
+export type Arrival =
+  | { readonly kind: 'request' | 'rejection'; readonly res: ClientResponse }
+  | {
+      readonly kind: 'upgrade';
+      readonly res: ClientResponse;
+      /** To be taken over, once `res` is detached from it. */
+      readonly socket: Duplex;
+      /** What came behind the handshake. */
+      readonly head: Buffer;
+    };
 
 export interface ListenerHandlers {
   /**
-   * Every parsed request, one at a time on each connection; one without a body emits no event of its own. For
-   * `Expect: 100-continue` no 100 has been sent: that is `res.writeContinue()`, right before the body is read. An answer
-   * given before the body has arrived says `Connection: close`; what then still arrives is read within limits and thrown
-   * away.
-   *
-   * @returns whatever names the exchange, for `describeRejection`
+   * Everything that arrives, one at a time on each connection; must not throw. A request without a body emits no event of
+   * its own. For `Expect: 100-continue` no 100 has been sent: that is `res.writeContinue()`, right before the body is read.
+   * An answer given before the body has arrived says `Connection: close`; what then still arrives is read within limits
+   * and thrown away. A fault that the parser finds in a body is told by `res.rejection` and `res.onRejected`.
    */
-  onRequest(req: IncomingMessage, res: ClientResponse): unknown;
+  onArrival(arrival: Arrival): void;
   /**
    * A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8) and the
    * connection closed after the answer.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
-  /** An upgrade that was wanted. `res` is for refusing it: its end closes the connection. Otherwise detach it. */
-  onUpgrade(req: IncomingMessage, res: ClientResponse, socket: Duplex, head: Buffer): void;
-  /** Hears of bugs, its own handlers' and those of the listener; the connection is closed then. */
+  /** Hears of bugs in what has no exchange yet. */
   reportBug(bug: unknown): void;
-  /**
-   * Makes the complete answer to what never became a request. A fault in the body of a request that is
-   * being served takes the place of its answer: `replaced` is then what `onRequest` returned for it. Undefined when that
-   * answer is decided already: it is then given, as the last one.
-   */
-  describeRejection(rejection: Rejection, replaced: unknown): Promise<ErrorAnswer | undefined>;
 }
 
 export type ListenerBounds = Pick<
@@ -110,28 +113,19 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   server.on('upgrade', upgrade);
-  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused, false));
+  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused, { isHead: false }));
   server.on('clientError', onClientError);
   server.on('timeout', (socket) => connections.get(socket)?.onInactive());
 
   function accept(socket: Socket): void {
-    const peerAddress = plainAddress(socket.remoteAddress ?? '');
-    const group = addressGroup(peerAddress);
+    const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     // A reset may come in any state; an upgraded socket has lost Node's own listener.
     socket.on('error', () => socket.destroy());
     if (shares.heldBy(group) >= limits.connectionsPerAddressMax || !shares.take(group, 1)) {
       socket.destroy();
       return;
     }
-    const { onRequest: serve, describeRejection, reportBug } = handlers;
-    const connection = createConnection({
-      socket,
-      peerAddress,
-      serve,
-      describeRejection,
-      reportBug,
-      bounds: limits,
-    });
+    const connection = createConnection({ socket, serve, bounds: limits });
     if (draining) connection.drain();
     connections.set(socket, connection);
     socket.once('close', () => {
@@ -140,13 +134,17 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     });
   }
 
+  function serve(res: ClientResponse): void {
+    handlers.onArrival({ kind: res.rejection === undefined ? 'request' : 'rejection', res });
+  }
+
   function receive(req: IncomingMessage, res: ClientResponse): void {
     // Half an HTTP/2 preface reads as a request, and Node drops the connection of whatever is called PRI. An empty method
     // makes the screen answer 501.
     if (req.method === 'PRI') req.method = '';
     const connection = connections.get(req.socket);
     // An empty version makes the screen answer 400. Where that costs least: clients of RTSP begin with it.
-    const isSuspect = req.httpVersion === '1.0' || connection?.hasReceived() === false;
+    const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) req.httpVersion = '';
     connection?.receive(res);
   }
@@ -183,7 +181,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   function upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const res = new ClientResponse(req);
     connections.get(socket)?.handOver(res);
-    handlers.onUpgrade(req, res, socket, head);
+    handlers.onArrival({ kind: 'upgrade', res, socket, head });
   }
 
   function onClientError(error: ParserError, socket: Duplex): void {
@@ -195,10 +193,10 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
       // Bytes behind a request that said `Connection: close` itself; its answer is the last.
       connection.stopReceiving();
-    } else connection.reject(rejection, answersHead(error));
+    } else connection.reject(rejection, { isHead: isHead(error) });
   }
 
-  function rejectionOf(error: ParserError): ReturnType<typeof parserRejection> {
+  function rejectionOf(error: ParserError): Rejection | undefined {
     try {
       return parserRejection(error);
     } catch (bug) {

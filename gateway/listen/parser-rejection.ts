@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { Rejection } from './client-response.ts';
 
 /** What Node's parser says of a request that it refused; `rawPacket` is the piece of input it was reading. */
 export interface ParserError extends Error {
@@ -9,7 +9,7 @@ export interface ParserError extends Error {
 }
 
 /** Our word for a parser error; undefined when it is the connection's failure and there is nobody to tell. */
-export function parserRejection(error: ParserError): { code: ErrorCode; message: string } | undefined {
+export function parserRejection(error: ParserError): Rejection | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { code: 'request_timeout', message: 'The request did not arrive in time.' };
@@ -32,7 +32,7 @@ export function parserRejection(error: ParserError): { code: ErrorCode; message:
  * Whether the request that was refused was a HEAD, whose answer has no body (RFC 9110 §9.3.2). It is not known of a request
  * line that came in an earlier packet than the fault.
  */
-export function answersHead({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
+export function isHead({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
   const text = rawPacket?.toString('latin1', 0, bytesParsed) ?? '';
   // Behind the request before it, if that has no body; a body's own fault is that of a request whose method is known.
   const headStart = text.lastIndexOf('\r\n\r\n');
@@ -40,7 +40,7 @@ export function answersHead({ rawPacket, bytesParsed = 0 }: ParserError): boolea
 }
 
 /** The parser's reasons are fixed texts that repeat nothing of the input. */
-function malformed({ reason }: ParserError): { code: ErrorCode; message: string } {
+function malformed({ reason }: ParserError): Rejection {
   return {
     code: 'invalid_request',
     message: `The request is malformed: ${reason ?? 'it cannot be parsed'}.`,

@@ -1,5 +1,4 @@
-import { type ErrorCode, errors } from '../errors.ts';
-import type { Exchange } from '../exchange.ts';
+import { addressOf, type Exchange } from '../exchange.ts';
 import type { Standing } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 
@@ -27,8 +26,11 @@ type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
  * times as long.
  */
 export function accessLine(exchange: Exchange): string {
-  const { req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } = exchange;
-  let line = `${beginning(exchange.id)},"method":"${req.method}"`;
+  const { arrival, req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } =
+    exchange;
+  let line = beginning(exchange.id);
+  // Of what the parser refused only the method HEAD is known.
+  if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
   if (path !== undefined) line += pathMember(path);
   if (offered !== undefined) line += operationMember(offered);
   line += `,"status":${exchange.status}`;
@@ -36,7 +38,7 @@ export function accessLine(exchange: Exchange): string {
   if (fault !== undefined) line += `,"fault":"${fault}"`;
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
   if (key !== undefined) line += keyMembers(key);
-  line += `,"address":"${exchange.origin.address}"`;
+  line += `,"address":"${addressOf(exchange)}"`;
   if (decision !== undefined) line += decisionMembers(decision);
   if (upstream !== undefined) {
     const { target, attempts, upstreamMs } = upstream;
@@ -45,22 +47,6 @@ export function accessLine(exchange: Exchange): string {
   }
   const totalMs = performance.now() - exchange.startedMs;
   return `${line},"totalMs":${totalMs.toFixed(3)},"config":"${snapshot.settings.version}"}\n`;
-}
-
-/** The line of what the listener refused before there was a request. */
-export function rejectionLine(rejection: {
-  readonly requestId: string;
-  readonly code: ErrorCode;
-  readonly peerAddress: string;
-  /** Undefined where a bug kept it from being found. */
-  readonly standing: Standing | undefined;
-  readonly config: string;
-}): string {
-  const { requestId, code, peerAddress, standing, config } = rejection;
-  const { status, fault } = errors[code];
-  const outcome = `"status":${status},"error":"${code}","fault":"${fault}","address":"${peerAddress}"`;
-  const window = standing === undefined ? '' : windowMembers(standing);
-  return `${beginning(requestId)},${outcome}${window},"config":"${config}"}\n`;
 }
 
 /** 30 is pino's number for `info`. */

@@ -218,11 +218,11 @@ it('a client that went away before it was forwarded never reaches the backend', 
   expect(backend.requests).toEqual([]);
 });
 
-it('a client that sends less than it promised is gone, not a fault of the backend', async () => {
+it('a client that sends less than it promised is at fault, not the backend', async () => {
   const client = sendRawAndLeave('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
   setTimeout(() => client.destroy(), 50);
   await front.ended(1);
-  expect(front.outcomes).toMatchObject([{ kind: 'client_gone' }]);
+  expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'invalid_request', attempts: 0 }]);
   expect(backend.requests).toEqual([]);
 });
 

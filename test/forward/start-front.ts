@@ -57,17 +57,28 @@ export async function startFront({
 
   const listener = createListener({
     handlers: {
-      onRequest: serve,
+      onArrival(arrival) {
+        const { res } = arrival;
+        switch (arrival.kind) {
+          case 'request':
+            serve(res.req, res);
+            break;
+          case 'rejection':
+            res.answer(errorAnswer(res.rejection?.code ?? 'internal'));
+            break;
+          case 'upgrade': {
+            const { socket, head } = arrival;
+            void forwarder
+              .forwardUpgrade({ ...common, req: res.req, res, socket, head })
+              .then((outcome) => end(outcome, res))
+              .catch(cut(res));
+          }
+        }
+      },
+      wantsUpgrade: ({ headers }) => headers.upgrade !== undefined,
       reportBug: (bug) => {
         throw bug;
       },
-      wantsUpgrade: ({ headers }) => headers.upgrade !== undefined,
-      onUpgrade: (req, res, socket, head) =>
-        void forwarder
-          .forwardUpgrade({ ...common, req, res, socket, head })
-          .then((outcome) => end(outcome, res))
-          .catch(cut(res)),
-      describeRejection: async ({ code }) => errorAnswer(code),
     },
     ...(bounds && { bounds }),
   });

@@ -84,7 +84,7 @@ vi.mock('../../gateway/respond/refusal.ts', async (original) =>
   injected.throwing(await original(), ['refusalAnswer']),
 );
 vi.mock('../../gateway/observe/access-line.ts', async (original) =>
-  injected.throwing(await original(), ['accessLine', 'rejectionLine']),
+  injected.throwing(await original(), ['accessLine']),
 );
 
 const key = makeKey({ plan: 'business' });
@@ -118,7 +118,6 @@ const stations = [
   'ownFields',
   'refusalAnswer',
   'accessLine',
-  'rejectionLine',
 ];
 
 let backend: RecordingBackend;
@@ -202,7 +201,7 @@ describe.each(stations)('a bug in %s', (station) => {
         });
       }
     }
-    const isItsOwnLine = station === 'accessLine' || station === 'rejectionLine';
+    const isItsOwnLine = station === 'accessLine';
     if (!isItsOwnLine || injected.state.hits === 0) await until('its line', () => lines.length === 1);
     expect(lines.length).toBeLessThanOrEqual(1);
     expect(await converse(arrivals['an admitted request'])).toMatch(/HTTP\/1\.1 200 OK[\s\S]*fine$/);

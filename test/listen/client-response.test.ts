@@ -86,7 +86,7 @@ test('while a client does not read its answer, nothing behind it is served', asy
 });
 
 test('a HEAD whose body is faulty is refused without one', async () => {
-  const { port } = await startListener({ handlers: { onRequest: () => {} } });
+  const { port } = await startListener();
   const client = await openRawClient(port);
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n');
   expect((await client.response({ head: true })).status).toBe(400);

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { plainAddress } from '../../gateway/address-group.ts';
 import { bounds } from '../../gateway/bounds.ts';
 import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
@@ -163,9 +164,9 @@ test('an IPv4 client of a dual-stack listener has its IPv4 address', async () =>
   const { port } = await startListener({
     host: '',
     handlers: {
-      describeRejection: async ({ peerAddress }) => {
-        seen.push(peerAddress);
-        return { status: 400, fields: ['Content-Length', '0'], body: '' };
+      onRejection: (res) => {
+        seen.push(plainAddress(res.req.socket.remoteAddress ?? ''));
+        refuse(res, 'invalid_request');
       },
     },
   });
@@ -292,7 +293,6 @@ describe('pipelining', () => {
     const { port } = await startListener({
       handlers: {
         onRequest: (req, res) => req.socket.once('end', () => setImmediate(refuse, res, 'payload_too_large')),
-        describeRejection: async () => undefined,
       },
     });
     const client = await openRawClient(port);

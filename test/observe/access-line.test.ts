@@ -1,19 +1,18 @@
-import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { type Exchange, openExchange } from '../../gateway/exchange.ts';
 import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import type { Standing } from '../../gateway/model.ts';
-import { accessLine, rejectionLine } from '../../gateway/observe/access-line.ts';
+import { accessLine } from '../../gateway/observe/access-line.ts';
 import type { Snapshot } from '../../gateway/snapshot.ts';
 
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const standing: Standing = { nowMs: 1_000, windows: [inForce], inForce };
 
 /** An exchange as it was opened, and what was found since. */
-function exchange(found: Partial<Exchange>): Exchange {
+function exchange(found: Partial<Exchange>, kind: 'request' | 'rejection' = 'request'): Exchange {
   const req = { method: 'GET', headers: {}, socket: { remoteAddress: '2001:db8::1' } };
   const snapshot = { settings: { version: '0123456789ab' } };
-  const opened = openExchange(req as IncomingMessage, {} as ClientResponse, snapshot as Snapshot);
+  const opened = openExchange({ kind, res: { req } as ClientResponse }, snapshot as Snapshot);
   return { ...opened, id: '6f1f2f3a-0000-4000-8000-000000000001', status: 200, ...found };
 }
 
@@ -69,26 +68,16 @@ describe('the access line', () => {
     expect(JSON.parse(line)).toMatchObject({ path: '/v1/pets/…/photos' });
   });
 
-  it('has a form for what never became a request', () => {
-    const line = rejectionLine({
-      requestId: 'x',
-      code: 'invalid_request',
-      peerAddress: '192.0.2.1',
-      standing,
-      config: '0123456789ab',
-    });
-    expect(JSON.parse(line)).toEqual({
-      level: 30,
-      time: expect.any(String),
-      requestId: 'x',
+  it('names no method of what never became a request', () => {
+    const decision = { kind: 'counted', source: 'memory', standing } as const;
+    const found = { status: 400, errorCode: 'invalid_request', fault: 'client', decision } as const;
+    const { method, ...members } = JSON.parse(accessLine(exchange(found, 'rejection')));
+    expect(method).toBeUndefined();
+    expect(members).toMatchObject({
       status: 400,
       error: 'invalid_request',
       fault: 'client',
-      address: '192.0.2.1',
       window: 'minute',
-      limit: 60,
-      remaining: 59,
-      config: '0123456789ab',
     });
   });
 });

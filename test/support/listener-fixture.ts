@@ -1,14 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import type { ClientResponse } from '../../gateway/listen/client-response.ts';
-import {
-  createListener,
-  type Listener,
-  type ListenerHandlers,
-  type ListenerOptions,
-} from '../../gateway/listen/listener.ts';
+import { createListener, type Listener, type ListenerOptions } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
 import type { RawResponse } from './raw-http.ts';
 
@@ -19,32 +15,46 @@ export interface ListenerFixture {
   readonly served: string[];
 }
 
+/** What a test may do with what arrives, instead of what the fixture's path does. */
+export interface TestHandlers {
+  onRequest(req: IncomingMessage, res: ClientResponse): unknown;
+  onRejection(res: ClientResponse): unknown;
+  onUpgrade(req: IncomingMessage, res: ClientResponse, socket: Duplex): unknown;
+  wantsUpgrade(req: IncomingMessage): boolean;
+}
+
 /**
  * A real listener on a port of its own. Its path screens like the gateway's, after a turn of the event loop as if it
  * had asked Redis, and answers 200 with what it saw, after reading the body.
  */
 export async function startListener(
   options: {
-    handlers?: Partial<ListenerHandlers>;
+    handlers?: Partial<TestHandlers>;
     bounds?: ListenerOptions['bounds'];
     /** Empty: every address of the machine, IPv4 through IPv6 where it has both. */
     host?: string;
   } = {},
 ): Promise<ListenerFixture> {
   const served: string[] = [];
+  const handlers: TestHandlers = {
+    onRequest: (req, res) => answer(req, res, served),
+    onRejection: (res) => refuseRejected(res),
+    onUpgrade: (_req, _res, socket) => socket.destroy(),
+    wantsUpgrade: () => false,
+    ...options.handlers,
+  };
   const listener = createListener({
     handlers: {
-      onRequest: (req, res) => void answer(req, res, served),
+      onArrival(arrival) {
+        const { res } = arrival;
+        if (arrival.kind === 'upgrade') handlers.onUpgrade(res.req, res, arrival.socket);
+        else if (arrival.kind === 'rejection') handlers.onRejection(res);
+        else handlers.onRequest(res.req, res);
+      },
+      wantsUpgrade: handlers.wantsUpgrade,
       reportBug: (bug) => {
         throw bug;
       },
-      wantsUpgrade: () => false,
-      onUpgrade: (_req, _res, socket) => socket.destroy(),
-      describeRejection: async ({ code, message }) => {
-        await sleep(1);
-        return refusal(code, message);
-      },
-      ...options.handlers,
     },
     bounds: {
       connectionsCheckingIntervalMs: 20,
@@ -58,15 +68,23 @@ export async function startListener(
   return { listener, port, served };
 }
 
+async function refuseRejected(res: ClientResponse): Promise<void> {
+  await sleep(1);
+  const { rejection } = res;
+  if (rejection !== undefined) refuse(res, rejection.code, rejection.message);
+}
+
 async function answer(req: IncomingMessage, res: ClientResponse, served: string[]): Promise<void> {
   const screened = screenRequest(req);
   if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
   await sleep(1);
   if (res.destroyed) return;
-  if (screened.kind === 'refused') {
-    refuse(res, screened.code, screened.message);
+  const refused = res.rejection ?? (screened.kind === 'refused' ? screened : undefined);
+  if (refused !== undefined) {
+    refuse(res, refused.code, refused.message);
     return;
   }
+  res.onRejected = () => void refuseRejected(res);
   if (req.headers.expect !== undefined) res.writeContinue();
   let bodyBytes = 0;
   req.on('data', (chunk: Buffer) => {
