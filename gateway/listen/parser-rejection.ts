@@ -32,11 +32,20 @@ export function parserRejection(error: ParserError): Rejection | undefined {
  * Whether the request that was refused was a HEAD, whose answer has no body (RFC 9110 §9.3.2). It is not known of a request
  * line that came in an earlier packet than the fault.
  */
-export function isHead({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  const text = rawPacket?.toString('latin1', 0, bytesParsed) ?? '';
-  // Behind the request before it, if that has no body; a body's own fault is that of a request whose method is known.
-  const headStart = text.lastIndexOf('\r\n\r\n');
-  return /^(?:\r\n)*HEAD /.test(headStart === -1 ? text : text.slice(headStart + 4));
+export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  // HEAD is a method that the parser knows.
+  if (rawPacket === undefined || code === 'HPE_INVALID_METHOD') return false;
+  let start = lineStart(rawPacket, bytesParsed);
+  let line = rawPacket.toString('latin1', start, bytesParsed);
+  // The line with the fault may be the request line; above it that is the first line that says a version.
+  if (line.startsWith('HEAD ')) return true;
+  while (start > 0 && line !== '\r\n') {
+    const end = start;
+    start = lineStart(rawPacket, end - 1);
+    line = rawPacket.toString('latin1', start, end);
+    if (/ HTTP\/1\.[01]\r\n$/.test(line)) return line.startsWith('HEAD ');
+  }
+  return false;
 }
 
 /** The parser's reasons are fixed texts that repeat nothing of the input. */

@@ -386,6 +386,29 @@ describe('a HEAD that the parser refuses', () => {
     expect(await client.responsesToEnd()).toEqual([]);
   });
 
+  test('with a malformed field hears no body', async () => {
+    const { port } = await startListener();
+    const client = await openRawClient(port);
+    client.send('HEAD / HTTP/1.1\r\nHost: a\r\nA: b\r\nX Y\r\n\r\n');
+    expect((await client.response({ head: true })).status).toBe(400);
+    expect(await client.responsesToEnd()).toEqual([]);
+  });
+
+  test('is not what the end of a body makes look like one', async () => {
+    const { port } = await startListener();
+    for (const [length, rest] of [
+      [5, 'HEAD / HTTP/1.1\r\nfragment\r\n\r\n'],
+      [1, 'HEAD /v1 HTTP/1.1\r\n\r\n'],
+      [30, 'GET / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ] as const) {
+      const answers = await exchangeRaw(
+        port,
+        `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${rest}`,
+      );
+      expect(answers.map(({ status }) => status >= 200)).toEqual([true, true]);
+    }
+  });
+
   test('and a GET behind a HEAD hears its body', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
