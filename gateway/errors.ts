@@ -90,8 +90,17 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
  * many octets as characters, whatever the encoding.
  */
 export function errorBody(code: ErrorCode, message?: string): string {
-  return message === undefined ? bodies[code] : bodyOf(code, message);
+  if (message === undefined) return bodies[code];
+  if (last.message !== message || last.code !== code) last = { code, message, body: bodyOf(code, message) };
+  return last.body;
 }
+
+/** All refusals of a flood say the same within a second. */
+let last: { readonly code: ErrorCode; readonly message: string; readonly body: string } = {
+  code: 'internal',
+  message: '',
+  body: '',
+};
 
 const bodies = Object.fromEntries(
   Object.entries(catalogue).map(([code, { message }]) => [code, bodyOf(code as ErrorCode, message)]),

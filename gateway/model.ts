@@ -43,8 +43,13 @@ export interface Standing {
   /** The deciding clock (Redis's, when it decided), epoch ms. */
   readonly nowMs: number;
   readonly windows: readonly Window[];
-  /** The window that would refuse first: smallest remaining, on a tie the one that resets later. */
+  /**
+   * The window that would refuse first: smallest remaining, on a tie the one that resets later. During a ban it has
+   * nothing left until a request is admitted again.
+   */
   readonly inForce: Window;
+  /** When the ban ends that the key is under, epoch ms on the deciding clock. */
+  readonly banUntilMs?: number;
 }
 
 /** Which counts a decision rests on: `shared` in Redis, this process's own while it is away, or in `memory` without Redis. */

@@ -7,7 +7,8 @@ import type { Rejection } from './listen/client-response.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
-import type { AddressDecision, Decision } from './model.ts';
+import type { AddressDecision } from './model.ts';
+import { limitRefusal } from './respond/limit-refusal.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalAnswer } from './respond/refusal.ts';
@@ -105,12 +106,12 @@ async function refuseStranger(exchange: Exchange, stations: Stations, refusal: R
   const decision = await countOnAddress(exchange, stations);
   if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
   const { inForce, nowMs } = decision.standing;
+  const seconds = secondsUntil(inForce.resetMs, nowMs);
   return {
     kind: 'refused',
     code: 'rate_limited',
-    message:
-      'Too many requests without a valid API key from this address; retry after the time in the Retry-After header.',
-    fields: ['Retry-After', String(secondsUntil(inForce.resetMs, nowMs))],
+    message: `Too many requests without a valid API key from this address. Retry in ${seconds} s.`,
+    fields: ['Retry-After', String(seconds)],
   };
 }
 
@@ -120,17 +121,6 @@ async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promis
   exchange.decision = decision;
   return decision;
 }
-
-function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>): Refusal {
-  const retryAfter = String(secondsUntil(decision.retryAtMs, decision.standing.nowMs));
-  return { code: limitCodes[decision.kind], fields: ['Retry-After', retryAfter] };
-}
-
-const limitCodes = {
-  refused: 'rate_limited',
-  banned: 'key_banned',
-  unavailable: 'store_unavailable',
-} as const satisfies Record<Exclude<Decision['kind'], 'admitted'>, ErrorCode>;
 
 async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
   const { req, res, snapshot, origin, arrival } = exchange;

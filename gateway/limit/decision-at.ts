@@ -21,8 +21,9 @@ export function decisionAt(
   const after = standing(state, limits, lengths, nowMs);
   const freeAtMs = roomAtMs(after);
   if (index < admitted + refused) return { kind: 'refused', standing: after, source, retryAtMs: freeAtMs };
-  const retryAtMs = Math.max(state.bannedUntilMs, freeAtMs);
-  return { kind: 'banned', standing: bannedStanding(after, retryAtMs), source, retryAtMs };
+  const banUntilMs = state.bannedUntilMs;
+  const retryAtMs = Math.max(banUntilMs, freeAtMs);
+  return { kind: 'banned', standing: bannedStanding(after, { banUntilMs, retryAtMs }), source, retryAtMs };
 }
 
 export interface DecidedTogether {

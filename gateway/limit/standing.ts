@@ -41,8 +41,10 @@ export function roomAtMs({ windows }: Standing): number {
   return atMs;
 }
 
-/** During a ban no window admits anything before `retryAtMs`, whatever it has left; the headers say just that. */
-export function bannedStanding({ nowMs, windows, inForce }: Standing, retryAtMs: number): Standing {
-  const shut = (window: Window): Window => ({ ...window, remaining: 0, resetMs: retryAtMs });
-  return { nowMs, windows: windows.map(shut), inForce: shut(inForce) };
+/** During a ban nothing is admitted before `retryAtMs`, whatever the windows have left. */
+export function bannedStanding(
+  { nowMs, windows, inForce }: Standing,
+  { banUntilMs, retryAtMs }: { readonly banUntilMs: number; readonly retryAtMs: number },
+): Standing {
+  return { nowMs, windows, inForce: { ...inForce, remaining: 0, resetMs: retryAtMs }, banUntilMs };
 }

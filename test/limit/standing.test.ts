@@ -49,10 +49,30 @@ it('each request of a batch is told its own remaining, and a ban when a request 
   expect([first?.kind, first?.standing.inForce.remaining]).toEqual(['admitted', 1]);
   expect([second?.kind, second?.standing.inForce.remaining]).toEqual(['admitted', 0]);
   expect(refused).toMatchObject({ kind: 'refused', retryAtMs: minuteEnd });
-  // The ban ends before the spent minute does.
+  // The ban ends before the spent minute does; the day has what it has.
   expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
-  expect(banned?.standing.windows.map(({ remaining, resetMs }) => [remaining, resetMs])).toEqual([
-    [0, minuteEnd],
-    [0, minuteEnd],
-  ]);
+  expect(banned?.standing).toMatchObject({
+    banUntilMs: bannedUntilMs,
+    inForce: { name: 'minute', remaining: 0, resetMs: minuteEnd },
+    windows: [
+      { name: 'minute', remaining: 0, resetMs: minuteEnd },
+      { name: 'day', remaining: 950, resetMs: (day + 1) * lengths.dayMs },
+    ],
+  });
+});
+
+it('during a ban the window in force has nothing left until the ban ends, whatever its own count', () => {
+  const bannedUntilMs = minuteEnd + 30_000;
+  const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
+  const together = {
+    outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
+    ...{ source: 'shared' as const, limits: { perMinute: 3, perDay: 1000 }, lengths },
+  };
+  expect(decisionAt(0, together)).toMatchObject({
+    retryAtMs: bannedUntilMs,
+    standing: {
+      inForce: { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs },
+      windows: [{ remaining: 2, resetMs: minuteEnd }, { remaining: 950 }],
+    },
+  });
 });

@@ -36,6 +36,22 @@ describe('rateLimitFields', () => {
   });
 });
 
+it('a ban is a policy of its own, and the windows say what they have left', () => {
+  const banUntilMs = nowMs + 60_000;
+  const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
+  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs });
+  expect(fields.slice(2)).toEqual([
+    'X-RateLimit-Remaining',
+    '0',
+    'X-RateLimit-Reset',
+    String(Math.ceil(banUntilMs / 1000)),
+    'RateLimit-Policy',
+    '"minute";q=60;w=60, "day";q=1000;w=86400, "ban";q=0',
+    'RateLimit',
+    '"minute";r=12;t=31, "day";r=900;t=43171, "ban";r=0;t=60',
+  ]);
+});
+
 describe('secondsUntil', () => {
   it.each([
     [1, 1],

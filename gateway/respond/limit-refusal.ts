@@ -1,0 +1,27 @@
+import type { Decision, Window } from '../model.ts';
+import { secondsUntil } from './rate-limit-fields.ts';
+import type { Refusal } from './refusal.ts';
+
+/** What a valid key hears when it may not pass now: which limit is spent, or that it is banned, and when to come back. */
+export function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>): Refusal {
+  const { standing, retryAtMs } = decision;
+  const seconds = secondsUntil(retryAtMs, standing.nowMs);
+  const fields = ['Retry-After', String(seconds)];
+  switch (decision.kind) {
+    case 'refused':
+      return { code: 'rate_limited', message: `${spent(standing.inForce)} Retry in ${seconds} s.`, fields };
+    case 'banned': {
+      const until = new Date(Math.ceil((standing.banUntilMs ?? retryAtMs) / 1000) * 1000).toISOString();
+      const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
+      return { code: 'key_banned', message, fields };
+    }
+    case 'unavailable':
+      return { code: 'store_unavailable', fields };
+  }
+}
+
+function spent({ name, limit }: Window): string {
+  return limit === 1
+    ? `The one request of this ${name} is used.`
+    : `All ${limit} requests of this ${name} are used.`;
+}
