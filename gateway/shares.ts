@@ -7,7 +7,9 @@
  */
 export class Shares {
   private readonly max: number;
-  private readonly held = new Map<string, number>();
+  /** Holders stay when they have given all back: one that takes and gives with every request would churn the table. */
+  private readonly holders = new Map<string, Holding>();
+  private holding = 0;
   private taken = 0;
 
   constructor(max: number) {
@@ -20,7 +22,7 @@ export class Shares {
   }
 
   heldBy(holder: string): number {
-    return this.held.get(holder) ?? 0;
+    return this.holders.get(holder)?.amount ?? 0;
   }
 
   mayTake(holder: string, amount: number): boolean {
@@ -29,17 +31,36 @@ export class Shares {
 
   /** @returns false, and nothing is taken, when it would be more than the holder's share */
   take(holder: string, amount: number): boolean {
-    if (!this.mayTake(holder, amount)) return false;
+    const own = this.holders.get(holder) ?? this.addHolder(holder);
+    if (own.amount + amount > this.free) return false;
+    if (own.amount === 0 && amount > 0) this.holding++;
+    own.amount += amount;
     this.taken += amount;
-    this.held.set(holder, this.heldBy(holder) + amount);
     return true;
   }
 
   /** @param amount no more than the holder has taken */
   give(holder: string, amount: number): void {
+    const own = this.holders.get(holder);
+    if (own === undefined || amount === 0) return;
+    own.amount -= amount;
     this.taken -= amount;
-    const left = this.heldBy(holder) - amount;
-    if (left === 0) this.held.delete(holder);
-    else this.held.set(holder, left);
+    if (own.amount === 0) this.holding--;
+  }
+
+  private addHolder(holder: string): Holding {
+    if (this.holders.size > 2 * this.holding + idleHoldersMax) {
+      for (const [name, { amount }] of this.holders) if (amount === 0) this.holders.delete(name);
+    }
+    const own = { amount: 0 };
+    this.holders.set(holder, own);
+    return own;
   }
 }
+
+interface Holding {
+  amount: number;
+}
+
+/** Holders that hold nothing and are remembered, beside twice as many as hold something. */
+const idleHoldersMax = 1_024;

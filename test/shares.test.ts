@@ -30,6 +30,16 @@ describe('shares', () => {
     expect(shares.take('late', 1)).toBe(true);
   });
 
+  it('stay small however many holders come and go', () => {
+    const shares = new Shares(10);
+    for (let i = 0; i < 100_000; i++) {
+      expect(shares.take(`key-${i}`, 1)).toBe(true);
+      shares.give(`key-${i}`, 1);
+    }
+    shares.take('last', 2);
+    expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);
+  });
+
   it('never give more than there is, nor to a holder more than what was free, and take back what is given', () => {
     const step = fc.record({
       holder: fc.constantFrom('a', 'b', 'c'),

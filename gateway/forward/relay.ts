@@ -94,14 +94,17 @@ export class Relay implements AnswerHandler, BodyListener {
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
-      this.attempt({ ...this.requestLine(), fields: this.head.fields, body: undefined, chunked: false });
+      this.attempt(this.targetRequestOf(this.head.fields, undefined, false));
     } else this.readBody(this.head);
   }
 
-  private requestLine(): Pick<TargetRequest, 'holder' | 'method' | 'path'> {
+  private targetRequestOf(
+    fields: readonly string[],
+    body: TargetRequest['body'],
+    chunked: boolean,
+  ): TargetRequest {
     const { req, holder } = this.request;
-    const { method = 'GET', url: path = '/' } = req;
-    return { holder, method, path };
+    return { holder, method: req.method ?? 'GET', path: req.url ?? '/', fields, body, chunked };
   }
 
   private readBody({ contentLength, chunked, expectsContinue }: RequestHead): void {
@@ -136,12 +139,7 @@ export class Relay implements AnswerHandler, BodyListener {
     // A body that came in chunks and is known whole goes on with its length, as every backend understands it.
     const sized =
       whole !== undefined && chunked ? [...fields, 'Content-Length', String(whole.length)] : fields;
-    this.attempt({
-      ...this.requestLine(),
-      fields: sized,
-      body: whole ?? body,
-      chunked: chunked && whole === undefined,
-    });
+    this.attempt(this.targetRequestOf(sized, whole ?? body, chunked && whole === undefined));
   }
 
   /** The parser found a fault in the body; the rest of it will not come. */
@@ -231,7 +229,11 @@ export class Relay implements AnswerHandler, BodyListener {
   }
 
   onHead(head: AnswerHead, wholeBody: string | undefined): void {
-    this.guard(() => this.beginAnswer(head, wholeBody));
+    try {
+      this.beginAnswer(head, wholeBody);
+    } catch (bug) {
+      this.giveUp(bug);
+    }
   }
 
   /** A bug in a step that no caller waits for ends this exchange and no other. */
@@ -239,9 +241,13 @@ export class Relay implements AnswerHandler, BodyListener {
     try {
       step();
     } catch (bug) {
-      this.leave();
-      this.end.reject(bug);
+      this.giveUp(bug);
     }
+  }
+
+  private giveUp(bug: unknown): void {
+    this.leave();
+    this.end.reject(bug);
   }
 
   private beginAnswer({ status, fields }: AnswerHead, wholeBody: string | undefined): void {
@@ -274,7 +280,7 @@ export class Relay implements AnswerHandler, BodyListener {
 
   onEnd(): void {
     this.leaveTarget();
-    this.context.atTurnEnd(() => this.guard(() => this.finish()));
+    this.context.atTurnEnd(() => this.finish());
   }
 
   /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
@@ -282,9 +288,14 @@ export class Relay implements AnswerHandler, BodyListener {
     const { target, wholeBody } = this;
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
-    if (wholeBody === undefined) res.end();
-    else res.end(wholeBody, 'latin1');
-    if (!req.complete) this.body?.discardRest();
+    try {
+      if (wholeBody === undefined) res.end();
+      else res.end(wholeBody, 'latin1');
+      if (!req.complete) this.body?.discardRest();
+    } catch (bug) {
+      this.giveUp(bug);
+      return;
+    }
     this.settle({
       kind: 'answered',
       status: this.status,

@@ -1,9 +1,10 @@
 import type { Decision, Window } from '../model.ts';
+import { rememberLast } from '../remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal.ts';
 
 /** What a valid key hears when it may not pass now: which limit is spent, or that it is banned, and when to come back. */
-export function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>): Refusal {
+export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
   const { standing, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, standing.nowMs);
   const fields = ['Retry-After', String(seconds)];
@@ -18,7 +19,7 @@ export function limitRefusal(decision: Exclude<Decision, { kind: 'admitted' }>):
     case 'unavailable':
       return { code: 'store_unavailable', fields };
   }
-}
+});
 
 function spent({ name, limit }: Window): string {
   return limit === 1
