@@ -35,6 +35,11 @@ export const bounds = {
   /** In a drain an idle connection stays open for this long, so that a request just on its way is served. */
   drainIdleGraceMs: 500,
 
+  /** CORS preflights of one client address in a minute, apart from its requests without a key; beyond it 429. */
+  preflightsPerMinuteMax: 600,
+  /** How long a browser may remember the answer to one: the longest that Chromium takes is two hours. */
+  preflightMaxAgeSeconds: 7_200,
+
   /** One decision of the store; past it the store counts as away for this request. */
   storeDeadlineMs: 50,
   /** How often a store that is away is probed. */

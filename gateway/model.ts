@@ -24,8 +24,8 @@ export interface Secret {
   readonly expiresMs: number;
 }
 
-/** `minute` and `day` belong to a key's plan; `address` is the bucket of a client address without a valid key. */
-export type WindowName = 'minute' | 'day' | 'address';
+/** `minute` and `day` belong to a key's plan; the others are buckets of a client address, for what comes without a valid key. */
+export type WindowName = 'minute' | 'day' | 'address' | 'preflight';
 
 /** A period that a limit covers, and where the caller stands in it. */
 export interface Window {
@@ -143,6 +143,8 @@ export interface Settings {
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
+  /** Absent: no page of another origin may call the API from a browser. */
+  readonly cors?: { readonly origins: readonly string[] };
   /** Addresses and CIDR ranges whose `X-Forwarded-*` is believed. */
   readonly trustedProxies: readonly string[];
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from './errors.ts';
+import { type ErrorAnswer, type ErrorCode, errors } from './errors.ts';
 import { addressOf, type Exchange, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { clientOrigin } from './identify/client-origin.ts';
@@ -8,6 +8,7 @@ import { screenRequest } from './listen/screen-request.ts';
 import { isGone } from './match/is-gone.ts';
 import { matchOperation } from './match/operation-table.ts';
 import type { AddressDecision } from './model.ts';
+import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
@@ -27,23 +28,43 @@ export interface Stations {
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }
 
-/** What the path ends in: the backend's answer, a refusal still to be written, or a client that went away. */
+/**
+ * What the path ends in: the backend's answer, written already; an answer of the gateway's own or a refusal, still to be
+ * written; or a client that went away.
+ */
 type Ending =
-  | { readonly kind: 'answered' }
-  | { readonly kind: 'client_gone' }
-  | ({ readonly kind: 'refused' } & Refusal);
+  | { readonly kind: 'forwarded' }
+  | ({ readonly kind: 'answered' } & ErrorAnswer)
+  | ({ readonly kind: 'refused' } & Refusal)
+  | { readonly kind: 'client_gone' };
 
 /** Serves one exchange from its screened head to its record; never rejects. */
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
   try {
     const ending = await travel(exchange, stations);
-    if (ending.kind === 'refused') await refuse(exchange, stations, ending);
-    else if (ending.kind === 'client_gone') markClientGone(exchange);
+    await end(exchange, stations, ending);
   } catch (bug) {
     stations.reportBug(bug, exchange);
     await refuseForBug(exchange, stations);
   } finally {
     record(exchange, stations);
+  }
+}
+
+async function end(exchange: Exchange, stations: Stations, ending: Ending): Promise<void> {
+  switch (ending.kind) {
+    case 'forwarded':
+      return;
+    case 'answered':
+      exchange.status = ending.status;
+      return answer(exchange, stations, () => ({
+        ...ending,
+        fields: [...answerFields(exchange), ...ending.fields],
+      }));
+    case 'refused':
+      return refuse(exchange, stations, ending);
+    case 'client_gone':
+      markClientGone(exchange);
   }
 }
 
@@ -76,6 +97,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   exchange.path = screened.path;
 
+  if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(exchange, stations);
+
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
   if (match.kind === 'matched') exchange.offered = match.offered;
 
@@ -96,6 +119,14 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
+/** A browser asks before the request itself, which it sends with its key then: nothing is charged to anybody's quota. */
+async function answerPreflight(exchange: Exchange, { limiter }: Stations): Promise<Ending> {
+  const decision = await limiter.chargePreflight(addressOf(exchange));
+  exchange.decision = decision;
+  if (decision.kind === 'refused') return { kind: 'refused', ...addressRefusal(decision, 'CORS preflights') };
+  return { kind: 'answered', status: 204, fields: preflightFields(exchange.req), body: '' };
+}
+
 /** A fault that the parser found, in place of a request or in the body of one. */
 function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal {
   return { kind: 'refused', code: rejection.code, message: rejection.message };
@@ -105,12 +136,14 @@ function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal
 async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
   const decision = await countOnAddress(exchange, stations);
   if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
-  const { inForce, nowMs } = decision.standing;
-  const seconds = secondsUntil(inForce.resetMs, nowMs);
+  return { kind: 'refused', ...addressRefusal(decision, 'requests without a valid API key') };
+}
+
+function addressRefusal({ standing }: AddressDecision, what: string): Refusal {
+  const seconds = secondsUntil(standing.inForce.resetMs, standing.nowMs);
   return {
-    kind: 'refused',
     code: 'rate_limited',
-    message: `Too many requests without a valid API key from this address. Retry in ${seconds} s.`,
+    message: `Too many ${what} from this address. Retry in ${seconds} s.`,
     fields: ['Retry-After', String(seconds)],
   };
 }
@@ -149,7 +182,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
     case 'answered':
       exchange.status = outcome.status;
       if (outcome.status >= 400) exchange.fault = outcome.status >= 500 ? 'upstream' : 'client';
-      return outcome;
+      return { kind: 'forwarded' };
     case 'failed': {
       exchange.cause = outcome.cause;
       if (exchange.res.rejection !== undefined && !outcome.headersSent)
@@ -158,7 +191,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
       exchange.status = exchange.res.statusCode;
       exchange.errorCode = outcome.code;
       exchange.fault = errors[outcome.code].fault;
-      return { kind: 'answered' };
+      return { kind: 'forwarded' };
     }
   }
 }
@@ -187,18 +220,24 @@ function identityFields({ id, key, origin }: Exchange): string[] {
   ];
 }
 
-function answerFields({ id, decision, offered }: Exchange): string[] {
+function answerFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
   if (decision === undefined) throw new Error('an exchange is answered before it was decided');
-  return ownFields(id, decision.standing, offered?.fields);
+  const cors = corsFields(req.headers.origin, snapshot.corsOrigins);
+  return ownFields(id, decision.standing, offered?.fields, cors);
 }
 
-async function refuse(exchange: Exchange, { atTurnEnd }: Stations, refusal: Refusal): Promise<void> {
-  const { req, res, endsConnection } = exchange;
+async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<void> {
   markRefused(exchange, refusal.code);
+  await answer(exchange, stations, () => refusalAnswer(refusal, answerFields(exchange)));
+}
+
+/** Writes an answer of the gateway's own, together with what else is answered in this turn. */
+async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => ErrorAnswer): Promise<void> {
+  const { req, res, endsConnection } = exchange;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {
     if (endsConnection || !req.complete) res.shouldKeepAlive = false;
-    res.answer(refusalAnswer(refusal, answerFields(exchange)));
+    res.answer(make());
   } else markClientGone(exchange);
 }
 

@@ -3,6 +3,7 @@ import { compileTrustedProxies } from './identify/client-origin.ts';
 import { createIdentifyKey, type IdentifyKey } from './identify/identify-key.ts';
 import { createOperationTable, type OperationTable } from './match/operation-table.ts';
 import type { Settings } from './model.ts';
+import type { CorsOrigins } from './respond/cors-fields.ts';
 
 /** The live configuration: the settings and what the request path looks up in them. A reload swaps it whole. */
 export interface Snapshot {
@@ -10,6 +11,7 @@ export interface Snapshot {
   readonly operations: OperationTable;
   readonly trustedProxies: BlockList | undefined;
   readonly identifyKey: IdentifyKey;
+  readonly corsOrigins: CorsOrigins;
 }
 
 export function createSnapshot(settings: Settings): Snapshot {
@@ -18,5 +20,6 @@ export function createSnapshot(settings: Settings): Snapshot {
     operations: createOperationTable(settings.operations, settings.basePath),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
     identifyKey: createIdentifyKey(settings),
+    corsOrigins: settings.cors && new Set(settings.cors.origins),
   });
 }

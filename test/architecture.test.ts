@@ -39,7 +39,7 @@ const allowed: Record<string, readonly string[]> = {
   'turn-end.ts': [],
   'remember-last.ts': [],
   'shares.ts': [],
-  'snapshot.ts': [...nouns, 'identify', 'match'],
+  'snapshot.ts': [...nouns, 'identify', 'match', 'respond'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],
   'gateway.ts': [

@@ -114,6 +114,17 @@ export const settingsSchema = fields('a mapping of settings', {
   bodyBytesMax: wholeNumber(1, bodyBytesMax)
     .default(defaults.bodyBytesMax)
     .describe('The largest request body.'),
+  cors: fields('a mapping with origins', {
+    origins: list(
+      text('an origin such as https://app.example.com, without a path').refine(
+        isOrigin,
+        expects('an origin such as https://app.example.com, without a path'),
+      ),
+      'a list of origins such as https://app.example.com',
+    ),
+  })
+    .optional()
+    .describe('Whose pages may call the API from a browser; absent: nobody’s.'),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8').refine(
       isAddressOrRange,
@@ -194,6 +205,12 @@ function isPlainPath(path: string): boolean {
 function isOriginUrl(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && url.protocol === 'http:' && url.pathname === '/' && !/[?#@]/.test(value);
+}
+
+/** As browsers write it in `Origin`: lower case, no default port, no slash at the end. */
+function isOrigin(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value;
 }
 
 function isAddressOrRange(value: string): boolean {

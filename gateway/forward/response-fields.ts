@@ -92,14 +92,19 @@ const singletonBits: ReadonlyMap<string, number> = new Map(singletons.map((name,
 
 function endsHere(lowerName: string): boolean {
   return (
-    endingHere.has(lowerName) || lowerName.startsWith('x-ratelimit') || lowerName.startsWith('ratelimit')
+    endingHere.has(lowerName) ||
+    lowerName.startsWith('x-ratelimit') ||
+    lowerName.startsWith('ratelimit') ||
+    // Whether a browser may read a response is the gateway's to say: it answers the preflights.
+    lowerName.startsWith('access-control-')
   );
 }
 
 function isAmong(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';
-    if (own.length === lowerName.length && own.toLowerCase() === lowerName) return lowerName !== 'link';
+    if (own.length === lowerName.length && own.toLowerCase() === lowerName)
+      return lowerName !== 'link' && lowerName !== 'vary';
   }
   return false;
 }

@@ -6,16 +6,18 @@ import type { AddressDecision, Window } from '../model.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
- * The limit on requests without a valid key of one client address. The library does the whole job here: shared counts
+ * A limit on what one client address sends without a valid key. The library does the whole job here: shared counts
  * in Redis, an address beyond its limit refused in memory, and counts of this process's own while Redis is away.
  */
 export function createAddressBucket(deps: {
+  /** The name of its window and a part of its Redis keys. */
+  name: 'address' | 'preflight';
   /** Absent: this process counts alone. */
   redis?: { readonly client: Redis; readonly prefix: string; readonly available: () => boolean };
   /** The store's clock, epoch ms. */
   nowMs: () => number;
 }): AddressBucket {
-  const { redis, nowMs } = deps;
+  const { name, redis, nowMs } = deps;
   const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds });
   let shared: RLWrapperTimeouts | undefined;
 
@@ -26,7 +28,7 @@ export function createAddressBucket(deps: {
       const spent = await consume(limiter, addressGroup(address));
       const atMs = nowMs();
       const window: Window = {
-        name: 'address',
+        name,
         limit: perMinute,
         remaining: spent.remainingPoints,
         resetMs: atMs + spent.msBeforeNext,
@@ -49,7 +51,7 @@ export function createAddressBucket(deps: {
     if (redis === undefined) return;
     const limiter = new RateLimiterRedis({
       storeClient: redis.client,
-      keyPrefix: `${redis.prefix}:address`,
+      keyPrefix: `${redis.prefix}:${name}`,
       points: perMinute,
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,

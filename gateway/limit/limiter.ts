@@ -18,6 +18,8 @@ export interface Limiter {
   decide(key: Key, bans: BanPolicy): Promise<Decision>;
   /** One request without a valid key, charged to its address (IPv6 by /64). It never refuses a valid key. */
   chargeAddress(address: string, perMinute: number): Promise<AddressDecision>;
+  /** One CORS preflight, charged to its address apart from that. */
+  chargePreflight(address: string): Promise<AddressDecision>;
   /** A new snapshot is in force: ask the store again instead of refusing from memory. */
   forgetRefusals(): void;
   state(): StoreState;
@@ -50,7 +52,7 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
   const ledger = createKeyLedger(windowLengths);
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
-  const { addresses } = backing;
+  const { addresses, preflights } = backing;
   let decidedAlone = 0;
 
   const keys = createKeyLimiter({
@@ -71,6 +73,7 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
   return {
     decide: keys.decide,
     chargeAddress: addresses.charge,
+    chargePreflight: (address) => preflights.charge(address, bounds.preflightsPerMinuteMax),
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
     async close() {
@@ -87,7 +90,8 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
     return {
       store: createMemoryQuotaStore({ lengths: windowLengths, nowMs }),
       health: alwaysThere,
-      addresses: createAddressBucket({ nowMs }),
+      addresses: createAddressBucket({ name: 'address', nowMs }),
+      preflights: createAddressBucket({ name: 'preflight', nowMs }),
       state: () => ({ kind: 'memory' }),
       close: () => {},
     };
@@ -106,6 +110,7 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
         void keys.report();
       },
     });
+    const shared = { client, prefix, available: watch.available };
     return {
       store: createRedisQuotaStore({
         client,
@@ -114,10 +119,8 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
         deadlineMs: bounds.storeDeadlineMs,
       }),
       health: watch,
-      addresses: createAddressBucket({
-        redis: { client, prefix, available: watch.available },
-        nowMs: clock.nowMs,
-      }),
+      addresses: createAddressBucket({ name: 'address', redis: shared, nowMs: clock.nowMs }),
+      preflights: createAddressBucket({ name: 'preflight', redis: shared, nowMs: clock.nowMs }),
       state: () => ({ kind: 'redis', onFailure, ...watch.state() }),
       close() {
         watch.close();
@@ -134,6 +137,7 @@ interface Backing {
   readonly store: QuotaStore;
   readonly health: StoreHealth;
   readonly addresses: AddressBucket;
+  readonly preflights: AddressBucket;
   readonly state: () => StoreState;
   readonly close: () => void;
 }

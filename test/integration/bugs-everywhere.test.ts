@@ -83,6 +83,9 @@ vi.mock('../../gateway/respond/own-fields.ts', async (original) =>
 vi.mock('../../gateway/respond/refusal.ts', async (original) =>
   injected.throwing(await original(), ['refusalAnswer']),
 );
+vi.mock('../../gateway/respond/cors-fields.ts', async (original) =>
+  injected.throwing(await original(), ['corsFields', 'isPreflight', 'preflightFields']),
+);
 vi.mock('../../gateway/observe/access-line.ts', async (original) =>
   injected.throwing(await original(), ['accessLine']),
 );
@@ -97,6 +100,8 @@ const arrivals = {
   'a request that the screen refuses': `GET /v1//pets HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
   'a request that the parser refuses': 'GET /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n',
   'a body that the parser refuses': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`,
+  'a preflight':
+    'OPTIONS /v1/pets HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n',
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
@@ -117,6 +122,9 @@ const stations = [
   'mayRetry',
   'ownFields',
   'refusalAnswer',
+  'corsFields',
+  'isPreflight',
+  'preflightFields',
   'accessLine',
 ];
 
@@ -139,6 +147,7 @@ beforeAll(async () => {
     upstream: { url: backend.url, health: '/healthz' },
     keys: [key.entry],
     addressBucket: { perMinute: 100_000 },
+    cors: { origins: ['https://app.example.com'] },
   });
   const [listPets] = settings.operations;
   const feed = { ...listPets, id: 'feed', method: 'GET', template: '/feed', upgrade: 'websocket' } as const;

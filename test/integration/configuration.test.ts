@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Fleet, originOf, readiness, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -71,6 +77,28 @@ describe('an edit of the configuration reaches every process', () => {
       const { headers } = await get(gateway, kept.secret);
       expect(headers.get('x-ratelimit-limit')).toBe('2000');
       expect(headers.get('x-ratelimit-remaining')).toBe(String(2_000 - usedBefore - index - 1));
+    }
+  });
+});
+
+describe('a configuration that takes long to load', () => {
+  it('is told in the log with its file, and delays its repair no longer than that', async () => {
+    const slowAfterMs = 500;
+    const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
+    const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: slowAfterMs } } });
+    try {
+      const unknown = Array.from({ length: 300_000 }, (_, i) => `unknown${i}: x\n`).join('');
+      await gateway.editConfig(stringify(config) + unknown);
+      const slow = await gateway.line(({ msg }) => String(msg).includes('has been loading for 0.5 s'));
+      expect(slow).toMatchObject({
+        level: 40,
+        msg: expect.stringContaining(`${gateway.configDir}/gateway.yaml`),
+      });
+      await gateway.editConfig({ ...config, bodyBytesMax: 1_000 });
+      await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+      expect(gateway.lines.filter(({ msg }) => String(msg).includes('not reloaded'))).toEqual([]);
+    } finally {
+      await gateway.stop('SIGKILL');
     }
   });
 });

@@ -8,7 +8,6 @@ const onEveryAnswer = [
   'ratelimit',
   'ratelimit-policy',
   'x-request-id',
-  'access-control-expose-headers',
 ];
 
 /** Asserts what holds for every answer of the gateway, and for every error the body of the specification. */
