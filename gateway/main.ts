@@ -66,6 +66,12 @@ export async function runGateway({ configFile }: { readonly configFile: string }
         `the configuration was not reloaded; the last good one stays in force\n${text}`,
       );
     },
+    onSlow: (slowFile) => {
+      const seconds = bounds.configLoadSlowMs / 1_000;
+      logger.warn(
+        `the configuration has been loading for ${seconds} s and is not done with ${slowFile}; until then the last good one stays in force`,
+      );
+    },
   });
 
   const end = async (signal: NodeJS.Signals) => {

@@ -4,10 +4,18 @@ import type { Settings } from '../model.ts';
 import { type LoadOptions, loadSettings } from './load-settings.ts';
 import { type LoadedPart, partsOf } from './loaded-parts.ts';
 
-export interface LoadRequest extends LoadOptions {
+export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
   readonly number: number;
   /** The load whose keys the other side has; 0 for none. */
   readonly base: number;
+}
+
+/** Said unasked during a load: the file that was read and is parsed now. */
+export interface FileRead {
+  readonly kind: 'read';
+  readonly file: string;
+  /** Of the content that was read. */
+  readonly digest: string;
 }
 
 let parts: Iterator<LoadedPart, void> | undefined;
@@ -18,9 +26,13 @@ parentPort?.on('message', (message: LoadRequest | 'next') => {
   parentPort?.postMessage(parts?.next().value);
 });
 
-function load({ number, base, ...options }: LoadRequest): Iterator<LoadedPart, void> {
-  const loaded = loadSettings(options);
+function load({ number, base, file, env }: LoadRequest): Iterator<LoadedPart, void> {
+  const loaded = loadSettings({ file, env, onRead: tellRead });
   const known = last?.number === base ? last.settings : undefined;
   if (loaded.kind === 'valid') last = { number, settings: loaded.settings };
   return partsOf(loaded, known);
+}
+
+function tellRead(file: string, digest: string): void {
+  parentPort?.postMessage({ kind: 'read', file, digest } satisfies FileRead);
 }

@@ -1,16 +1,20 @@
-import { once } from 'node:events';
+import { on } from 'node:events';
+import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { bounds } from '../bounds.ts';
 import type { Settings } from '../model.ts';
 import type { Loaded, LoadOptions } from './load-settings.ts';
-import { assembleLoaded } from './loaded-parts.ts';
-import type { LoadRequest } from './settings-loader-worker.ts';
+import { assembleLoaded, type LoadedPart } from './loaded-parts.ts';
+import type { FileRead, LoadRequest } from './settings-loader-worker.ts';
 
 /** `loadSettings` in a thread of its own, one load after the other. */
 export interface SettingsLoader {
-  /** @throws when the thread dies, of memory for example; the next load starts another */
-  load(options: LoadOptions): Promise<Loaded>;
-  /** Ends the thread; a load under way is never answered. */
+  /**
+   * @param options.onRead called while the load is under way
+   * @throws when the thread dies, of memory for example; the next load starts another
+   */
+  load(options: Omit<LoadOptions, 'drafts'>): Promise<Loaded>;
+  /** Ends the thread; a load under way is given up and never answered. */
   close(): void;
 }
 
@@ -27,9 +31,13 @@ export function createSettingsLoader(): SettingsLoader {
   let last: { readonly number: number; readonly settings: Settings } | undefined;
 
   function start(): Worker {
-    const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url));
+    const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes() },
+    });
     // Also between loads, where nobody waits for an answer: an unheard error would end the process.
-    started.on('error', close);
+    started.on('error', () => {
+      if (worker === started) close();
+    });
     return started;
   }
 
@@ -40,7 +48,7 @@ export function createSettingsLoader(): SettingsLoader {
   }
 
   return {
-    async load({ file, env }) {
+    async load({ file, env, onRead }) {
       clearTimeout(idleTimer);
       const thread = worker ?? start();
       worker = thread;
@@ -49,8 +57,7 @@ export function createSettingsLoader(): SettingsLoader {
       const loaded = await assembleLoaded(async () => {
         thread.postMessage(message);
         message = 'next';
-        const [part] = await once(thread, 'message');
-        return part;
+        return nextPart(thread, onRead);
       }, last?.settings);
       if (loaded.kind === 'valid') last = { number, settings: loaded.settings };
       idleTimer = setTimeout(close, bounds.configThreadIdleMs).unref();
@@ -58,4 +65,20 @@ export function createSettingsLoader(): SettingsLoader {
     },
     close,
   };
+}
+
+/** Never more than the process itself may have, which Node sets by the memory of its container. */
+function heapMebibytes(): number {
+  return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
+}
+
+/** The thread's answer. What it says before that about files goes to `onRead`. */
+async function nextPart(thread: Worker, onRead: LoadOptions['onRead']): Promise<LoadedPart | undefined> {
+  // Unlike `once`, `on` misses no message of several that arrive together.
+  for await (const [message] of on(thread, 'message')) {
+    const answer: LoadedPart | FileRead | undefined = message;
+    if (answer?.kind !== 'read') return answer;
+    onRead?.(answer.file, answer.digest);
+  }
+  return undefined;
 }

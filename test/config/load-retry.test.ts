@@ -30,3 +30,25 @@ test('an edit whose load failed takes effect without another edit, and the failu
   delete env.BROKEN;
   await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 15_000 });
 });
+
+test('a load that fails again and again is tried less and less often', async () => {
+  const { file, write } = configFolder();
+  let tries = 0;
+  const env = {
+    get BROKEN() {
+      tries += 1;
+      return (() => {}) as unknown as string;
+    },
+  };
+  const ignore = () => {};
+  const initial = loadSettings({ file, env: {} });
+  const watch = watchSettings({ file, env, initial, intervalMs: 5, onValid: ignore, onInvalid: ignore });
+  onTestFinished(() => watch.stop());
+
+  write('tollgate.yaml', mainDocument.replace('test', 'edited'));
+  await vi.waitFor(() => expect(tries).toBeGreaterThan(0), { timeout: 15_000 });
+  await new Promise((resolve) => setTimeout(resolve, 1_600));
+  // With pauses of 100, 200, 400 and 800 ms; with pauses of 100 ms there would be fifteen.
+  expect(tries).toBeGreaterThan(1);
+  expect(tries).toBeLessThanOrEqual(6);
+});

@@ -13,6 +13,18 @@ test('the thread answers what loadSettings answers, load after load', async () =
   }
 });
 
+test('each file is told when it has been read, with the digest of the content that the result is made of', async () => {
+  const folder = configFolder();
+  const loader = createSettingsLoader();
+  onTestFinished(() => loader.close());
+  for (let i = 0; i < 2; i++) {
+    const read: [string, string][] = [];
+    const onRead = (file: string, digest: string) => read.push([file, digest]);
+    const { digests } = await loader.load({ file: folder.file, env: {}, onRead });
+    expect(read).toEqual([...digests]);
+  }
+});
+
 test('an edit after an edit is read whole, also when the thread was another meanwhile', async () => {
   const folder = configFolder();
   const loader = createSettingsLoader();

@@ -12,14 +12,20 @@ import {
   mainDocument,
 } from '../support/config-folder.ts';
 
-/** Watches a folder and writes down what is reported: the Free plan's minute limit, or the first problem. */
-function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40) {
+/**
+ * Watches a folder and writes down what is reported: the Free plan's minute limit, or the first problem; and the files
+ * that took long.
+ */
+function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs = 60_000) {
   const reports: (number | string)[] = [];
+  const slow: string[] = [];
   const started = watchSettings({
     file,
     env: {},
     initial: loadSettings({ file, env: {} }),
     intervalMs,
+    slowAfterMs,
+    onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }) => {
       const free = settings.plans.get('free');
       reports.push(typeof free === 'object' ? free.perMinute : 'custom');
@@ -27,7 +33,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40) {
     onInvalid: ({ problems }) => reports.push(formatProblems(problems).split('\n', 1)[0] ?? ''),
   });
   onTestFinished(() => started.stop());
-  return { reports, stop: started.stop };
+  return { reports, slow, stop: started.stop };
 }
 
 const withLimit = (perMinute: number) => mainDocument.replace('perMinute: 60', `perMinute: ${perMinute}`);
@@ -35,6 +41,9 @@ const withLimit = (perMinute: number) => mainDocument.replace('perMinute: 60', `
 async function reported(reports: readonly unknown[], expected: readonly unknown[]): Promise<void> {
   await vi.waitFor(() => expect(reports).toEqual(expected), { timeout: 15_000, interval: 20 });
 }
+
+/** Takes seconds to parse, and is refused. */
+const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
 /** Long enough for several looks and a load: what is not reported now is not reported. */
 const quiet = () => sleep(1_500);
@@ -192,4 +201,59 @@ test('after stop nothing is reported', async () => {
   stop();
   await quiet();
   expect(reports).toEqual([]);
+});
+
+test('a text that takes long is given up for its repair, and never reported', async () => {
+  const folder = configFolder();
+  const { reports, slow } = watch(folder, 40, 1_000);
+  folder.write('tollgate.yaml', mainDocument + slowText);
+  await reported(slow, [folder.file]);
+  folder.write('tollgate.yaml', withLimit(61));
+  await reported(reports, [61]);
+  await quiet();
+  expect(reports).toEqual([61]);
+});
+
+test('a text that takes long is given up for what was in force before, and the next edit takes effect', async () => {
+  const folder = configFolder();
+  const { reports, slow } = watch(folder, 40, 1_000);
+  folder.write('tollgate.yaml', mainDocument + slowText);
+  await reported(slow, [folder.file]);
+  folder.write('tollgate.yaml', mainDocument);
+  await quiet();
+  folder.write('tollgate.yaml', withLimit(61));
+  await reported(reports, [61]);
+});
+
+test('a text that takes long is given up also when it stands in a file that was newly named', async () => {
+  const folder = configFolder();
+  const { reports, slow } = watch(folder, 40, 1_000);
+  folder.write('other.yaml', slowText.repeat(4));
+  folder.write('tollgate.yaml', withLimit(61).replace('keys.yaml', 'other.yaml'));
+  await reported(slow, [folder.pathOf('other.yaml')]);
+  folder.write('other.yaml', keysDocument);
+  // A guard against waiting for the end of the first load, which takes longer.
+  await vi.waitFor(() => expect(reports).toEqual([61]), { timeout: 7_000, interval: 20 });
+});
+
+test('a load that takes long is told once, and not when it ends', async () => {
+  const folder = configFolder();
+  const { reports, slow } = watch(folder, 40, 1);
+  folder.write('tollgate.yaml', withLimit(61));
+  await reported(reports, [61]);
+  await quiet();
+  expect(slow).toHaveLength(1);
+});
+
+test('where each load takes long, edits that do not end still take effect', async () => {
+  const folder = configFolder();
+  const { reports } = watch(folder, 40, 50);
+  const plans = Array.from({ length: 20_000 }, (_, i) => `  plan${i}: custom\n`).join('');
+  let limit = 100;
+  while (reports.length === 0) {
+    limit += 1;
+    folder.write('tollgate.yaml', withLimit(limit).replace('plans:\n', `plans:\n${plans}`));
+    await sleep(150);
+  }
+  await vi.waitFor(() => expect(reports.at(-1)).toBe(limit), { timeout: 15_000, interval: 20 });
 });

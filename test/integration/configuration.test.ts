@@ -82,10 +82,9 @@ describe('an edit of the configuration reaches every process', () => {
 });
 
 describe('a configuration that takes long to load', () => {
-  it('is told in the log with its file, and delays its repair no longer than that', async () => {
-    const slowAfterMs = 500;
+  it('is told in the log with its file, and does not delay its repair', async () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
-    const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: slowAfterMs } } });
+    const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {
       const unknown = Array.from({ length: 300_000 }, (_, i) => `unknown${i}: x\n`).join('');
       await gateway.editConfig(stringify(config) + unknown);

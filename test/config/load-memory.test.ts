@@ -1,0 +1,28 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { bounds } from '../../gateway/bounds.ts';
+import { formatProblems } from '../../gateway/config/format-problems.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+
+Object.assign(bounds, { configThreadHeapMebibytes: 64 });
+
+test('a text that needs more memory than its thread may have is told so, and its repair takes effect at once', async () => {
+  const { file, write } = configFolder();
+  const reports: string[] = [];
+  const watch = watchSettings({
+    file,
+    env: {},
+    initial: loadSettings({ file, env: {} }),
+    intervalMs: 20,
+    onValid: ({ settings }) => reports.push(settings.environment),
+    onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
+  });
+  onTestFinished(() => watch.stop());
+
+  write('tollgate.yaml', mainDocument + 'x: y\n'.repeat(100_000));
+  const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: .* memory/);
+  await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 15_000 });
+  write('tollgate.yaml', mainDocument.replace('test', 'edited'));
+  await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 5_000 });
+});
