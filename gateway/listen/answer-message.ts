@@ -1,8 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { bounds } from '../bounds.ts';
 import type { ErrorAnswer } from '../errors.ts';
-import { fieldValue } from '../field-value.ts';
 import { rememberLast } from '../remember-last.ts';
+
+/** What a field's value may consist of (RFC 9110 §5.5): visible characters, space, tab and obs-text. */
+export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * The bytes of an answer that the gateway makes itself, in Latin-1 (RFC 9112 §3).

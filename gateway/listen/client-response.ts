@@ -1,13 +1,7 @@
 import { ServerResponse } from 'node:http';
-import type { ErrorAnswer, ErrorCode } from '../errors.ts';
+import type { ErrorAnswer } from '../errors.ts';
 import { answerMessage, interimMessage, keepAliveValue } from './answer-message.ts';
-
-/** What Node's parser, or a limit of the listener, found wrong with a request. */
-export interface Rejection {
-  readonly code: ErrorCode;
-  /** Public; repeats nothing that the client sent. */
-  readonly message: string;
-}
+import type { Rejection } from './rejection.ts';
 
 /** Node's response to a request; it can also be given a complete answer at once, and interim ones ahead of it. */
 export class ClientResponse extends ServerResponse {

@@ -1,7 +1,8 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { ClientResponse, type Rejection } from './client-response.ts';
+import { ClientResponse } from './client-response.ts';
 import { closeGently } from './close-gently.ts';
+import type { Rejection } from './rejection.ts';
 
 /** One client connection: the order of its answers, and its end. */
 export interface Connection {

@@ -6,11 +6,12 @@ import { addressGroup, plainAddress } from '../address-group.ts';
 import { bounds } from '../bounds.ts';
 import { errors } from '../errors.ts';
 import { Shares } from '../shares.ts';
-import { ClientResponse, type Rejection } from './client-response.ts';
+import { ClientResponse } from './client-response.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './node-parser.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
+import type { Rejection } from './rejection.ts';
 
 /**
  * What reaches the gateway: a request; a WebSocket handshake, whose `res` is for refusing it; or what Node's parser made

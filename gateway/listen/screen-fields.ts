@@ -1,6 +1,6 @@
 import { bounds } from '../bounds.ts';
-import { fieldValue } from '../field-value.ts';
-import type { ScreenRefusal } from './screen-refusal.ts';
+import { fieldValue } from './answer-message.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
 
 export interface ScreenedFields {
   readonly kind: 'accepted';
@@ -28,8 +28,9 @@ export function screenFields(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    if (!nameForm.test(name)) return refuse('A header field has a malformed name.');
-    if (!fieldValue.test(value)) return refuse('A header field has a control character in its value.');
+    if (!nameForm.test(name)) return refuseAsInvalid('A header field has a malformed name.');
+    if (!fieldValue.test(value))
+      return refuseAsInvalid('A header field has a control character in its value.');
     switch (singularName(name)) {
       case 'host':
         if (host !== undefined) return duplicate('Host');
@@ -59,18 +60,18 @@ export function screenFields(
   }
 
   // HTTP/1.0 may leave Host out (RFC 9112 §3.2), but no client of today does.
-  if (host === undefined) return refuse('The Host header field is missing.');
-  if (!hostForm.test(host)) return refuse('The Host header field is malformed.');
+  if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
+  if (!hostForm.test(host)) return refuseAsInvalid('The Host header field is malformed.');
   if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
-    return refuse('The Content-Length must be one decimal number.');
+    return refuseAsInvalid('The Content-Length must be one decimal number.');
   }
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined) {
-      return refuse('Content-Length and Transfer-Encoding must not come together.');
+      return refuseAsInvalid('Content-Length and Transfer-Encoding must not come together.');
     }
-    if (httpVersion === '1.0') return refuse('HTTP/1.0 knows no Transfer-Encoding.');
+    if (httpVersion === '1.0') return refuseAsInvalid('HTTP/1.0 knows no Transfer-Encoding.');
     if (transferEncoding.toLowerCase() !== 'chunked') {
-      return refuse('The Transfer-Encoding must be "chunked" alone.');
+      return refuseAsInvalid('The Transfer-Encoding must be "chunked" alone.');
     }
   }
   // In HTTP/1.0 there is no 100 (RFC 9110 §15.2), so a client that waits for one is told at once.
@@ -111,11 +112,7 @@ const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: string): ScreenRefusal {
-  return refuse(`The ${name} header field must not come twice.`);
-}
-
-function refuse(message: string): ScreenRefusal {
-  return { kind: 'refused', code: 'invalid_request', message };
+  return refuseAsInvalid(`The ${name} header field must not come twice.`);
 }
 
 const tooMany: ScreenRefusal = {

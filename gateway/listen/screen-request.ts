@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS } from 'node:http';
+import type { ScreenRefusal } from './rejection.ts';
 import { screenFields } from './screen-fields.ts';
-import type { ScreenRefusal } from './screen-refusal.ts';
 import { screenTarget } from './screen-target.ts';
 
 /** What the request path may rely on: everything else in the request's head is as harmless as it is forwarded. */

@@ -1,5 +1,5 @@
 import { bounds } from '../bounds.ts';
-import type { ScreenRefusal } from './screen-refusal.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
 
 /**
  * Screens a request target: the origin form of RFC 9112 §3.2.1 without any of the spellings that two readers may read
@@ -11,7 +11,7 @@ export function screenTarget(target: string): string | ScreenRefusal {
   const { length } = target;
   if (length > bounds.targetBytesMax) return tooLong;
   if (target.charCodeAt(0) !== slash)
-    return refuse('The request target must be a path that begins with "/".');
+    return refuseAsInvalid('The request target must be a path that begins with "/".');
 
   let pathLength = length;
   let previous = slash;
@@ -23,19 +23,21 @@ export function screenTarget(target: string): string | ScreenRefusal {
       pathLength = i;
       break;
     }
-    if (pathBytes[byte] !== 1) return refuse(pathFault(byte));
+    if (pathBytes[byte] !== 1) return refuseAsInvalid(pathFault(byte));
     if (byte === slash && previous === slash)
-      return refuse('The path must not have an empty segment ("//").');
+      return refuseAsInvalid('The path must not have an empty segment ("//").');
     if (byte === percent) hasEscape = true;
     if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(target, i);
     previous = byte;
   }
   for (let i = pathLength + 1; i < length; i++) {
     if (queryBytes[target.charCodeAt(i)] !== 1) {
-      return refuse('The query must be printable ASCII without "#"; escape other characters with "%".');
+      return refuseAsInvalid(
+        'The query must be printable ASCII without "#"; escape other characters with "%".',
+      );
     }
   }
-  if (hasDotSegment) return refuse('The path must not have the segments "." or "..".');
+  if (hasDotSegment) return refuseAsInvalid('The path must not have the segments "." or "..".');
 
   const path = pathLength === length ? target : target.slice(0, pathLength);
   return (hasEscape ? escapeFault(path) : undefined) ?? path;
@@ -55,17 +57,20 @@ function isDotSegment(target: string, start: number): boolean {
 function escapeFault(path: string): ScreenRefusal | undefined {
   for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {
     const byte = escapedByte(path, i);
-    if (byte === undefined) return refuse('The path has a "%" that two hexadecimal digits do not follow.');
-    if (byte < 0x20 || byte === 0x7f) return refuse('The path must not have escaped control characters.');
-    if (byte === slash || byte === backslash) return refuse('The path must not have escaped slashes.');
+    if (byte === undefined)
+      return refuseAsInvalid('The path has a "%" that two hexadecimal digits do not follow.');
+    if (byte < 0x20 || byte === 0x7f)
+      return refuseAsInvalid('The path must not have escaped control characters.');
+    if (byte === slash || byte === backslash)
+      return refuseAsInvalid('The path must not have escaped slashes.');
     if (unreservedBytes[byte] === 1) {
-      return refuse('The path must not escape letters, digits, "-", ".", "_" or "~".');
+      return refuseAsInvalid('The path must not escape letters, digits, "-", ".", "_" or "~".');
     }
     if (byte === percent && twiceEscaped.test(path.slice(i + 3, i + 5))) {
-      return refuse('The path must not have twice-escaped separators.');
+      return refuseAsInvalid('The path must not have twice-escaped separators.');
     }
   }
-  return isUtf8(path) ? undefined : refuse('The escapes of the path must be valid UTF-8.');
+  return isUtf8(path) ? undefined : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
 }
 
 /** The octet that the escape at `index` stands for; undefined without two hexadecimal digits. */
@@ -102,10 +107,6 @@ function pathFault(byte: number): string {
     default:
       return 'The path has a character that must be escaped with "%".';
   }
-}
-
-function refuse(message: string): ScreenRefusal {
-  return { kind: 'refused', code: 'invalid_request', message };
 }
 
 const tooLong: ScreenRefusal = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isGone } from '../../gateway/match/is-gone.ts';
 import { operationFields } from '../../gateway/match/operation-fields.ts';
+import { isGone } from '../../gateway/match/operation-table.ts';
 import type { Operation } from '../../gateway/model.ts';
 
 const sunsetMs = Date.UTC(2030, 11, 5);

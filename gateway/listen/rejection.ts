@@ -1,0 +1,18 @@
+import type { ErrorCode } from '../errors.ts';
+
+/** What Node's parser, or a limit of the listener, found wrong with a request. */
+export interface Rejection {
+  readonly code: ErrorCode;
+  /** Public; repeats nothing that the client sent. */
+  readonly message: string;
+}
+
+/** What the screen says to a request that it does not let pass. */
+export interface ScreenRefusal extends Rejection {
+  readonly kind: 'refused';
+}
+
+/** For a request that is malformed, or that two readers could read differently. */
+export function refuseAsInvalid(message: string): ScreenRefusal {
+  return { kind: 'refused', code: 'invalid_request', message };
+}
