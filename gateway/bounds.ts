@@ -89,8 +89,8 @@ export const bounds = {
   upstreamTotalTimeoutMs: 120_000,
   /** Connections to one target, and therefore requests in flight at it. Shared among keys: see `shares.ts`. */
   connectionsPerTargetMax: 256,
-  /** Requests that wait for a connection to one target, shared among keys in the same way; beyond it 503. */
-  queuedPerTargetMax: 1_024,
+  /** Requests that wait for a connection to one target, shared among keys in the same way; beyond it 503. A key alone has half. */
+  queuedPerTargetMax: 4_096,
   /** WebSockets at one target, apart from its requests; beyond it 503. */
   tunnelsPerTargetMax: 4_096,
   /** WebSockets of one key in this process: one key cannot take all of a target's; beyond it 503 by the client's fault. */

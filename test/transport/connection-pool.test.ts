@@ -528,6 +528,14 @@ describe('shares', () => {
     expect(pool.hasRoom('greedy')).toBe(true);
   });
 
+  it('a key that is alone may have 2,000 requests at a target at once', async () => {
+    const { backend, pool } = await startPool();
+    const all = Array.from({ length: 2_000 }, () => send(pool));
+    await Promise.all(all.map(({ ended }) => ended));
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(2_000);
+    expect(Math.max(...connectionsOf(backend))).toBe(128);
+  });
+
   it('a request that is withdrawn gives its place to the next', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
     backend.react = hang;
