@@ -1,7 +1,7 @@
 import { type ErrorAnswer, type ErrorCode, errors } from './errors.ts';
 import { addressOf, type Exchange, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
-import { clientOrigin } from './identify/client-origin.ts';
+import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
 import type { Rejection } from './listen/rejection.ts';
 import { screenRequest } from './listen/screen-request.ts';
@@ -156,12 +156,13 @@ async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promis
 
 async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
   const { req, res, snapshot, origin, arrival } = exchange;
+  if (origin === undefined) throw new Error('an exchange is forwarded before its origin is known');
   const request = {
     req,
     res,
     holder: exchange.key?.id ?? '',
-    requestFields: identityFields(exchange),
-    keepForwarded: origin?.trustedPeer === true,
+    requestFields: identityFields(exchange, origin),
+    keepForwarded: origin.trustedPeer,
     responseFields: answerFields(exchange),
     bodyBytesMax: snapshot.settings.bodyBytesMax,
   };
@@ -184,9 +185,11 @@ function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
       return { kind: 'forwarded' };
     case 'failed': {
       exchange.cause = outcome.cause;
-      if (exchange.res.rejection !== undefined && !outcome.headersSent)
-        return refusedBy(exchange.res.rejection);
-      if (!outcome.headersSent) return { kind: 'refused', code: outcome.code, fields: retryFields(outcome) };
+      if (!outcome.headersSent) {
+        const { rejection } = exchange.res;
+        if (rejection !== undefined) return refusedBy(rejection);
+        return { kind: 'refused', code: outcome.code, fields: retryFields(outcome) };
+      }
       exchange.status = exchange.res.statusCode;
       exchange.errorCode = outcome.code;
       exchange.fault = errors[outcome.code].fault;
@@ -200,7 +203,7 @@ function retryFields({ retryAfterSeconds }: { readonly retryAfterSeconds?: numbe
 }
 
 /** What the backend is told of the caller (flat name, value, …). */
-function identityFields({ id, key, origin }: Exchange): string[] {
+function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
   return [
     'X-Request-Id',
     id,
@@ -209,11 +212,11 @@ function identityFields({ id, key, origin }: Exchange): string[] {
     'X-Plan',
     key?.plan ?? '',
     'X-Forwarded-For',
-    origin?.forwardedFor ?? '',
+    origin.forwardedFor,
     'X-Forwarded-Host',
-    origin?.forwardedHost ?? '',
+    origin.forwardedHost,
     'X-Forwarded-Proto',
-    origin?.forwardedProto ?? '',
+    origin.forwardedProto,
     'Via',
     '1.1 tollgate',
   ];

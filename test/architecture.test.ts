@@ -14,6 +14,7 @@ const nouns = [
   'turn-end.ts',
   'remember-last.ts',
   'shares.ts',
+  'optional-whitespace.ts',
 ];
 
 /** What each place in gateway/ may import beside its own folder: arrows run one way. */
@@ -37,6 +38,7 @@ const allowed: Record<string, readonly string[]> = {
   'turn-end.ts': [],
   'remember-last.ts': [],
   'shares.ts': [],
+  'optional-whitespace.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match', 'respond'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],

@@ -10,7 +10,7 @@ export interface ForwardedResponse extends ServerResponse {
   onRejected: (() => void) | undefined;
   /** An interim response ahead of the answer (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
-  /** The head of an answer whose body follows; those of the client's connection are added to them. */
+  /** The head of an answer whose body follows; the fields of the client's connection are added to `fields`. */
   begin(status: number, reason: string, fields: string[]): void;
 }
 

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../address-group.ts';
-import { withoutOptionalWhitespace } from './optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 
 /** Where a request came from, and what the backend is told about it. */
 export interface ClientOrigin {
@@ -50,7 +50,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
       forwardedProto: 'http',
     };
   }
-  const chain = (fields.xForwardedFor ?? '').split(',').map(withoutOptionalWhitespace);
+  const chain = (fields.xForwardedFor ?? '').split(',').map((hop) => withoutOptionalWhitespace(hop));
   return {
     address: firstUntrusted(chain, trusted) ?? peer,
     trustedPeer: true,

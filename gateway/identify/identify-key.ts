@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Key, Secret, Settings } from '../model.ts';
-import { withoutOptionalWhitespace } from './optional-whitespace.ts';
+import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 
 /** Who calls, by the bearer secret. */
 export type Identity =

@@ -51,7 +51,7 @@ type State =
   /** Answered before its body had arrived; what comes now is the rest of that, and then the next request. */
   | { readonly kind: 'awaiting_body'; readonly req: IncomingMessage }
   /** It belongs to whoever serves an upgrade. */
-  | { readonly kind: 'handed_over'; readonly res: ClientResponse }
+  | { readonly kind: 'handed_over' }
   /** Nothing more is served or written. */
   | { readonly kind: 'closed' };
 
@@ -206,7 +206,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
       socket.pause();
     },
     handOver(res) {
-      state = { kind: 'handed_over', res };
+      state = { kind: 'handed_over' };
       intake = 'none';
       socket.destroySoon = destroySoon;
       res.shouldKeepAlive = false;

@@ -1,3 +1,5 @@
+import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
+
 /** The head of an answer as it stood on the wire, and what it says of the body and the connection. */
 export interface AnswerHead {
   readonly kind: 'answer';
@@ -54,7 +56,7 @@ export function parseAnswerHead(text: string, method: string, fieldsCountMax: nu
     const colon = text.indexOf(':', at);
     const lineEnd = text.indexOf('\r\n', colon);
     const name = text.slice(at, colon);
-    const value = trimmed(text, colon + 1, lineEnd);
+    const value = withoutOptionalWhitespace(text, colon + 1, lineEnd);
     fields.push(name, value);
     at = lineEnd + 2;
     switch (framingName(name)) {
@@ -118,19 +120,6 @@ export function malformed(cause: string): Malformed {
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
-}
-
-/** Without the optional whitespace around it (RFC 9110 §5.6.3), which is less than `trim` takes. */
-function trimmed(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(charCode: number): boolean {
-  return charCode === 0x20 || charCode === 0x09;
 }
 
 interface FramingOptions {

@@ -69,9 +69,9 @@ export type Reach =
 
 export interface TransportFailure {
   /**
-   * `connect`: no connection was made; `closed`: this side closed it, or closed before there was one; `full`: the holder has its share
-   * of the queue; `lost`: the connection ended too early; `malformed`: the answer is none that HTTP allows; `timeout`: it
-   * did not come; `aborted`: nobody wanted it.
+   * `connect`: no connection was made; `closed`: this side closed it, or closed before there was one; `full`: the holder
+   * has its share of the queue; `lost`: the connection ended too early; `malformed`: the answer is none that HTTP allows;
+   * `timeout`: the answer did not come; `aborted`: nobody wanted the answer.
    */
   readonly kind: 'connect' | 'closed' | 'full' | 'lost' | 'malformed' | 'timeout' | 'aborted';
   readonly reach: Reach;
