@@ -112,9 +112,16 @@ function bodyOf(code: ErrorCode, message: string): string {
 }
 
 /** A complete error answer, for a response and for a bare socket alike. */
-export interface ErrorAnswer {
+export interface OwnResponse {
   readonly status: number;
   /** Flat name, value, …; with `Content-Length`, without `Date` and `Connection`. */
   readonly fields: readonly string[];
   readonly body: string;
+}
+
+/** What Node's parser, or a limit of the listener, found wrong with a request. */
+export interface Rejection {
+  readonly code: ErrorCode;
+  /** Public; repeats nothing that the client sent. */
+  readonly message: string;
 }

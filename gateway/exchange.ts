@@ -4,10 +4,10 @@ import { plainAddress } from './address-group.ts';
 import type { Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-outcome.ts';
 import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
-import type { ClientResponse } from './listen/client-response.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision, Key } from './model.ts';
+import type { ClientResponse } from './respond/client-response.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**

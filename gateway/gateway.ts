@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdminListener } from './admin/admin-listener.ts';
 import type { GatewayState, Phase } from './admin/readiness.ts';
-import { bounds } from './bounds.ts';
+import { createEventLoopBatch } from './event-loop-batch.ts';
 import { openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { createLimiter } from './limit/limiter.ts';
@@ -15,7 +15,7 @@ import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
-import { createTurnEnd } from './turn-end.ts';
+import { bounds } from './timeouts-and-sizes.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
@@ -58,7 +58,7 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowLengths && { windowLengths }),
   });
-  const atTurnEnd = createTurnEnd();
+  const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({ upstream: settings.upstream, log: logger, atTurnEnd, nowMs });
   const stations: Stations = {
     limiter,

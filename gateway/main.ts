@@ -2,13 +2,12 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { bounds } from './bounds.ts';
-import { formatProblems } from './config/format-problems.ts';
 import { loadSettings } from './config/load-settings.ts';
-import { restartNeeded } from './config/restart-needed.ts';
-import { watchSettings } from './config/watch-settings.ts';
+import { formatProblems } from './config/problems/format-problems.ts';
+import { restartNeeded, watchSettings } from './config/watch-settings.ts';
 import { createGateway } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
+import { bounds } from './timeouts-and-sizes.ts';
 
 /**
  * Runs the gateway until a signal ends it: SIGTERM drains with a grace for balancers, SIGINT (a person at a terminal)

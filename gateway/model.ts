@@ -39,7 +39,7 @@ export interface Window {
 }
 
 /** All figures that the rate-limit headers of one answer are made of. */
-export interface Standing {
+export interface RateLimitState {
   /** The deciding clock (Redis's, when it decided), epoch ms. */
   readonly nowMs: number;
   readonly windows: readonly Window[];
@@ -57,18 +57,18 @@ export type DecisionSource = 'shared' | 'local' | 'memory';
 
 /** What the plan's windows and the ban ladder say to one request of a valid key. */
 export type Decision =
-  | { readonly kind: 'admitted'; readonly standing: Standing; readonly source: DecisionSource }
+  | { readonly kind: 'admitted'; readonly rateLimit: RateLimitState; readonly source: DecisionSource }
   | {
       /** A request at `retryAtMs` (epoch, deciding clock) finds room; `banned` is a refusal by the ban ladder. */
       readonly kind: 'refused' | 'banned';
-      readonly standing: Standing;
+      readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;
       readonly retryAtMs: number;
     }
   | {
-      /** The store is away and `redis.onFailure` is `refuse`; `standing` is what was last seen. */
+      /** The store is away and `redis.onFailure` is `refuse`; `rateLimit` is what was last seen. */
       readonly kind: 'unavailable';
-      readonly standing: Standing;
+      readonly rateLimit: RateLimitState;
       readonly source: 'local';
       readonly retryAtMs: number;
     };
@@ -76,7 +76,7 @@ export type Decision =
 /** What the address bucket says to a request without a valid key: `counted` is no admission, it still hears 401 or 400. */
 export interface AddressDecision {
   readonly kind: 'counted' | 'refused';
-  readonly standing: Standing;
+  readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
 }
 

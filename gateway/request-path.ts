@@ -1,9 +1,10 @@
-import { type ErrorAnswer, type ErrorCode, errors } from './errors.ts';
+import type { Rejection } from './errors.ts';
+import { type ErrorCode, errors, type OwnResponse } from './errors.ts';
+import type { AtTurnEnd } from './event-loop-batch.ts';
 import { addressOf, type Exchange, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
-import type { Rejection } from './listen/rejection.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation } from './match/operation-table.ts';
 import type { AddressDecision } from './model.ts';
@@ -11,8 +12,7 @@ import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.
 import { limitRefusal } from './respond/limit-refusal.ts';
 import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
-import { type Refusal, refusalAnswer } from './respond/refusal.ts';
-import type { AtTurnEnd } from './turn-end.ts';
+import { type Refusal, refusalResponse } from './respond/refusal.ts';
 
 /** The stations with a life of their own: what the path needs beside pure functions. */
 export interface Stations {
@@ -33,7 +33,7 @@ export interface Stations {
  */
 type Ending =
   | { readonly kind: 'forwarded' }
-  | ({ readonly kind: 'answered' } & ErrorAnswer)
+  | ({ readonly kind: 'answered' } & OwnResponse)
   | ({ readonly kind: 'refused' } & Refusal)
   | { readonly kind: 'client_gone' };
 
@@ -58,7 +58,7 @@ async function end(exchange: Exchange, stations: Stations, ending: Ending): Prom
       exchange.status = ending.status;
       return answer(exchange, stations, () => ({
         ...ending,
-        fields: [...answerFields(exchange), ...ending.fields],
+        fields: [...gatewayFields(exchange), ...ending.fields],
       }));
     case 'refused':
       return refuse(exchange, stations, ending);
@@ -138,8 +138,8 @@ async function refuseStranger(exchange: Exchange, stations: Stations, refusal: R
   return { kind: 'refused', ...addressRefusal(decision, 'requests without a valid API key') };
 }
 
-function addressRefusal({ standing }: AddressDecision, what: string): Refusal {
-  const seconds = secondsUntil(standing.inForce.resetMs, standing.nowMs);
+function addressRefusal({ rateLimit }: AddressDecision, what: string): Refusal {
+  const seconds = secondsUntil(rateLimit.inForce.resetMs, rateLimit.nowMs);
   return {
     code: 'rate_limited',
     message: `Too many ${what} from this address. Retry in ${seconds} s.`,
@@ -163,7 +163,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
     holder: exchange.key?.id ?? '',
     requestFields: identityFields(exchange, origin),
     keepForwarded: origin.trustedPeer,
-    responseFields: answerFields(exchange),
+    responseFields: gatewayFields(exchange),
     bodyBytesMax: snapshot.settings.bodyBytesMax,
   };
   const outcome =
@@ -222,19 +222,19 @@ function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
   ];
 }
 
-function answerFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
+function gatewayFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
   if (decision === undefined) throw new Error('an exchange is answered before it was decided');
   const cors = corsFields(req.headers.origin, snapshot.corsOrigins);
-  return ownFields(id, decision.standing, offered?.fields, cors);
+  return ownFields(id, decision.rateLimit, offered?.fields, cors);
 }
 
 async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<void> {
   markRefused(exchange, refusal.code);
-  await answer(exchange, stations, () => refusalAnswer(refusal, answerFields(exchange)));
+  await answer(exchange, stations, () => refusalResponse(refusal, gatewayFields(exchange)));
 }
 
 /** Writes an answer of the gateway's own, together with what else is answered in this turn. */
-async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => ErrorAnswer): Promise<void> {
+async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => OwnResponse): Promise<void> {
   const { req, res, endsConnection } = exchange;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {

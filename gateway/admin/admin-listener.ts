@@ -9,7 +9,7 @@ import { type GatewayState, judgeReadiness } from './readiness.ts';
 export function createAdminListener(currentState: () => GatewayState): Server {
   return createServer((req, res) => {
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    const { status, body } = adminAnswer(req.method ?? '', path, currentState);
+    const { status, body } = adminResponse(req.method ?? '', path, currentState);
     res.writeHead(status, {
       ...(status === 405 && { Allow: 'GET, HEAD' }),
       'Content-Type': 'application/json',
@@ -20,8 +20,8 @@ export function createAdminListener(currentState: () => GatewayState): Server {
   });
 }
 
-function adminAnswer(method: string, path: string, currentState: () => GatewayState) {
-  if (method !== 'GET' && method !== 'HEAD') return errorAnswer('method_not_allowed');
+function adminResponse(method: string, path: string, currentState: () => GatewayState) {
+  if (method !== 'GET' && method !== 'HEAD') return errorResponse('method_not_allowed');
   switch (path) {
     case '/healthz':
       return { status: 200, body: JSON.stringify({ status: 'ok' }) };
@@ -30,10 +30,10 @@ function adminAnswer(method: string, path: string, currentState: () => GatewaySt
       return { status: readiness.httpStatus, body: JSON.stringify(readiness.body) };
     }
     default:
-      return errorAnswer('not_found');
+      return errorResponse('not_found');
   }
 }
 
-function errorAnswer(code: 'method_not_allowed' | 'not_found') {
+function errorResponse(code: 'method_not_allowed' | 'not_found') {
   return { status: errors[code].status, body: errorBody(code) };
 }

@@ -1,8 +1,8 @@
-import { didYouMean, listNames } from '../config/closest-name.ts';
 import { digestSecret, issueSecret } from '../config/issue-secret.ts';
 import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
-import { parseDate } from '../config/parse-date.ts';
-import { keySchema } from '../config/settings-schema.ts';
+import { didYouMean, listNames } from '../config/problems/closest-name.ts';
+import { parseDate } from '../config/schema/dates-and-durations.ts';
+import { keySchema } from '../config/schema/settings-schema.ts';
 import type { Limits, Settings } from '../model.ts';
 import { editKeys, type Refused } from './edit-keys.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { formatProblems } from '../config/format-problems.ts';
 import { type LoadOptions, loadSettings, type ValidSettings } from '../config/load-settings.ts';
+import { formatProblems } from '../config/problems/format-problems.ts';
 import { appendEntry } from './append-entry.ts';
 import { replaceFile } from './replace-file.ts';
 import { withLock } from './with-lock.ts';

@@ -2,9 +2,9 @@
 /** The command line: `tollgate run | check | schema | keys …`. */
 import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { formatProblems } from '../config/format-problems.ts';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
-import { settingsJsonSchema } from '../config/settings-json-schema.ts';
+import { formatProblems } from '../config/problems/format-problems.ts';
+import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
 import { addSecret, createKey, type Issued, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
 

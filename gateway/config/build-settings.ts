@@ -1,5 +1,5 @@
 import type { Key, Limits, Operation, Secret, Settings } from '../model.ts';
-import type { RawKey, RawSettings } from './settings-schema.ts';
+import type { RawKey, RawSettings } from './schema/settings-schema.ts';
 
 /** Makes the settings out of parts that were checked: every default filled in, keys with their plan's limits. */
 export function buildSettings(parts: {

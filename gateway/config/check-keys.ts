@@ -1,9 +1,9 @@
-import { closestName, listNames } from './closest-name.ts';
-import { isMapping, type Mapping } from './is-mapping.ts';
-import type { YamlSource } from './parse-yaml.ts';
-import type { Problem } from './problem.ts';
-import { createProblemList } from './problem-list.ts';
-import { nameOf } from './shape-problems.ts';
+import { closestName, listNames } from './problems/closest-name.ts';
+import type { Problem } from './problems/problem.ts';
+import { createProblemList } from './problems/problem-list.ts';
+import { nameOf } from './schema/shape-problems.ts';
+import type { YamlSource } from './source/parse-yaml.ts';
+import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
 /** A list of keys as it was read, and where it stands: at the root of the keys file, or under `keys`. */
 export interface KeyList {

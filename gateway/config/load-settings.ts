@@ -1,16 +1,16 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { bounds } from '../bounds.ts';
 import type { Operation, Settings } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
-import { isMapping } from './is-mapping.ts';
-import type { YamlSource } from './parse-yaml.ts';
-import { type Problem, wholeFile } from './problem.ts';
-import type { Digests } from './read-config-file.ts';
+import { type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
-import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './settings-schema.ts';
-import { shapeProblems } from './shape-problems.ts';
-import { createSourceReader, type SourceReader } from './source-reader.ts';
+import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './schema/settings-schema.ts';
+import { shapeProblems } from './schema/shape-problems.ts';
+import type { YamlSource } from './source/parse-yaml.ts';
+import type { Digests } from './source/read-config-file.ts';
+import { createSourceReader, type SourceReader } from './source/source-reader.ts';
+import { isMapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
   /** The main configuration file; the other files are found through it. */

@@ -1,12 +1,12 @@
-import { bounds } from '../bounds.ts';
 import type { Deprecation, Method, Operation } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { checkTemplates } from './check-templates.ts';
-import { closestName, didYouMean } from './closest-name.ts';
-import { isMapping, type Mapping } from './is-mapping.ts';
-import { parseDate } from './parse-date.ts';
-import type { YamlSource } from './parse-yaml.ts';
-import type { Problem } from './problem.ts';
-import { createProblemList } from './problem-list.ts';
+import { closestName, didYouMean } from './problems/closest-name.ts';
+import type { Problem } from './problems/problem.ts';
+import { createProblemList } from './problems/problem-list.ts';
+import { parseDate } from './schema/dates-and-durations.ts';
+import type { YamlSource } from './source/parse-yaml.ts';
+import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
 export interface ReadOperations {
   /** Templates with fewer parameters come first, so that the first match is the most specific one. */

@@ -1,8 +1,8 @@
 import { on } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { bounds } from '../bounds.ts';
 import type { Settings } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import type { Loaded, LoadOptions } from './load-settings.ts';
 import { assembleLoaded, type LoadedPart } from './loaded-parts.ts';
 import type { FileRead, LoadRequest } from './settings-loader-worker.ts';

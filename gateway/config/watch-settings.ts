@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { bounds } from '../bounds.ts';
-import { createDigestFiles } from './digest-files.ts';
+import type { Settings } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
-import { wholeFile } from './problem.ts';
-import type { Digests } from './read-config-file.ts';
+import { wholeFile } from './problems/problem.ts';
 import { createSettingsLoader } from './settings-loader.ts';
+import { createDigestFiles } from './source/digest-files.ts';
+import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends LoadOptions {
   /** What is in force: the result of the first load. */
@@ -140,6 +141,14 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
       loader.close();
     },
   };
+}
+
+/** What a process takes in only when it starts: its sockets and its store. */
+const fixedAtStart = ['listen', 'admin', 'redis'] as const satisfies readonly (keyof Settings)[];
+
+/** The names of changed settings that take effect only at the next start. */
+export function restartNeeded(before: Settings, after: Settings): string[] {
+  return fixedAtStart.filter((name) => !isDeepStrictEqual(before[name], after[name]));
 }
 
 /** Whether every file of the one has the same content in the other. */

@@ -1,16 +1,16 @@
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
-import { bounds as defaultBounds } from '../bounds.ts';
+import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Upstream } from '../model.ts';
 import { Shares } from '../shares.ts';
-import type { AtTurnEnd } from '../turn-end.ts';
+import { bounds as defaultBounds } from '../timeouts-and-sizes.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
-import { createUpgrades } from './forward-upgrade.ts';
-import { createInFlight } from './in-flight.ts';
 import { Relay, type RelayContext } from './relay.ts';
-import { type ResolveTargets, resolveTargets } from './resolve-targets.ts';
-import { createRetryBudget } from './retry-budget.ts';
-import { type Bounds, createTargets, type TargetState, type Targets } from './targets.ts';
+import { createUpgrades } from './upgrade/forward-upgrade.ts';
+import { createInFlight } from './upstream/in-flight.ts';
+import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
+import { createRetryBudget } from './upstream/retry-budget.ts';
+import { type Bounds, createTargets, type TargetState, type Targets } from './upstream/targets.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
 

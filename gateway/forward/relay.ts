@@ -1,23 +1,23 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorCode } from '../errors.ts';
+import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../shares.ts';
-import type { AnswerHead, InterimHead } from '../transport/answer-head.ts';
+import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
-  AnswerHandler,
+  ResponseHandler,
   TargetConnection,
   TargetRequest,
   TransportFailure,
 } from '../transport/target-request.ts';
-import type { AtTurnEnd } from '../turn-end.ts';
 import { bytesTaken, ClientPace } from './client-pace.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
-import type { InFlight } from './in-flight.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';
 import { interimFields, responseFields } from './response-fields.ts';
-import type { RetryBudget } from './retry-budget.ts';
-import { mayRetry, retryPauseMs } from './retry-policy.ts';
-import type { Bounds, Target, Targets } from './targets.ts';
+import type { InFlight } from './upstream/in-flight.ts';
+import type { RetryBudget } from './upstream/retry-budget.ts';
+import { mayRetry, retryPauseMs } from './upstream/retry-policy.ts';
+import type { Bounds, Target, Targets } from './upstream/targets.ts';
 
 /** What all relays of a forwarder share. */
 export interface RelayContext {
@@ -44,7 +44,7 @@ export interface RelayEnd {
  * Carries one request to a target and the answer back, attempt by attempt. It is the transport's handler itself: one
  * object per request instead of a closure per event.
  */
-export class Relay implements AnswerHandler, BodyListener {
+export class Relay implements ResponseHandler, BodyListener {
   readonly startedMs = performance.now();
   place = 0;
   private readonly context: RelayContext;
@@ -228,7 +228,7 @@ export class Relay implements AnswerHandler, BodyListener {
     this.guard(() => res.sendInterim(status, interimFields(fields)));
   }
 
-  onHead(head: AnswerHead, wholeBody: string | undefined): void {
+  onHead(head: ResponseHead, wholeBody: string | undefined): void {
     try {
       this.beginAnswer(head, wholeBody);
     } catch (bug) {
@@ -250,7 +250,7 @@ export class Relay implements AnswerHandler, BodyListener {
     this.end.reject(bug);
   }
 
-  private beginAnswer({ status, fields }: AnswerHead, wholeBody: string | undefined): void {
+  private beginAnswer({ status, fields }: ResponseHead, wholeBody: string | undefined): void {
     const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
       // The client has been told of a fault in its body, and its connection ended: there is nobody left to answer.

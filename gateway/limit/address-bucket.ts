@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { addressGroup } from '../address-group.ts';
-import { bounds } from '../bounds.ts';
 import type { AddressDecision, Window } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
@@ -36,7 +36,7 @@ export function createAddressBucket(deps: {
       };
       return {
         kind: spent.refused ? 'refused' : 'counted',
-        standing: { nowMs: atMs, windows: [window], inForce: window },
+        rateLimit: { nowMs: atMs, windows: [window], inForce: window },
         source: redis === undefined ? 'memory' : limiter === shared && redis.available() ? 'shared' : 'local',
       };
     },

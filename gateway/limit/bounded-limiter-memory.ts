@@ -1,5 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { bounds } from '../bounds.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 
 /**
  * The library's counts in memory, which have no bound of their own: beyond ours the address that was counted first is

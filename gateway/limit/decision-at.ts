@@ -1,6 +1,6 @@
 import type { Decision, DecisionSource, Limits } from '../model.ts';
-import type { QuotaOutcome, WindowLengths } from './decide-quota.ts';
-import { bannedStanding, roomAtMs, standing } from './standing.ts';
+import { bannedState, rateLimit, roomAtMs } from './rate-limit-state.ts';
+import type { QuotaOutcome, WindowLengths } from './store/decide-quota.ts';
 
 /** What the request at `index` of those decided together is told: its own remaining, or when to come back. */
 export function decisionAt(
@@ -16,14 +16,14 @@ export function decisionAt(
       day: state.day,
       dayUsed: state.dayUsed - usedLater,
     };
-    return { kind: 'admitted', standing: standing(own, limits, lengths, nowMs), source };
+    return { kind: 'admitted', rateLimit: rateLimit(own, limits, lengths, nowMs), source };
   }
-  const after = standing(state, limits, lengths, nowMs);
+  const after = rateLimit(state, limits, lengths, nowMs);
   const freeAtMs = roomAtMs(after);
-  if (index < admitted + refused) return { kind: 'refused', standing: after, source, retryAtMs: freeAtMs };
+  if (index < admitted + refused) return { kind: 'refused', rateLimit: after, source, retryAtMs: freeAtMs };
   const banUntilMs = state.bannedUntilMs;
   const retryAtMs = Math.max(banUntilMs, freeAtMs);
-  return { kind: 'banned', standing: bannedStanding(after, { banUntilMs, retryAtMs }), source, retryAtMs };
+  return { kind: 'banned', rateLimit: bannedState(after, { banUntilMs, retryAtMs }), source, retryAtMs };
 }
 
 export interface DecidedTogether {

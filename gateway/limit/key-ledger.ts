@@ -1,5 +1,5 @@
-import { bounds } from '../bounds.ts';
 import type { BanPolicy, Limits } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import {
   addUnsent,
   decideQuota,
@@ -10,7 +10,7 @@ import {
   rollWindows,
   type Unsent,
   type WindowLengths,
-} from './decide-quota.ts';
+} from './store/decide-quota.ts';
 
 /** What this process knows of each key: the counts it last saw, and what it decided alone and has not sent yet. */
 export interface KeyLedger {

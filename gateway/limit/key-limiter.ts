@@ -1,11 +1,11 @@
-import { bounds } from '../bounds.ts';
 import type { BanPolicy, Decision, DecisionSource, Key } from '../model.ts';
-import type { QuotaCall, WindowLengths } from './decide-quota.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { type DecidedTogether, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
-import type { QuotaStore } from './quota-store.ts';
-import { standing } from './standing.ts';
-import type { StoreClock } from './store-clock.ts';
+import { rateLimit } from './rate-limit-state.ts';
+import type { QuotaCall, WindowLengths } from './store/decide-quota.ts';
+import type { QuotaStore } from './store/quota-store.ts';
+import type { StoreClock } from './store/store-clock.ts';
 
 /** Whether the store can be asked, and a place to say how it went. `StoreWatch` is one; memory is always there. */
 export interface StoreHealth {
@@ -157,9 +157,9 @@ export function createKeyLimiter(deps: {
     const storeNowMs = clock.nowMs();
     const { keyId, limits, requests } = batch;
     if (onFailure === 'refuse') {
-      const seen = standing(ledger.lastSeen(keyId, storeNowMs), limits, lengths, storeNowMs);
+      const seen = rateLimit(ledger.lastSeen(keyId, storeNowMs), limits, lengths, storeNowMs);
       const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
-      batch.answer.resolve({ kind: 'unavailable', standing: seen, source: 'local', retryAtMs });
+      batch.answer.resolve({ kind: 'unavailable', rateLimit: seen, source: 'local', retryAtMs });
       return;
     }
     const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
-import { bounds } from '../bounds.ts';
 import type { AddressDecision, BanPolicy, Decision, Key, Settings } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { type AddressBucket, createAddressBucket } from './address-bucket.ts';
-import type { WindowLengths } from './decide-quota.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
-import { createMemoryQuotaStore } from './memory-quota-store.ts';
-import type { QuotaStore } from './quota-store.ts';
-import { createRedisClient } from './redis-client.ts';
-import { createRedisQuotaStore } from './redis-quota-store.ts';
-import { createStoreClock } from './store-clock.ts';
-import { watchStore } from './store-watch.ts';
+import type { WindowLengths } from './store/decide-quota.ts';
+import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
+import type { QuotaStore } from './store/quota-store.ts';
+import { createRedisClient } from './store/redis-client.ts';
+import { createRedisQuotaStore } from './store/redis-quota-store.ts';
+import { createStoreClock } from './store/store-clock.ts';
+import { watchStore } from './store/store-watch.ts';
 
 /** The station that decides whether a request finds room. */
 export interface Limiter {

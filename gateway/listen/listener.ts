@@ -3,15 +3,15 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressGroup, plainAddress } from '../address-group.ts';
-import { bounds } from '../bounds.ts';
+import type { Rejection } from '../errors.ts';
 import { errors } from '../errors.ts';
+import { ClientResponse } from '../respond/client-response.ts';
 import { Shares } from '../shares.ts';
-import { ClientResponse } from './client-response.ts';
-import { type Connection, createConnection } from './connection.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
+import { type Connection, createConnection } from './client-connection.ts';
 import { listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './node-parser.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
-import type { Rejection } from './rejection.ts';
 
 /**
  * What reaches the gateway: a request; a WebSocket handshake, whose `res` is for refusing it; or what Node's parser made

@@ -1,4 +1,4 @@
-import type { Rejection } from './rejection.ts';
+import type { Rejection } from '../errors.ts';
 
 /** What Node's parser says of a request that it refused; `rawPacket` is the piece of input it was reading. */
 export interface ParserError extends Error {

@@ -1,11 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
-
-/** What Node's parser, or a limit of the listener, found wrong with a request. */
-export interface Rejection {
-  readonly code: ErrorCode;
-  /** Public; repeats nothing that the client sent. */
-  readonly message: string;
-}
+import type { Rejection } from '../errors.ts';
 
 /** What the screen says to a request that it does not let pass. */
 export interface ScreenRefusal extends Rejection {

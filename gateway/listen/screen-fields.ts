@@ -1,5 +1,5 @@
-import { bounds } from '../bounds.ts';
-import { fieldValue } from './answer-message.ts';
+import { fieldValue } from '../respond/response-message.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
 
 export interface ScreenedFields {

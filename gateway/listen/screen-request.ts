@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import type { ScreenRefusal } from './rejection.ts';
 import { screenFields } from './screen-fields.ts';
-import { screenTarget } from './screen-target.ts';
+import { screenTarget } from './screen-uri.ts';
 
 /** What the request path may rely on: everything else in the request's head is as harmless as it is forwarded. */
 export interface ScreenedRequest {

@@ -1,5 +1,5 @@
 import { addressOf, type Exchange } from '../exchange.ts';
-import type { Standing } from '../model.ts';
+import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 
 /** A careless client may put a key into the path: a segment longer than any int64 is not shown. */
@@ -14,8 +14,8 @@ const keyMembers = rememberLast(
   ({ id, plan }: Found<'key'>) => `,"keyId":${quoted(id)},"plan":${quoted(plan)}`,
 );
 const decisionMembers = rememberLast(
-  ({ kind, source, standing }: Found<'decision'>) =>
-    `,"decision":"${kind}","source":"${source}"${windowMembers(standing)}`,
+  ({ kind, source, rateLimit }: Found<'decision'>) =>
+    `,"decision":"${kind}","source":"${source}"${windowMembers(rateLimit)}`,
 );
 
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
@@ -54,7 +54,7 @@ function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
 }
 
-function windowMembers({ inForce: { name, limit, remaining } }: Standing): string {
+function windowMembers({ inForce: { name, limit, remaining } }: RateLimitState): string {
   return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
 }
 

@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
-import { bounds } from '../bounds.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 import { readableLine } from './readable-line.ts';
 
 export interface Log {

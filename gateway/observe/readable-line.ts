@@ -9,12 +9,12 @@ function accessText(entry: Record<string, unknown>): string {
     entry;
   const request = [status, method, path, error].filter((part) => part !== undefined).join(' ');
   const caller = keyId === undefined ? address : `${keyId} (${plan})`;
-  const standing = `${decision ?? 'rejected'}${source === 'local' ? ' locally' : ''}, ${window} ${remaining}/${limit}`;
+  const rateLimit = `${decision ?? 'rejected'}${source === 'local' ? ' locally' : ''}, ${window} ${remaining}/${limit}`;
   const time =
     entry.target === undefined
       ? `${entry.totalMs ?? '–'} ms`
       : `${entry.upstreamMs} ms of ${entry.totalMs} ms at ${entry.target}`;
-  return `${request}  ${caller} ${standing}  ${time}  ${entry.requestId}`;
+  return `${request}  ${caller} ${rateLimit}  ${time}  ${entry.requestId}`;
 }
 
 function withDetails({ level: _level, time: _time, msg, ...details }: Record<string, unknown>): string {

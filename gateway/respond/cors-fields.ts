@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { bounds } from '../bounds.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
 
 /** The origins whose pages may call the API from a browser; undefined when none was configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;

@@ -5,14 +5,14 @@ import type { Refusal } from './refusal.ts';
 
 /** What a valid key hears when it may not pass now: which limit is spent, or that it is banned, and when to come back. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
-  const { standing, retryAtMs } = decision;
-  const seconds = secondsUntil(retryAtMs, standing.nowMs);
+  const { rateLimit, retryAtMs } = decision;
+  const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
   const fields = ['Retry-After', String(seconds)];
   switch (decision.kind) {
     case 'refused':
-      return { code: 'rate_limited', message: `${spent(standing.inForce)} Retry in ${seconds} s.`, fields };
+      return { code: 'rate_limited', message: `${spent(rateLimit.inForce)} Retry in ${seconds} s.`, fields };
     case 'banned': {
-      const until = new Date(Math.ceil((standing.banUntilMs ?? retryAtMs) / 1000) * 1000).toISOString();
+      const until = new Date(Math.ceil((rateLimit.banUntilMs ?? retryAtMs) / 1000) * 1000).toISOString();
       const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
       return { code: 'key_banned', message, fields };
     }

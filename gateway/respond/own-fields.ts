@@ -1,4 +1,4 @@
-import type { Standing } from '../model.ts';
+import type { RateLimitState } from '../model.ts';
 import { rateLimitFields } from './rate-limit-fields.ts';
 
 /**
@@ -10,11 +10,11 @@ import { rateLimitFields } from './rate-limit-fields.ts';
  */
 export function ownFields(
   requestId: string,
-  standing: Standing,
+  rateLimit: RateLimitState,
   operationFields: readonly string[] | undefined,
   corsFields: readonly string[],
 ): string[] {
-  const fields = [...rateLimitFields(standing), 'X-Request-Id', requestId, ...corsFields];
+  const fields = [...rateLimitFields(rateLimit), 'X-Request-Id', requestId, ...corsFields];
   if (operationFields !== undefined) fields.push(...operationFields);
   return fields;
 }

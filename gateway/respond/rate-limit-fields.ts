@@ -1,4 +1,4 @@
-import type { Standing } from '../model.ts';
+import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 
 /**
@@ -9,7 +9,7 @@ import { rememberLast } from '../remember-last.ts';
  * @returns flat name, value, …
  */
 export const rateLimitFields = rememberLast(
-  ({ inForce, windows, nowMs, banUntilMs }: Standing): readonly string[] => {
+  ({ inForce, windows, nowMs, banUntilMs }: RateLimitState): readonly string[] => {
     let policy = '';
     let state = '';
     for (const window of windows) {

@@ -1,4 +1,4 @@
-import { type ErrorAnswer, type ErrorCode, errorBody, errors } from '../errors.ts';
+import { type ErrorCode, errorBody, errors, type OwnResponse } from '../errors.ts';
 
 /** An answer that the gateway makes itself instead of the backend: always an error. */
 export interface Refusal {
@@ -10,7 +10,7 @@ export interface Refusal {
 }
 
 /** Makes a refusal's answer out of the catalogue; `own` are the fields that every answer carries. */
-export function refusalAnswer(refusal: Refusal, own: readonly string[]): ErrorAnswer {
+export function refusalResponse(refusal: Refusal, own: readonly string[]): OwnResponse {
   const body = errorBody(refusal.code, refusal.message);
   const fields = [
     ...own,

@@ -1,6 +1,6 @@
-import { fieldLine, type Malformed, malformed } from './answer-head.ts';
+import { fieldLine, type Malformed, malformed } from './response-head.ts';
 
-/** What they bound is told in `bounds.ts`. */
+/** What they bound is told in `timeouts-and-sizes.ts`. */
 export interface ChunkedBodyBounds {
   /** Of all chunks together. */
   readonly chunkExtensionsBytesMax: number;

@@ -1,8 +1,8 @@
+import type { AtTurnEnd } from '../event-loop-batch.ts';
 import { Shares } from '../shares.ts';
-import type { AtTurnEnd } from '../turn-end.ts';
-import { Connection, type ConnectionBounds, type ConnectionOwner } from './connection.ts';
 import { FairQueue } from './fair-queue.ts';
-import type { AnswerHandler, TargetRequest, TransportFailure } from './target-request.ts';
+import { Connection, type ConnectionBounds, type ConnectionOwner } from './target-connection.ts';
+import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
 
 export interface PoolBounds extends ConnectionBounds {
   readonly connectionsPerTargetMax: number;
@@ -19,7 +19,7 @@ interface ConnectionPoolOptions {
 
 interface Asked {
   readonly request: TargetRequest;
-  readonly handler: AnswerHandler;
+  readonly handler: ResponseHandler;
 }
 
 /**
@@ -71,7 +71,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** Sends a request as soon as a connection is free; the handler hears what comes of it. */
-  send(request: TargetRequest, handler: AnswerHandler): void {
+  send(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     if (this.isClosing) {
       handler.onFailure(closedFailure);
@@ -85,7 +85,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** Takes a request back that still waits for a connection; the handler hears nothing more of it. */
-  withdraw(request: TargetRequest, handler: AnswerHandler): void {
+  withdraw(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     const index = this.placed.findIndex((each) => each.handler === handler);
     if (index >= 0) {

@@ -1,4 +1,4 @@
-import type { AnswerHead, InterimHead } from './answer-head.ts';
+import type { InterimHead, ResponseHead } from './response-head.ts';
 
 /** One request as a target gets it. What it is made of was screened: nothing is judged again when it is written. */
 export interface TargetRequest {
@@ -32,7 +32,7 @@ export interface BodySink {
  * Who hears of an answer: at last one of `onEnd` and `onFailure`, once, and nothing after it. It must not throw: the
  * octets of a connection are read for no caller who could hear of it.
  */
-export interface AnswerHandler {
+export interface ResponseHandler {
   /** A connection stands and the request is about to be written. */
   onSend(connection: TargetConnection): void;
   /** An interim response other than 100 and 101, ahead of the answer. */
@@ -41,7 +41,7 @@ export interface AnswerHandler {
    * @param wholeBody the body in Latin-1, one character an octet, when all of it came along with the head; otherwise it
    * comes in pieces
    */
-  onHead(head: AnswerHead, wholeBody: string | undefined): void;
+  onHead(head: ResponseHead, wholeBody: string | undefined): void;
   /** @returns false to have no more read, and no further piece handed over, until `resume` */
   onPiece(piece: Buffer): boolean;
   onEnd(): void;

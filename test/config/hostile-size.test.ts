@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { parseYaml } from '../../gateway/config/parse-yaml.ts';
-import type { Problem } from '../../gateway/config/problem.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import type { Problem } from '../../gateway/config/problems/problem.ts';
 import { readOperations } from '../../gateway/config/read-operations.ts';
+import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { apiDocument, configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 type Files = Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 Object.assign(bounds, { configThreadHeapMebibytes: 64 });

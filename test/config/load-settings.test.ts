@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 
 type Env = Readonly<Record<string, string>>;

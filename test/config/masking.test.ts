@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 /** What is logged and shown of a configuration: the text for people and the structured form. */

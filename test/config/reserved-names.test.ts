@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 function load(files: Readonly<Record<string, string>>) {

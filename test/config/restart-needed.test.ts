@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { restartNeeded } from '../../gateway/config/restart-needed.ts';
+import { restartNeeded } from '../../gateway/config/watch-settings.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 function settingsWith(lines: string) {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { settingsJsonSchema } from '../../gateway/config/settings-json-schema.ts';
+import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 
 const demoDigests = Object.fromEntries(
   ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE'].map((plan, i) => [

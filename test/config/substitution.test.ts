@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { type ConfigFolder, configFolder, mainDocument } from '../support/config-folder.ts';
 
 type Env = Readonly<Record<string, string>>;

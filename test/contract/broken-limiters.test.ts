@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { QuotaCall, QuotaState } from '../../gateway/limit/decide-quota.ts';
-import type { QuotaReply } from '../../gateway/limit/quota-store.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+import type { QuotaCall, QuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import type { QuotaReply } from '../../gateway/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { guarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { QuotaCall, QuotaOutcome, Unsent, WindowLengths } from '../../gateway/limit/decide-quota.ts';
-import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
+import type {
+  QuotaCall,
+  QuotaOutcome,
+  Unsent,
+  WindowLengths,
+} from '../../gateway/limit/store/decide-quota.ts';
+import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix } from '../support/redis.ts';
 

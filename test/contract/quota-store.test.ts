@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMemoryQuotaStore } from '../../gateway/limit/memory-quota-store.ts';
-import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+import { createMemoryQuotaStore } from '../../gateway/limit/store/memory-quota-store.ts';
+import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';

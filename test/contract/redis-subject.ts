@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
-import type { WindowLengths } from '../../gateway/limit/decide-quota.ts';
-import type { QuotaStore } from '../../gateway/limit/quota-store.ts';
-import { createRedisClient } from '../../gateway/limit/redis-client.ts';
+import type { WindowLengths } from '../../gateway/limit/store/decide-quota.ts';
+import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
+import { createRedisClient } from '../../gateway/limit/store/redis-client.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 

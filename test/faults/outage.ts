@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bounds as shipped } from '../../gateway/bounds.ts';
+import { bounds as shipped } from '../../gateway/timeouts-and-sizes.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';

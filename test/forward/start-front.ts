@@ -3,11 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
+import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
-import type { Bounds } from '../../gateway/forward/targets.ts';
-import type { ClientResponse } from '../../gateway/listen/client-response.ts';
+import type { Bounds } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
-import { createTurnEnd } from '../../gateway/turn-end.ts';
+import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 
 export interface FrontOptions {
   readonly url: string;
@@ -46,7 +46,7 @@ export async function startFront({
   const forwarder = createForwarder({
     upstream: { url, health: '/healthz' },
     log: pino({ level: 'silent' }),
-    atTurnEnd: createTurnEnd(),
+    atTurnEnd: createEventLoopBatch(),
     nowMs: Date.now,
     ...(resolve && { resolve }),
     ...(bounds && { bounds }),
@@ -64,7 +64,7 @@ export async function startFront({
             serve(res.req, res);
             break;
           case 'rejection':
-            res.answer(errorAnswer(res.rejection?.code ?? 'internal'));
+            res.answer(errorResponse(res.rejection?.code ?? 'internal'));
             break;
           case 'upgrade': {
             const { socket, head } = arrival;
@@ -101,7 +101,7 @@ export async function startFront({
     outcomes.push(outcome);
     if (outcome.kind !== 'failed' || outcome.headersSent) return;
     res.shouldKeepAlive = false;
-    res.answer(errorAnswer(outcome.code));
+    res.answer(errorResponse(outcome.code));
   }
 
   const { port } = await listener.listen({ host: '127.0.0.1', port: 0 });
@@ -120,7 +120,7 @@ export async function startFront({
   };
 }
 
-function errorAnswer(code: ErrorCode) {
+function errorResponse(code: ErrorCode) {
   const body = errorBody(code);
   const { status } = errors[code];
   return { status, fields: ['Content-Length', String(Buffer.byteLength(body))], body };

@@ -14,7 +14,7 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
   [['GET', 'HEAD'], /^\/v1\/store\/orders$/],
 ];
 
-/** Fields that end at the gateway, `-` standing for any byte but letters and digits. */
+/** Fields that end at the gateway, `-` rateLimit for any byte but letters and digits. */
 const endsAtGateway =
   /^(authorization|proxy-(connection|authenticate|authorization)|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
 const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;

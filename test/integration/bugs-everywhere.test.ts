@@ -32,8 +32,8 @@ const injected = vi.hoisted(() => {
 vi.mock('../../gateway/listen/screen-request.ts', async (original) =>
   injected.throwing(await original(), ['screenRequest']),
 );
-vi.mock('../../gateway/listen/answer-message.ts', async (original) =>
-  injected.throwing(await original(), ['answerMessage', 'interimMessage']),
+vi.mock('../../gateway/respond/response-message.ts', async (original) =>
+  injected.throwing(await original(), ['responseMessage', 'interimMessage']),
 );
 vi.mock('../../gateway/listen/parser-rejection.ts', async (original) =>
   injected.throwing(await original(), ['parserRejection']),
@@ -74,14 +74,14 @@ vi.mock('../../gateway/forward/request-head.ts', async (original) =>
 vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
   injected.throwing(await original(), ['responseFields', 'interimFields']),
 );
-vi.mock('../../gateway/forward/retry-policy.ts', async (original) =>
+vi.mock('../../gateway/forward/upstream/retry-policy.ts', async (original) =>
   injected.throwing(await original(), ['mayRetry']),
 );
 vi.mock('../../gateway/respond/own-fields.ts', async (original) =>
   injected.throwing(await original(), ['ownFields']),
 );
 vi.mock('../../gateway/respond/refusal.ts', async (original) =>
-  injected.throwing(await original(), ['refusalAnswer']),
+  injected.throwing(await original(), ['refusalResponse']),
 );
 vi.mock('../../gateway/respond/cors-fields.ts', async (original) =>
   injected.throwing(await original(), ['corsFields', 'isPreflight', 'preflightFields']),
@@ -106,7 +106,7 @@ const arrivals = {
 };
 const stations = [
   'screenRequest',
-  'answerMessage',
+  'responseMessage',
   'interimMessage',
   'parserRejection',
   'matchOperation',
@@ -121,7 +121,7 @@ const stations = [
   'interimFields',
   'mayRetry',
   'ownFields',
-  'refusalAnswer',
+  'refusalResponse',
   'corsFields',
   'isPreflight',
   'preflightFields',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { redisUrl } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -20,19 +20,19 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
   it('admits the limit and no more, and says what remains and until when', async () => {
     const limiter = open();
     const decisions = await charge(limiter, '192.0.2.1', 5);
-    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.remaining])).toEqual([
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
       ['counted', 2],
       ['counted', 1],
       ['counted', 0],
       ['refused', 0],
       ['refused', 0],
     ]);
-    for (const { standing, source } of decisions) {
+    for (const { rateLimit, source } of decisions) {
       expect(source === 'memory').toBe(store === 'memory');
-      expect(standing.inForce).toMatchObject({ name: 'address', limit: 3, windowSeconds: 60 });
-      expect(standing.inForce.resetMs).toBeGreaterThan(standing.nowMs);
-      expect(standing.inForce.resetMs).toBeLessThanOrEqual(standing.nowMs + 60_000);
-      expect(standing.windows).toEqual([standing.inForce]);
+      expect(rateLimit.inForce).toMatchObject({ name: 'address', limit: 3, windowSeconds: 60 });
+      expect(rateLimit.inForce.resetMs).toBeGreaterThan(rateLimit.nowMs);
+      expect(rateLimit.inForce.resetMs).toBeLessThanOrEqual(rateLimit.nowMs + 60_000);
+      expect(rateLimit.windows).toEqual([rateLimit.inForce]);
     }
   });
 
@@ -53,7 +53,7 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
 it('in memory, a scan from more addresses than are remembered frees only the ones counted first', async () => {
   const limiter = openLimiter({});
   const remaining = async (address: string) =>
-    (await limiter.chargeAddress(address, 3)).standing.inForce.remaining;
+    (await limiter.chargeAddress(address, 3)).rateLimit.inForce.remaining;
   const first = '2001:db8::1';
   expect(await remaining(first)).toBe(2);
   for (let index = 1; index < bounds.rememberedAddressesMax; index++) {

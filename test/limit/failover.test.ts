@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';

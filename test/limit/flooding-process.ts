@@ -1,7 +1,7 @@
 /** A process of its own with one limiter: sends `requests` requests of one key and tells its parent the outcome. */
 import { pino } from 'pino';
-import { bounds } from '../../gateway/bounds.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { patientStore } from '../support/tuning.ts';
 
 interface Options {

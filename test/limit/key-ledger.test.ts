@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
-import { emptyQuotaState } from '../../gateway/limit/decide-quota.ts';
 import { createKeyLedger, type KeyTerms } from '../../gateway/limit/key-ledger.ts';
+import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 
 const lengths = { minuteMs: 60_000, dayMs: 86_400_000 };
 const nowMs = 1_000_000;

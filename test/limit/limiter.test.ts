@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -16,7 +16,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
 
   it('tells each request of one turn its own remaining', async () => {
     const decisions = await decideTogether(open(), keyOf(5, 100), 8);
-    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.remaining])).toEqual([
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
       ...[4, 3, 2, 1, 0].map((remaining) => ['admitted', remaining]),
       ...[0, 0, 0].map((remaining) => ['refused', remaining]),
     ]);
@@ -32,7 +32,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
       ...[1, 2, 3].map(() => limiter.decide(before, noBans)),
       ...[1, 2, 3].map(() => limiter.decide(after, noBans)),
     ]);
-    expect(decisions.map(({ kind, standing }) => [kind, standing.inForce.limit])).toEqual([
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.limit])).toEqual([
       ...[
         ['admitted', 2],
         ['admitted', 2],
@@ -51,7 +51,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     const key = keyOf(10, 100);
     await decideTogether(limiter, key, 8);
     const [decision] = await decideTogether(limiter, { ...key, limits: { perMinute: 5, perDay: 100 } }, 1);
-    expect([decision?.kind, decision?.standing.inForce.remaining]).toEqual(['refused', 0]);
+    expect([decision?.kind, decision?.rateLimit.inForce.remaining]).toEqual(['refused', 0]);
   });
 
   it('admits at once when a reload raised the limit of a key that was refused', async () => {

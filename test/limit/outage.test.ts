@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
 import type { Decision } from '../../gateway/model.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { steadyStore } from '../support/tuning.ts';
@@ -65,7 +65,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     await untilBack(limiter);
     const [shared] = await decideInTurn(limiter, { ...key, limits: { perMinute: 20, perDay: 100 } }, 1);
     // A Redis that came back empty knows the 7 it was told; any other the 3 before as well.
-    const used = 20 - (shared?.standing.inForce.remaining ?? 0);
+    const used = 20 - (shared?.rateLimit.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
     expect([8, 11]).toContain(used);
     expectOneOutage([limiter]);
@@ -82,8 +82,8 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
       await untilAway(limiter);
       const [decision] = await decideTogether(limiter, key, 1);
       expect(decision).toMatchObject({ kind: 'unavailable', source: 'local' });
-      expect(decision?.standing.inForce).toMatchObject({ name: 'minute', limit: 10, remaining: 7 });
-      const waitMs = decision?.kind === 'unavailable' ? decision.retryAtMs - decision.standing.nowMs : 0;
+      expect(decision?.rateLimit.inForce).toMatchObject({ name: 'minute', limit: 10, remaining: 7 });
+      const waitMs = decision?.kind === 'unavailable' ? decision.retryAtMs - decision.rateLimit.nowMs : 0;
       expect(waitMs).toBe(1_000);
       expect(limiter.state()).toMatchObject({ kind: 'redis', available: false, onFailure: 'refuse' });
     } finally {
@@ -167,10 +167,10 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   const [inDoubt] = await decideTogether(limiter, key, 4);
   server.thaw();
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
-  expect(inDoubt?.standing.inForce.remaining).toBe(8);
+  expect(inDoubt?.rateLimit.inForce.remaining).toBe(8);
   await until('Redis counts them once', async () => {
     const [decision] = await decideInTurn(limiter, { ...key, limits: { perMinute: 0, perDay: 100 } }, 1);
-    return decision?.source === 'shared' && decision.standing.windows[1]?.remaining === 95;
+    return decision?.source === 'shared' && decision.rateLimit.windows[1]?.remaining === 95;
   });
 });
 
@@ -181,7 +181,7 @@ it('a Redis that lost its scripts goes on deciding', async () => {
   await ask();
   await inspector.script('FLUSH');
   const decisions = await ask();
-  expect(decisions.map(({ source, standing }) => [source, standing.inForce.remaining])).toEqual(
+  expect(decisions.map(({ source, rateLimit }) => [source, rateLimit.inForce.remaining])).toEqual(
     [7, 6, 7, 6].map((remaining) => ['shared', remaining]),
   );
 });

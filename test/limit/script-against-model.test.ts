@@ -6,8 +6,8 @@ import {
   emptyQuotaState,
   type QuotaState,
   type Unsent,
-} from '../../gateway/limit/decide-quota.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/redis-quota-store.ts';
+} from '../../gateway/limit/store/decide-quota.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { decide } from '../contract/quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
 import { freshPrefix } from '../support/redis.ts';

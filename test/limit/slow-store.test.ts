@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
 import type { Decision } from '../../gateway/model.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, type ListenerFixture, refuse, startListener } from '../support/listener-fixture.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
 

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { plainAddress } from '../../gateway/address-group.ts';
-import { bounds } from '../../gateway/bounds.ts';
-import type { ClientResponse } from '../../gateway/listen/client-response.ts';
+import type { ClientResponse } from '../../gateway/respond/client-response.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 
 const plain = { method: 'GET', url: '/v1/pets', httpVersion: '1.1', rawHeaders: ['Host', 'api.example.com'] };
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type Exchange, openExchange } from '../../gateway/exchange.ts';
-import type { ClientResponse } from '../../gateway/listen/client-response.ts';
-import type { Standing } from '../../gateway/model.ts';
+import type { RateLimitState } from '../../gateway/model.ts';
 import { accessLine } from '../../gateway/observe/access-line.ts';
+import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import type { Snapshot } from '../../gateway/snapshot.ts';
 
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
-const standing: Standing = { nowMs: 1_000, windows: [inForce], inForce };
+const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };
 
 /** An exchange as it was opened, and what was found since. */
 function exchange(found: Partial<Exchange>, kind: 'request' | 'rejection' = 'request'): Exchange {
@@ -41,7 +41,7 @@ describe('the access line', () => {
         offered: { operation: { id: hostile } } as Exchange['offered'],
         key: { id: hostile, plan: hostile } as Exchange['key'],
         cause: hostile,
-        decision: { kind: 'admitted', source: 'shared', standing },
+        decision: { kind: 'admitted', source: 'shared', rateLimit },
         upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
       }),
     );
@@ -69,7 +69,7 @@ describe('the access line', () => {
   });
 
   it('names no method of what never became a request', () => {
-    const decision = { kind: 'counted', source: 'memory', standing } as const;
+    const decision = { kind: 'counted', source: 'memory', rateLimit } as const;
     const found = { status: 400, errorCode: 'invalid_request', fault: 'client', decision } as const;
     const { method, ...members } = JSON.parse(accessLine(exchange(found, 'rejection')));
     expect(method).toBeUndefined();

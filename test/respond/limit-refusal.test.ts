@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Standing, Window } from '../../gateway/model.ts';
+import type { RateLimitState, Window } from '../../gateway/model.ts';
 import { limitRefusal } from '../../gateway/respond/limit-refusal.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 48, 500);
@@ -10,15 +10,15 @@ const windowOf = (name: Window['name'], limit: number): Window => ({
   resetMs: Date.UTC(2026, 10, 21, 12, 1),
   windowSeconds: 60,
 });
-const standingOf = (inForce: Window): Standing => ({ nowMs, windows: [inForce], inForce });
+const standingOf = (inForce: Window): RateLimitState => ({ nowMs, windows: [inForce], inForce });
 
 it.each([
   ['minute', 60, 'All 60 requests of this minute are used. Retry in 12 s.'],
   ['day', 1, 'The one request of this day is used. Retry in 12 s.'],
 ] as const)('a spent %s of %i says so, and when to come back', (name, limit, message) => {
-  const standing = standingOf(windowOf(name, limit));
-  const retryAtMs = standing.inForce.resetMs;
-  expect(limitRefusal({ kind: 'refused', standing, source: 'shared', retryAtMs })).toEqual({
+  const rateLimit = standingOf(windowOf(name, limit));
+  const retryAtMs = rateLimit.inForce.resetMs;
+  expect(limitRefusal({ kind: 'refused', rateLimit, source: 'shared', retryAtMs })).toEqual({
     code: 'rate_limited',
     message,
     fields: ['Retry-After', '12'],
@@ -26,9 +26,9 @@ it.each([
 });
 
 it('a ban says why, until when, and when a request is admitted again', () => {
-  const standing = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
+  const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
   const retryAtMs = nowMs + 71_500;
-  expect(limitRefusal({ kind: 'banned', standing, source: 'shared', retryAtMs })).toEqual({
+  expect(limitRefusal({ kind: 'banned', rateLimit, source: 'shared', retryAtMs })).toEqual({
     code: 'key_banned',
     message:
       'The API key is banned until 2026-11-21T12:01:09.000Z, because it kept sending after 429. Retry in 72 s.',

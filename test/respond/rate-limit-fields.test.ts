@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Standing, Window } from '../../gateway/model.ts';
+import type { RateLimitState, Window } from '../../gateway/model.ts';
 import { rateLimitFields, secondsUntil } from '../../gateway/respond/rate-limit-fields.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 29, 500);
@@ -20,8 +20,8 @@ const day: Window = {
 
 describe('rateLimitFields', () => {
   it("the specification's three are of the window in force, the draft's list every window", () => {
-    const standing: Standing = { nowMs, windows: [minute, day], inForce: minute };
-    expect(rateLimitFields(standing)).toEqual([
+    const rateLimit: RateLimitState = { nowMs, windows: [minute, day], inForce: minute };
+    expect(rateLimitFields(rateLimit)).toEqual([
       'X-RateLimit-Limit',
       '60',
       'X-RateLimit-Remaining',

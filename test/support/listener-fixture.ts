@@ -3,9 +3,9 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
-import type { ClientResponse } from '../../gateway/listen/client-response.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
+import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import type { RawResponse } from './raw-http.ts';
 
 export interface ListenerFixture {

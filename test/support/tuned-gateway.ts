@@ -2,13 +2,13 @@ import dns from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { parseArgs } from 'node:util';
-import { bounds } from '../../gateway/bounds.ts';
-import { formatProblems } from '../../gateway/config/format-problems.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { createGateway } from '../../gateway/gateway.ts';
 import { runGateway } from '../../gateway/main.ts';
 import { createLog } from '../../gateway/observe/create-log.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import type { Tuning } from './tuning.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { bounds } from '../../gateway/bounds.ts';
+import type { bounds } from '../../gateway/timeouts-and-sizes.ts';
 
 /** What no configuration sets and a test must: see `startGateway`. */
 export interface Tuning {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { AnswerHandler, BodySink, StreamedBody } from '../../gateway/transport/target-request.ts';
+import type { BodySink, ResponseHandler, StreamedBody } from '../../gateway/transport/target-request.ts';
 import { okAnswer, type Reaction, type RecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { get, Sent, send, startPool } from './pool-fixture.ts';
@@ -214,7 +214,7 @@ it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last that is hear
   };
   const sent = new Sent();
   const heard: string[] = [];
-  const handler: AnswerHandler = {
+  const handler: ResponseHandler = {
     onSend: (connection) => sent.onSend(connection),
     onInterim: () => {},
     onHead: () => hear('onHead'),

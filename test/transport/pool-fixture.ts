@@ -1,13 +1,13 @@
 import { onTestFinished } from 'vitest';
-import { bounds } from '../../gateway/bounds.ts';
+import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
 import type {
-  AnswerHandler,
+  ResponseHandler,
   TargetConnection,
   TargetRequest,
   TransportFailure,
 } from '../../gateway/transport/target-request.ts';
-import { createTurnEnd } from '../../gateway/turn-end.ts';
 import {
   type RecordingBackend,
   type RecordingBackendOptions,
@@ -24,7 +24,7 @@ export const get: TargetRequest = {
 };
 
 /** A request and what became of it. */
-export class Sent implements AnswerHandler {
+export class Sent implements ResponseHandler {
   readonly ended: Promise<void>;
   connection: TargetConnection | undefined;
   readonly interims: number[] = [];
@@ -87,7 +87,7 @@ export async function startPool(
     host: '127.0.0.1',
     port: backend.port,
     bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
-    atTurnEnd: createTurnEnd(),
+    atTurnEnd: createEventLoopBatch(),
   });
   onTestFinished(async () => {
     await pool.destroy();

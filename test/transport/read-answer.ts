@@ -1,5 +1,5 @@
-import { bounds } from '../../gateway/bounds.ts';
-import { type AnswerBounds, AnswerReader } from '../../gateway/transport/answer-reader.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { type ResponseBounds, ResponseReader } from '../../gateway/transport/response-reader.ts';
 
 export interface ReadAnswer {
   /** `open`: octets are missing. */
@@ -18,7 +18,7 @@ interface ReadAnswerOptions {
   readonly reads: readonly string[];
   /** Whether the connection ends behind them. */
   readonly closes: boolean;
-  readonly bounds?: Partial<AnswerBounds>;
+  readonly bounds?: Partial<ResponseBounds>;
 }
 
 /** Reads an answer from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
@@ -27,7 +27,7 @@ export function readAnswer({ method, reads, closes, bounds: overrides }: ReadAns
   let body = '';
   let pieces = 0;
   const interims: number[] = [];
-  const reader = new AnswerReader(
+  const reader = new ResponseReader(
     { ...bounds, ...overrides },
     {
       onInterim: (head) => interims.push(head.status),

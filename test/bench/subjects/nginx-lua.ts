@@ -14,7 +14,9 @@ const needed = [
   '/usr/share/lua/5.1/resty/core.lua',
 ];
 const accessScript = fileURLToPath(new URL('nginx-lua.lua', import.meta.url));
-const decisionScript = fileURLToPath(new URL('../../../gateway/limit/decide-quota.lua', import.meta.url));
+const decisionScript = fileURLToPath(
+  new URL('../../../gateway/limit/store/decide-quota.lua', import.meta.url),
+);
 
 /** The engine under Kong and APISIX with the whole job written by hand: the least that a product on it could cost. */
 export const nginxLua: Subject = {

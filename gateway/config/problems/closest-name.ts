@@ -1,0 +1,65 @@
+import { bounds } from '../../timeouts-and-sizes.ts';
+
+/**
+ * The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. Only the
+ * first `bounds.configComparedNamesMax` names are compared.
+ */
+export function closestName(written: string, names: Iterable<string>): string | undefined {
+  const from = written.slice(0, bounds.configComparedCharsMax).toLowerCase();
+  let closest: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  let compared = 0;
+  for (const name of names) {
+    compared += 1;
+    if (compared > bounds.configComparedNamesMax) break;
+    const to = name.slice(0, bounds.configComparedCharsMax).toLowerCase();
+    const most = Math.max(1, Math.floor(name.length / 3));
+    // The distance is at least the difference of the lengths.
+    if (Math.abs(from.length - to.length) > most) continue;
+    const differing = editDistance(from, to);
+    if (differing < least && differing <= most) {
+      closest = name;
+      least = differing;
+    }
+  }
+  return closest;
+}
+
+/** ` did you mean …?`, or nothing when no name is near. */
+export function didYouMean(written: string, names: Iterable<string>): string {
+  const closest = closestName(written, names);
+  return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
+}
+
+/** The names with commas between them; of very many only the first. */
+export function listNames(names: readonly string[]): string {
+  const more = names.length - bounds.configListedNamesMax;
+  if (more <= 0) return names.join(', ');
+  return `${names.slice(0, bounds.configListedNamesMax).join(', ')} and ${more} more`;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from one name to the other. */
+function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const same = from[i - 1] === to[j - 1];
+      const swapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      row[j] = Math.min(
+        at(last, j) + 1,
+        at(row, j - 1) + 1,
+        at(last, j - 1) + (same ? 0 : 1),
+        swapped ? at(beforeLast, j - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return at(last, to.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY;
+}

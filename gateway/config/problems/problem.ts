@@ -1,0 +1,65 @@
+import { bounds } from '../../timeouts-and-sizes.ts';
+import { createShowLine, type FileKind } from './show-line.ts';
+
+/** A place in a configuration file, with the source line that a person has to look at. */
+export interface Place {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1, in UTF-16 units, as editors count. */
+  readonly column: number;
+  /** The line as it is in the file, with a `${VAR}` unfilled and what may be a secret masked. Empty when there is no such file. */
+  readonly excerpt: string;
+}
+
+/** One thing that is wrong in the configuration. Plain data: it goes into the JSON log as it is. */
+export interface Problem extends Place {
+  /** What is wrong and what to write instead; never a substituted value or one of a key, which may be a secret. */
+  readonly message: string;
+  /** The other place of a conflict. */
+  readonly related?: Place & { readonly message: string };
+}
+
+/** Makes the function that gives the place of a character offset in a text. Nothing is worked out before it is asked. */
+export function createPlaceAt(options: {
+  readonly file: string;
+  readonly kind: FileKind;
+  readonly text: string;
+}): (offset: number) => Place {
+  const { file, kind, text } = options;
+  const showLine = createShowLine({ kind, text });
+  let lineStarts: readonly number[] | undefined;
+
+  return (offset) => {
+    lineStarts ??= lineStartsOf(text);
+    const line = countUpTo(lineStarts, offset);
+    const lineStart = lineStarts[line - 1] ?? 0;
+    const lineEnd = (lineStarts[line] ?? text.length + 1) - 1;
+    const end = Math.min(lineEnd, lineStart + bounds.configMaskedCharsMax);
+    const excerpt = showLine(lineStart, end).slice(0, bounds.configExcerptCharsMax);
+    return { file, line, column: offset - lineStart + 1, excerpt };
+  };
+}
+
+function lineStartsOf(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** How many of the ascending numbers are not above the limit. */
+function countUpTo(numbers: readonly number[], limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] ?? limit) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The place of a problem with a file as a whole. */
+export function wholeFile(file: string): Place {
+  return { file, line: 1, column: 1, excerpt: '' };
+}

@@ -1,0 +1,220 @@
+import ipaddr from 'ipaddr.js';
+import * as z from 'zod';
+import { datePattern, durationPattern, parseDate, parseDuration } from './dates-and-durations.ts';
+import { defaults } from './defaults.ts';
+
+/** RFC 9651 §3.3.1: the largest integer of a structured field, and limits are told in such fields. */
+const limitMax = 999_999_999_999_999;
+const bodyBytesMax = 1_073_741_824;
+const portMax = 65_535;
+
+const limit = wholeNumber(1, limitMax);
+
+const limits = fields('a mapping with perMinute and perDay', {
+  perMinute: limit.describe('Requests per UTC minute.'),
+  perDay: limit.describe('Requests per UTC day.'),
+});
+
+const duration = z
+  .string(expects('a duration such as 60s, 5m or 24h'))
+  .regex(durationPattern, expects('a duration such as 60s, 5m or 24h'))
+  .transform(parseDuration);
+
+const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
+const date = z
+  .string(expects(dateText))
+  .regex(datePattern, { ...expects(dateText), abort: true })
+  .refine((text) => parseDate(text) !== undefined, expects(dateText))
+  .transform((text) => parseDate(text) ?? Number.NaN);
+
+/** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
+const keyId = text('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', /^[A-Za-z0-9._:@+-]{1,100}$/);
+
+const planName = text('a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -', /^[A-Za-z0-9_-]{1,64}$/);
+
+const secret = fields('a mapping with sha256', {
+  sha256: text('the SHA-256 digest of the whole secret, 64 hex digits', /^[0-9a-fA-F]{64}$/)
+    .transform((digest) => digest.toLowerCase())
+    .describe('Hex SHA-256 digest of the whole secret: printf %s SECRET | sha256sum'),
+  expires: date
+    .optional()
+    .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
+});
+
+export const keySchema = fields('a key: a mapping with id, plan and secrets', {
+  id: keyId.describe('Quota and ban belong to this id; secrets come and go.'),
+  plan: text('the name of a plan'),
+  name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
+    .optional()
+    .describe('For people; never sent anywhere.'),
+  limits: limits.optional().describe('For keys on a custom plan only.'),
+  disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
+  secrets: list(secret, 'a list of secrets, each with a sha256'),
+});
+
+export const keyListSchema = list(keySchema, 'a list of keys');
+
+export const settingsSchema = fields('a mapping of settings', {
+  environment: text('a word of A-Z a-z 0-9 . _ -, such as production', /^[A-Za-z0-9._-]{1,64}$/).describe(
+    'The name of this environment, for logs and the Redis prefix.',
+  ),
+  baseUrl: text('an http or https URL such as https://api.example.com/v1, without user, query or fragment')
+    .refine(
+      isBaseUrl,
+      expects('an http or https URL such as https://api.example.com/v1, without user, query or fragment'),
+    )
+    .describe('The public address; its path is the prefix of every operation.'),
+  listen: address(defaults.listen).describe('The public listener; a change needs a restart.'),
+  admin: address(defaults.admin).describe('The admin listener; a change needs a restart.'),
+  redis: fields('a mapping with url', {
+    url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/),
+    prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
+    onFailure: z
+      .enum(['local', 'refuse'], expects('local or refuse'))
+      .default(defaults.redisOnFailure)
+      .describe('While Redis is away: count in this process, or answer 503.'),
+  })
+    .optional()
+    .describe('Absent, or with an empty url: the memory store. A change needs a restart.'),
+  upstream: fields('a mapping with url', {
+    url: text('a URL such as http://backend:3000, without a path')
+      .refine(isOriginUrl, expects('a URL such as http://backend:3000, without a path'))
+      .describe('Every address its host resolves to is a target.'),
+    health: text('a path such as /healthz', /^\/[!-~]*$/).default(defaults.upstreamHealth),
+  }),
+  plans: z
+    .record(
+      planName,
+      z.union(
+        [limits, z.literal('custom')],
+        expects('a mapping with perMinute and perDay, or the word custom'),
+      ),
+      expects('a mapping of plan names to limits'),
+    )
+    .describe('By name: the two limits, or `custom` when each key states its own.'),
+  keys: z
+    .union(
+      [text('the path of the keys file'), keyListSchema],
+      expects('the path of the keys file, or a list of keys'),
+    )
+    .describe('The keys file, relative to this file, or the list itself.'),
+  api: text('the path of the OpenAPI document').describe('The OpenAPI document, relative to this file.'),
+  bans: fields('a mapping with after, within, for and max', {
+    after: limit.default(defaults.bans.after).describe('Refusals that ban a key …'),
+    within: duration.prefault(defaults.bans.within).describe('… when they come within this time.'),
+    for: duration.prefault(defaults.bans.for).describe('The first ban; each next one is twice as long …'),
+    max: duration.prefault(defaults.bans.max).describe('… up to this.'),
+  }).prefault({}),
+  addressBucket: fields('a mapping with perMinute', {
+    perMinute: limit.default(defaults.addressBucket.perMinute),
+  })
+    .prefault({})
+    .describe('Requests without a valid key, per client address.'),
+  bodyBytesMax: wholeNumber(1, bodyBytesMax)
+    .default(defaults.bodyBytesMax)
+    .describe('The largest request body.'),
+  cors: fields('a mapping with origins', {
+    origins: list(
+      text('an origin such as https://app.example.com, without a path').refine(
+        isOrigin,
+        expects('an origin such as https://app.example.com, without a path'),
+      ),
+      'a list of origins such as https://app.example.com',
+    ),
+  })
+    .optional()
+    .describe('Whose pages may call the API from a browser; absent: nobody’s.'),
+  trustedProxies: list(
+    text('an address or a range such as 10.0.0.0/8').refine(
+      isAddressOrRange,
+      expects('an address or a range such as 10.0.0.0/8'),
+    ),
+    'a list of addresses and ranges',
+  )
+    .default([...defaults.trustedProxies])
+    .describe('Peers whose X-Forwarded-* is believed.'),
+});
+
+/** The names of all settings, and those of everything that a key consists of. */
+export const settingNames = Object.keys(settingsSchema.shape);
+export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
+
+export type RawSettings = z.output<typeof settingsSchema>;
+export type RawKey = z.output<typeof keySchema>;
+
+/** Every message has one form, so that it can follow the name of the field it is about. */
+function expects(what: string) {
+  return {
+    error: ({ input }: { readonly input?: unknown }) =>
+      input === undefined ? `is missing; write ${what}` : `must be ${what}`,
+  };
+}
+
+/**
+ * A mapping of known fields. For an unknown one the message is the list of the known ones: `shapeProblems` makes the
+ * sentence, since it may need several.
+ */
+function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape: Shape) {
+  const { error } = expects(what);
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? Object.keys(shape).join(' ') : error(issue)),
+  });
+}
+
+function text(what: string, pattern = /^.+$/s) {
+  const wanted = expects(what);
+  const error = (issue: { readonly input?: unknown }) =>
+    // Unquoted, 1234 is a number and true a boolean.
+    typeof issue.input === 'number' || typeof issue.input === 'boolean'
+      ? `${wanted.error(issue)}; put it in quotes`
+      : wanted.error(issue);
+  return z.string({ error }).regex(pattern, { ...wanted, abort: true });
+}
+
+function wholeNumber(min: number, max: number) {
+  const what = expects(`a whole number from ${min} to ${max}`);
+  return z.int(what).min(min, what).max(max, what);
+}
+
+function flag() {
+  return z.boolean(expects('true or false'));
+}
+
+function list<Entry extends z.ZodType>(entry: Entry, what: string) {
+  return z.array(entry, expects(what));
+}
+
+function address(fallback: { readonly host: string; readonly port: number }) {
+  return fields('a mapping with host and port', {
+    host: text('an address or host name', /^\S+$/).default(fallback.host),
+    port: wholeNumber(0, portMax).default(fallback.port),
+  }).prefault({});
+}
+
+function isBaseUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value) && isPlainPath(url.pathname);
+}
+
+/** What the listener lets through byte for byte; an escape or an empty segment in the prefix could never match. */
+function isPlainPath(path: string): boolean {
+  return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
+}
+
+function isOriginUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && url.protocol === 'http:' && url.pathname === '/' && !/[?#@]/.test(value);
+}
+
+/** As browsers write it in `Origin`: lower case, no default port, no slash at the end. */
+function isOrigin(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value;
+}
+
+function isAddressOrRange(value: string): boolean {
+  const [host = '', prefix] = value.split('/');
+  // The library also reads forms such as 010.1, which other programs read otherwise.
+  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
+  return isAddress && (prefix === undefined || ipaddr.isValidCIDR(value));
+}

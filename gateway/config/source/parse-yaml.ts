@@ -1,0 +1,223 @@
+import { isScalar, Lexer, type Node, parseDocument, visit, type YAMLError } from 'yaml';
+import { bounds } from '../../timeouts-and-sizes.ts';
+import { createPlaceAt, type Place, type Problem } from '../problems/problem.ts';
+import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
+import type { FileKind } from '../problems/show-line.ts';
+import type { Substituted } from './substitute-variables.ts';
+import { createOffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
+import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
+
+/** A YAML document as plain data that still knows where each part stands. */
+export interface YamlSource {
+  readonly value: unknown;
+  /** The place of a value, or of a field's name; of the nearest part around it when there is none. */
+  placeOf(path: YamlPath, part?: YamlPart): Place;
+}
+
+export type ParsedYaml =
+  | {
+      readonly kind: 'parsed';
+      readonly source: YamlSource;
+      /** What is wrong though the rest can be used: duplicate fields, reserved names, unset variables. */
+      readonly problems: readonly Problem[];
+    }
+  | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
+
+/** Makes a problem at an offset of the text. */
+type ProblemAt = (offset: number, message: string) => Problem;
+
+/**
+ * Parses one YAML document. Positions are only worked out for problems: a file of 10,000 keys has none.
+ *
+ * @param substitute fills the `${…}` of a scalar, after parsing, so that a value can never add structure; absent,
+ *   they stay as they are
+ * @param tokensMax how many YAML tokens are read
+ */
+export function parseYaml(options: {
+  readonly file: string;
+  readonly kind: FileKind;
+  readonly text: string;
+  readonly substitute?: (text: string) => Substituted;
+  readonly tokensMax?: number;
+}): ParsedYaml {
+  const { file, kind, text, substitute, tokensMax = bounds.configTokensMax } = options;
+  const placeAt = createPlaceAt({ file, kind, text });
+  const problemAt: ProblemAt = (offset, message) => ({ ...placeAt(offset), message });
+
+  const excess = offsetOfToken(text, tokensMax);
+  if (excess !== undefined) {
+    const message = `this file is read no further than here: it may hold at most ${tokensMax} YAML tokens (words, punctuation, spaces, line breaks)`;
+    return { kind: 'invalid', problems: [problemAt(excess, message)] };
+  }
+
+  const document = parseDocument(text, {
+    prettyErrors: false,
+    stringKeys: true,
+    // The library compares each field with all before it; `addNameProblems` finds duplicates in linear time.
+    uniqueKeys: false,
+  });
+
+  const syntaxErrors = [...document.errors, ...document.warnings];
+  if (syntaxErrors.length > 0) {
+    return {
+      kind: 'invalid',
+      problems: syntaxProblems(syntaxErrors, { text, canFill: substitute !== undefined, problemAt }),
+    };
+  }
+
+  const names = createProblemList();
+  addNameProblems(document, problemAt, names);
+  const variables = createProblemList();
+  if (substitute && text.includes('${'))
+    fillVariables(document, { substitute, problemAt, problems: variables });
+  const problems = [...names.problems, ...variables.problems];
+
+  const plain = toPlain(document, bounds.configAliasedValuesMax);
+  if (plain.kind === 'failed') {
+    return { kind: 'invalid', problems: [...problems, problemAt(plain.offset, plain.reason)] };
+  }
+  const offsetOf = createOffsetOf(document, plain.targets);
+  return {
+    kind: 'parsed',
+    problems,
+    source: {
+      value: plain.value,
+      placeOf: (path, part = 'value') => placeAt(offsetOf(path, part)),
+    },
+  };
+}
+
+/**
+ * Where the token stands that is one too many; undefined when there is none. The library's lexer takes a tenth of the
+ * time of its parser, and next to no memory.
+ */
+function offsetOfToken(text: string, tokensMax: number): number | undefined {
+  // No token of the text is empty.
+  if (text.length <= tokensMax) return undefined;
+  let offset = 0;
+  let tokens = 0;
+  for (const token of new Lexer().lex(text)) {
+    if (lexerMarks.has(token)) continue;
+    tokens += 1;
+    if (tokens > tokensMax) return offset;
+    offset += token.length;
+  }
+  return undefined;
+}
+
+/** What the lexer inserts: the start of a document, the end of a flow collection, and a scalar that follows. */
+const lexerMarks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
+
+function syntaxProblems(
+  errors: readonly YAMLError[],
+  {
+    text,
+    canFill,
+    problemAt,
+  }: { readonly text: string; readonly canFill: boolean; readonly problemAt: ProblemAt },
+): Problem[] {
+  const problems: Problem[] = [];
+  for (const error of errors.slice(0, bounds.configSyntaxErrorsMax)) {
+    const [offset] = error.pos;
+    if (canFill && text.slice(offset - 1, offset + 1) === '${') {
+      problems.push(
+        problemAt(offset - 1, 'inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`'),
+      );
+      // What the parser says from here on only follows from it.
+      break;
+    }
+    problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));
+  }
+  return problems;
+}
+
+/** What is never closed is only missed at the end of the file, where no line shows it: the last text is what to look at. */
+function visibleOffset(text: string, offset: number): number {
+  const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
+  const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
+  return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
+}
+
+/** What to write instead, where the library's own message does not say it. */
+const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
+  TAB_AS_INDENT: 'indent with spaces, not with tabs',
+  BAD_DIRECTIVE: 'a line may not begin with `%`',
+  MULTIPLE_DOCS: 'a file holds one document; remove `---` and what follows',
+  NON_STRING_KEY: 'a field name is plain text',
+  RESOURCE_EXHAUSTION: 'it is nested too deeply',
+  TAG_RESOLVE_FAILED: 'remove the `!` tag',
+};
+
+function syntaxMessage({ code, message }: YAMLError): string {
+  // After a colon the library quotes the file, which may be a secret; a colon after a space is the indicator itself.
+  const [sentence = ''] = message.split(/(?<! ):|\n/, 1);
+  const detail = syntaxAdvice[code] ?? sentence.charAt(0).toLowerCase() + sentence.slice(1);
+  return `this is not valid YAML: ${detail}`;
+}
+
+/** Fields that stand twice, and those whose name cannot be one, in every mapping. */
+function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problems: ProblemList): void {
+  visit(document, {
+    Map: (_, map) => {
+      const firstOffsets = new Map<string, number>();
+      for (const { key } of map.items) {
+        if (problems.isFull()) return visit.BREAK;
+        if (!isScalar<string>(key)) continue;
+        const offset = offsetOfNode(key);
+        const firstOffset = firstOffsets.get(key.value);
+        if (key.value === '__proto__') {
+          problems.add(() => problemAt(offset, reservedName));
+        } else if (firstOffset === undefined) {
+          firstOffsets.set(key.value, offset);
+        } else {
+          problems.add(() => ({
+            ...problemAt(offset, 'this field stands here twice; keep one'),
+            related: problemAt(firstOffset, 'the first one is here'),
+          }));
+        }
+      }
+      return undefined;
+    },
+  });
+}
+
+/** An assignment to this name changes an object's prototype and makes no field, in zod's code as in ours. */
+const reservedName =
+  'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
+
+function fillVariables(
+  document: ParsedDocument,
+  {
+    substitute,
+    problemAt,
+    problems,
+  }: {
+    readonly substitute: (text: string) => Substituted;
+    readonly problemAt: ProblemAt;
+    readonly problems: ProblemList;
+  },
+): void {
+  visit(document, {
+    Scalar: (position, scalar) => {
+      if (problems.isFull()) return visit.BREAK;
+      if (position === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${'))
+        return undefined;
+      const substituted = substitute(scalar.value);
+      if (substituted.kind === 'failed') {
+        problems.add(() => problemAt(offsetOfNode(scalar), substituted.reason));
+      } else scalar.value = scalar.type === 'PLAIN' ? resolvePlain(substituted.text) : substituted.text;
+      return undefined;
+    },
+  });
+}
+
+/** A plain scalar is a number or a boolean when it looks like one, as if its text had stood in the file. */
+function resolvePlain(text: string): string | number | boolean {
+  if (/^[-+]?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (text === 'true' || text === 'false') return text === 'true';
+  return text;
+}
+
+function offsetOfNode(node: Node): number {
+  return node.range?.[0] ?? 0;
+}

@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto';
+import { dirname, relative } from 'node:path';
+import type { Place, Problem } from '../problems/problem.ts';
+import type { FileKind } from '../problems/show-line.ts';
+import { parseYaml, type YamlSource } from './parse-yaml.ts';
+import { type Digests, digestOfContent, type ReadFile, readConfigFile } from './read-config-file.ts';
+import { substituteVariables, type Variable } from './substitute-variables.ts';
+
+/** Reads the files of one load and keeps account of everything that the result depends on. */
+export interface SourceReader {
+  /**
+   * Reads one file as data; undefined when it is none, for the reasons in `problems()`.
+   *
+   * @param kind what it is; `${NAME}` is filled in unless it is the API document, whose texts may show somebody else's
+   * @param mentionedAt where the file is named; that it is missing is a problem there
+   */
+  read(options: {
+    readonly file: string;
+    readonly kind: FileKind;
+    readonly mentionedAt: Place;
+  }): YamlSource | undefined;
+  /** What was wrong with reading, parsing and filling in. */
+  problems(): readonly Problem[];
+  /** Of every file asked for, missing ones and those of `NAME_FILE` included. */
+  digests(): Digests;
+  /** 12 hex digits over the files' names and contents and the variables that were filled in. */
+  version(): string;
+}
+
+/**
+ * @param drafts texts to take instead of files' contents
+ * @param onRead called with each file of `read` and the digest of its content, before it is parsed
+ */
+export function createSourceReader(options: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly drafts: ReadonlyMap<string, string> | undefined;
+  readonly onRead: ((file: string, digest: string) => void) | undefined;
+}): SourceReader {
+  const { env, drafts, onRead } = options;
+  const problems: Problem[] = [];
+  const digests = new Map<string, string>();
+  const variables = new Map<string, Variable>();
+
+  function readText(file: string): ReadFile {
+    const draft = drafts?.get(file);
+    const result: ReadFile =
+      draft === undefined
+        ? readConfigFile(file)
+        : { kind: 'read', text: draft, digest: digestOfContent(draft) };
+    digests.set(file, result.digest);
+    return result;
+  }
+
+  function lookUp(name: string): Variable {
+    const known = variables.get(name);
+    if (known !== undefined) return known;
+    const variable = lookUpVariable(name);
+    variables.set(name, variable);
+    return variable;
+  }
+
+  function lookUpVariable(name: string): Variable {
+    const value = ownValue(env, name);
+    if (value !== undefined) return { kind: 'set', value };
+    const secretFile = ownValue(env, `${name}_FILE`);
+    if (!secretFile) return { kind: 'unset' };
+    const result = readText(secretFile);
+    if (result.kind === 'unreadable') {
+      return { kind: 'unreadable', reason: `the file that ${name}_FILE names ${result.reason}` };
+    }
+    // Editors and `echo` end a file with a line break that is no part of the secret.
+    return { kind: 'set', value: result.text.replace(/\r?\n$/, '') };
+  }
+
+  return {
+    read({ file, kind, mentionedAt }) {
+      const result = readText(file);
+      onRead?.(file, result.digest);
+      if (result.kind === 'unreadable') {
+        problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
+        return undefined;
+      }
+      const parsed = parseYaml({
+        file,
+        kind,
+        text: result.text,
+        ...(kind !== 'api' && { substitute: (text) => substituteVariables(text, lookUp) }),
+      });
+      problems.push(...parsed.problems);
+      return parsed.kind === 'parsed' ? parsed.source : undefined;
+    },
+    problems: () => problems,
+    digests: () => digests,
+    version() {
+      // Names relative to the main file, so that replicas in different folders agree.
+      const [mainFile = ''] = digests.keys();
+      const named = [...digests].map(([file, digest]) => [relative(dirname(mainFile), file), digest]);
+      return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
+    },
+  };
+}
+
+function ownValue(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  return Object.hasOwn(env, name) ? env[name] : undefined;
+}

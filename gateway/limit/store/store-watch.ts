@@ -1,0 +1,152 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { bounds } from '../../timeouts-and-sizes.ts';
+import { withinDeadline } from './within-deadline.ts';
+
+/** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
+export interface StoreWatch {
+  available(): boolean;
+  /** Settles at the first contact with Redis, or when there is none within `bounds.storeStartTimeoutMs`. */
+  readonly started: Promise<void>;
+  succeeded(): void;
+  failed(reason: string): void;
+  state(): { readonly available: boolean; readonly sinceMs: number; readonly reason?: string };
+  close(): void;
+}
+
+/**
+ * Opens at once when the connection is lost and after `bounds.storeFailuresMax` failed calls in a row; closes when a
+ * probe was written within the deadline, which is tried as soon as ioredis is ready again. A Redis that fails again
+ * soon after its return must pass more probes each time: away from the load it is quick, and would come and go several
+ * times a second. Entering and leaving are logged once each.
+ */
+export function watchStore(deps: {
+  client: Redis;
+  probeKey: string;
+  log: Logger;
+  nowMs: () => number;
+  /** Called when Redis is back. */
+  onReturn: () => void;
+  /** Figures for the log line that says that Redis is back. */
+  describeOutage: () => Record<string, number>;
+}): StoreWatch {
+  const { client, probeKey, log, nowMs } = deps;
+  let phase: 'starting' | 'available' | 'away' = 'starting';
+  let sinceMs = nowMs();
+  let reason: string | undefined = 'not connected yet';
+  let failuresInARow = 0;
+  let probesPassed = 0;
+  let probesNeeded = 1;
+  let returnedMs = Number.NEGATIVE_INFINITY;
+  let connectionError = 'connection lost';
+  let isShakingHands = false;
+  let probing = false;
+
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  const startTimer = setTimeout(() => leave('no answer from Redis'), bounds.storeStartTimeoutMs).unref();
+  let probeTimer = setTimeout(probe, bounds.storeProbeIntervalMs).unref();
+
+  client.on('error', (error: Error) => {
+    connectionError = error.message;
+  });
+  client.on('connect', shakeHands);
+  client.on('ready', probe);
+  client.on('close', loseConnection);
+
+  return {
+    available: () => phase === 'available',
+    started,
+    succeeded() {
+      failuresInARow = 0;
+    },
+    failed,
+    state: () => ({ available: phase === 'available', sinceMs, ...(reason !== undefined && { reason }) }),
+    close() {
+      clearTimeout(startTimer);
+      clearTimeout(probeTimer);
+      client.off('connect', shakeHands);
+      client.off('ready', probe);
+      client.off('close', loseConnection);
+    },
+  };
+
+  function shakeHands(): void {
+    isShakingHands = true;
+  }
+
+  function loseConnection(): void {
+    // A server that took the first connection and was slow to greet may take the next: `startTimer` decides.
+    if (phase !== 'starting' || !isShakingHands) leave(connectionError);
+    isShakingHands = false;
+    connectionError = 'connection lost';
+  }
+
+  function failed(why: string): void {
+    failuresInARow += 1;
+    if (failuresInARow >= bounds.storeFailuresMax) leave(why);
+  }
+
+  function leave(why: string): void {
+    probesPassed = 0;
+    if (phase === 'away') {
+      reason = why;
+      return;
+    }
+    const isRelapse = nowMs() - returnedMs < bounds.storeRelapseMs;
+    probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
+    enter('away', why);
+    log.warn({ reason: why }, 'Redis is away');
+  }
+
+  function passProbe(): void {
+    failuresInARow = 0;
+    if (phase === 'available') return;
+    probesPassed += 1;
+    if (probesPassed >= probesNeeded) comeBack();
+  }
+
+  function comeBack(): void {
+    const awayMs = nowMs() - sinceMs;
+    const wasAway = phase === 'away';
+    enter('available', undefined);
+    if (wasAway) {
+      returnedMs = sinceMs;
+      log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
+    }
+    deps.onReturn();
+  }
+
+  function enter(next: 'available' | 'away', why: string | undefined): void {
+    phase = next;
+    sinceMs = nowMs();
+    reason = why;
+    clearTimeout(startTimer);
+    start();
+    probeLater();
+  }
+
+  /** A real write, so that a Redis that is full or read-only is not taken for one that is there. */
+  function probe(): void {
+    probeLater();
+    if (probing || client.status !== 'ready') return;
+    probing = true;
+    const written = client.set(probeKey, nowMs(), 'PX', bounds.storeHeartbeatIntervalMs).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    void withinDeadline(written, bounds.storeDeadlineMs, () => 'no reply within the deadline').then(
+      (failure) => {
+        probing = false;
+        if (failure === undefined) passProbe();
+        else if (phase === 'available') failed(failure);
+        else leave(failure);
+      },
+    );
+  }
+
+  function probeLater(): void {
+    clearTimeout(probeTimer);
+    const pauseMs = phase === 'available' ? bounds.storeHeartbeatIntervalMs : bounds.storeProbeIntervalMs;
+    probeTimer = setTimeout(probe, pauseMs).unref();
+  }
+}

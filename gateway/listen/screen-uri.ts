@@ -1,0 +1,139 @@
+import { bounds } from '../timeouts-and-sizes.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
+
+/**
+ * Screens a request target: the origin form of RFC 9112 §3.2.1 without any of the spellings that two readers may read
+ * as two paths. The query passes as any printable ASCII but `#`.
+ *
+ * @returns the raw path without the query
+ */
+export function screenTarget(target: string): string | ScreenRefusal {
+  const { length } = target;
+  if (length > bounds.targetBytesMax) return tooLong;
+  if (target.charCodeAt(0) !== slash)
+    return refuseAsInvalid('The request target must be a path that begins with "/".');
+
+  let pathLength = length;
+  let previous = slash;
+  let hasEscape = false;
+  let hasDotSegment = false;
+  for (let i = 1; i < length; i++) {
+    const byte = target.charCodeAt(i);
+    if (byte === question) {
+      pathLength = i;
+      break;
+    }
+    if (pathBytes[byte] !== 1) return refuseAsInvalid(pathFault(byte));
+    if (byte === slash && previous === slash)
+      return refuseAsInvalid('The path must not have an empty segment ("//").');
+    if (byte === percent) hasEscape = true;
+    if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(target, i);
+    previous = byte;
+  }
+  for (let i = pathLength + 1; i < length; i++) {
+    if (queryBytes[target.charCodeAt(i)] !== 1) {
+      return refuseAsInvalid(
+        'The query must be printable ASCII without "#"; escape other characters with "%".',
+      );
+    }
+  }
+  if (hasDotSegment) return refuseAsInvalid('The path must not have the segments "." or "..".');
+
+  const path = pathLength === length ? target : target.slice(0, pathLength);
+  return (hasEscape ? escapeFault(path) : undefined) ?? path;
+}
+
+/** `.` or `..`, ended by a slash, the query or the end; escaped dots are refused with all needless escapes. */
+function isDotSegment(target: string, start: number): boolean {
+  const end = target.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
+  return end === target.length || target.charCodeAt(end) === slash || target.charCodeAt(end) === question;
+}
+
+/**
+ * What is wrong with a path's escapes. An escaped unreserved character is equivalent to the plain one (RFC 3986
+ * §2.3), so `/%70ets` would be matched as one operation here and routed to another by a backend that decodes; the
+ * same rule covers escaped dot segments. Twice-escaped separators are for backends that decode twice.
+ */
+function escapeFault(path: string): ScreenRefusal | undefined {
+  for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {
+    const byte = escapedByte(path, i);
+    if (byte === undefined)
+      return refuseAsInvalid('The path has a "%" that two hexadecimal digits do not follow.');
+    if (byte < 0x20 || byte === 0x7f)
+      return refuseAsInvalid('The path must not have escaped control characters.');
+    if (byte === slash || byte === backslash)
+      return refuseAsInvalid('The path must not have escaped slashes.');
+    if (unreservedBytes[byte] === 1) {
+      return refuseAsInvalid('The path must not escape letters, digits, "-", ".", "_" or "~".');
+    }
+    if (byte === percent && twiceEscaped.test(path.slice(i + 3, i + 5))) {
+      return refuseAsInvalid('The path must not have twice-escaped separators.');
+    }
+  }
+  return isUtf8(path) ? undefined : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
+}
+
+/** The octet that the escape at `index` stands for; undefined without two hexadecimal digits. */
+function escapedByte(path: string, index: number): number | undefined {
+  const high = hexValue(path.charCodeAt(index + 1));
+  const low = hexValue(path.charCodeAt(index + 2));
+  return high === undefined || low === undefined ? undefined : high * 16 + low;
+}
+
+function hexValue(byte: number): number | undefined {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const upper = byte & 0xdf;
+  return upper >= 0x41 && upper <= 0x46 ? upper - 0x37 : undefined;
+}
+
+/** Overlong forms such as `%c0%af` are a slash to lax decoders; strict decoding is what finds them. */
+function isUtf8(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function pathFault(byte: number): string {
+  switch (byte) {
+    case backslash:
+      return 'The path must not have a backslash.';
+    case semicolon:
+      return 'The path must not have path parameters (";").';
+    case hash:
+      return 'The request target must not have a fragment ("#").';
+    default:
+      return 'The path has a character that must be escaped with "%".';
+  }
+}
+
+const tooLong: ScreenRefusal = {
+  kind: 'refused',
+  code: 'uri_too_long',
+  message: `The request target is longer than ${bounds.targetBytesMax} bytes.`,
+};
+
+const slash = 0x2f;
+const backslash = 0x5c;
+const dot = 0x2e;
+const percent = 0x25;
+const question = 0x3f;
+const semicolon = 0x3b;
+const hash = 0x23;
+
+const unreservedBytes = byteTable(/[A-Za-z0-9\-._~]/);
+/** `pchar` of RFC 3986 §3.3 and the slash, less the semicolon. */
+const pathBytes = byteTable(/[A-Za-z0-9\-._~%/!$&'()*+,=:@]/);
+const queryBytes = byteTable(/[!"$-~]/);
+
+/** What a second decoding would turn into a separator, a dot, an end of string or one more escape. */
+const twiceEscaped = /^(?:2f|5c|2e|00|25)$/i;
+
+/** A lookup table over the 256 octets: 1 where the character class has the octet. For loops over raw bytes. */
+function byteTable(characterClass: RegExp): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, byte) =>
+    characterClass.test(String.fromCharCode(byte)) ? 1 : 0,
+  );
+}

@@ -1,0 +1,351 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { errors } from '../../../gateway/errors.ts';
+import { ClientResponse } from '../../../gateway/respond/client-response.ts';
+import {
+  fieldLines,
+  okAnswer,
+  type Reaction,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../../support/recording-backend.ts';
+import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from '../start-front.ts';
+
+const started: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of started.splice(0).reverse()) await each.close();
+});
+
+async function startFor(url: string, bounds: FrontOptions['bounds'] = {}): Promise<Front> {
+  const front = await startFront({
+    url,
+    bounds: { upstreamHeadersTimeoutMs: 300, ...bounds },
+    requestFields: ['X-Key-Id', 'acme'],
+    responseFields: ['X-RateLimit-Limit', '60'],
+  });
+  started.push(front);
+  return front;
+}
+
+async function startRecording(react: Reaction): Promise<RecordingBackend> {
+  const backend = await startRecordingBackend({ react });
+  started.push(backend);
+  return backend;
+}
+
+const handshake = [
+  'GET /v1/live?a=%20b? HTTP/1.1',
+  'Host: api.test',
+  'Connection: Upgrade, X-Hop',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+  'Authorization: Bearer secret',
+  'X_Key_Id: forged',
+  'X-Hop: 1',
+  '',
+  '',
+].join('\r\n');
+
+const switching = (...fields: string[]) =>
+  ['HTTP/1.1 101 Sure', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
+
+const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+
+const acceptOrAnswer: Reaction = ({ head }, socket) =>
+  void socket.write(/upgrade: websocket/i.test(head) ? switching() : okAnswer('fine'));
+
+/**
+ * Forwards any upgrade, also one that our listener would not offer: with `Expect`, Node writes the head of the handshake
+ * before it can be changed.
+ *
+ * @returns its port
+ */
+async function startBare({ forwarder, bugs }: Front): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
+    const res = new ClientResponse(req);
+    res.assignSocket(socket);
+    const fields = { requestFields: [], responseFields: [], keepForwarded: false };
+    forwarder.forwardUpgrade({ req, res, socket, head, holder: 'acme', ...fields }).catch((bug) => {
+      bugs.push(bug);
+      res.destroy();
+    });
+  });
+  await once(server, 'listening');
+  started.push({ close: async () => void server.close() });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Its handshake was answered 101. */
+async function openTunnel(front: Front): Promise<Socket> {
+  const client = connect(front.port, '127.0.0.1');
+  client.on('error', () => {});
+  client.write(handshake);
+  const [answer] = await once(client, 'data');
+  expect(statusOf(String(answer))).toBe(101);
+  return client;
+}
+
+async function tunnels(front: Front, count: number): Promise<void> {
+  await expect.poll(() => front.forwarder.state().targets[0]?.tunnels).toBe(count);
+}
+
+describe('a WebSocket', () => {
+  it('carries messages both ways and ends with either side', async () => {
+    const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const sockets = new WebSocketServer({ server });
+    sockets.on('connection', (socket) => socket.on('message', (data) => socket.send(`echo ${data}`)));
+    started.push({
+      close: async () => {
+        sockets.close();
+        server.closeAllConnections();
+        server.close();
+      },
+    });
+    const front = await startFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+
+    const client = new WebSocket(`ws://127.0.0.1:${front.port}/v1/live`);
+    const [[answer]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
+    expect(answer.headers['x-ratelimit-limit']).toBe('60');
+    client.send('hello');
+    const [message] = await once(client, 'message');
+    expect(String(message)).toBe('echo hello');
+    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 101 }]);
+    expect(front.forwarder.state().targets).toMatchObject([{ tunnels: 1, inFlight: 0 }]);
+
+    client.close();
+    await once(client, 'close');
+    await tunnels(front, 0);
+  });
+
+  it('whose handshake cannot be made reaches no backend, and ends nothing else', async () => {
+    const backend = await startRecording(({ head }, socket) =>
+      head.includes('/v1/live') ? socket.destroy() : void socket.write(okAnswer('fine')),
+    );
+    const front = await startFor(backend.url);
+    const port = await startBare(front);
+    const answer = await sendRaw(port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
+    expect(answer).toBe('');
+    expect(front.bugs).toMatchObject([{ code: 'ERR_HTTP_HEADERS_SENT' }]);
+    await tunnels(front, 0);
+    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+    expect(backend.requests.map(({ head }) => head.split('\r\n')[0])).toEqual(['GET / HTTP/1.1']);
+  });
+
+  it('is asked for with the raw target and the fields of any request', async () => {
+    const backend = await startRecording((_request, socket) => socket.end(switching()));
+    const front = await startFor(backend.url);
+    await sendRaw(front.port, handshake);
+    const [request] = backend.requests;
+    expect(request?.head.split('\r\n')[0]).toBe('GET /v1/live?a=%20b? HTTP/1.1');
+    expect(request && fieldLines(request).map((line) => line.toLowerCase())).toEqual([
+      'host: api.test',
+      'sec-websocket-key: dghlihnhbxbszsbub25jzq==',
+      'sec-websocket-version: 13',
+      'x-key-id: acme',
+      'connection: upgrade',
+      'upgrade: websocket',
+    ]);
+  });
+
+  it('lets nothing pass before the backend accepted', async () => {
+    let afterHandshake = '';
+    let accept = () => {};
+    const backend = await startRecording((_request, socket) => {
+      socket.on('data', (text) => {
+        afterHandshake += text;
+      });
+      accept = () => socket.write(switching());
+    });
+    const front = await startFor(backend.url);
+    const client = connect(front.port, '127.0.0.1');
+    client.write(`${handshake}early`);
+    await backend.received(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(afterHandshake).toBe('');
+    accept();
+    await once(client, 'data');
+    while (afterHandshake !== 'early') await new Promise((resolve) => setTimeout(resolve, 5));
+    client.destroy();
+  });
+
+  it('that the backend refuses is answered as any request, and the connection ends', async () => {
+    const backend = await startRecording((_request, socket) =>
+      socket.write(okAnswer('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
+    );
+    const front = await startFor(backend.url);
+    const answer = await sendRaw(front.port, handshake);
+    expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
+    expect(answer.match(/x-ratelimit-limit: \d+/gi)).toEqual(['X-RateLimit-Limit: 60']);
+    expect(answer).toMatch(/no$/);
+    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 403 }]);
+  });
+
+  it('reaches its client as it was answered, with what came behind the 101, in pieces as in one', async () => {
+    const answer = `${interim}${switching()}hello`;
+    for (const pieces of [[answer], [...answer]]) {
+      const backend = await startRecording(async (_request, socket) => {
+        socket.setNoDelay(true);
+        for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
+        socket.end();
+      });
+      const front = await startFor(backend.url);
+      expect(await sendRaw(front.port, handshake)).toMatch(
+        /^HTTP\/1.1 103 Early Hints\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 101 [\s\S]*\r\n\r\nhello$/,
+      );
+    }
+  });
+
+  it.each([
+    [16, 101, switching()],
+    [17, 502, switching()],
+    [16, 403, okAnswer('no', 403)],
+    [17, 502, okAnswer('no', 403)],
+  ])('with %i interim responses before its answer is %i', async (count, status, answer) => {
+    const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + answer));
+    const front = await startFor(backend.url);
+    const received = await sendRaw(front.port, handshake);
+    expect(statusOf(received.replaceAll(interim, ''))).toBe(status);
+    expect(received.split(interim)).toHaveLength(status === 502 ? 1 : count + 1);
+    expect(front.outcomes).toHaveLength(1);
+  });
+
+  it('whose answer drips is not waited for longer than one that does not come', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write('HTTP/1.1 101 X\r\n');
+      const drip = setInterval(() => socket.write('X: y\r\n'), 50);
+      socket.once('close', () => clearInterval(drip));
+    });
+    const front = await startFor(backend.url);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(504);
+  });
+
+  it.each([
+    ['status 099', 502, 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'],
+    ['garbage', 502, 'hello\r\n\r\n'],
+    ['a 101 that has a length', 502, switching('Content-Length: 0')],
+    ['a 101 that has a body', 502, `${switching('CONTENT-LENGTH:5')}hello`],
+    ['a 101 in chunks', 502, switching('Transfer-Encoding: chunked')],
+    ['a 101 of HTTP/1.0', 502, switching().replace('1.1', '1.0')],
+    ['a 101 of another protocol', 502, switching().replace('HTTP', 'RTSP')],
+    ['a 101 with bare line feeds', 502, switching().replaceAll('\r', '')],
+    ['a 101 with a folded field', 502, switching('X: a', ' b')],
+    ['a 101 with a space before a colon', 502, switching('X : a')],
+    ['a 101 with too many fields', 502, switching(...Array.from({ length: 300 }, () => 'X: a'))],
+    ['another protocol', 502, 'RTSP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['a faulty interim response', 502, `HTTP/1.1 103 X\r\nX : a\r\n\r\n${switching()}`],
+    ['an interim response of another protocol', 502, `RTSP/1.0 103 X\r\n\r\n${switching()}`],
+    ['a 403 with a space before a colon', 502, okAnswer('no', 403, ['X : a'])],
+    ['a 403 with a length and chunks', 502, okAnswer('', 403, ['Transfer-Encoding: chunked'])],
+    ['a 403 in another coding', 502, 'HTTP/1.1 403 X\r\nTransfer-Encoding: gzip\r\n\r\n'],
+    ['a head beyond the limit', 502, switching(`X: ${'a'.repeat(70_000)}`)],
+    ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
+    ['a 101 to nothing', 502, 'HTTP/1.1 101 X\r\n\r\n'],
+    ['a control character', 502, switching('X: a\x01b')],
+    ['nothing', 504, ''],
+  ])('whose backend answers with %s is %i', async (_what, status, raw) => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const backend = await startRecording((_request, socket) => {
+      closed = new Promise((resolve) => socket.once('close', resolve));
+      if (raw !== '') socket.write(raw, 'latin1');
+    });
+    const front = await startFor(backend.url);
+    const answer = await sendRaw(front.port, handshake);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer).not.toContain('hello');
+    expect(front.outcomes).toHaveLength(1);
+    await closed;
+    expect(front.bugs).toEqual([]);
+  });
+
+  it('without a backend is 503', async () => {
+    const backend = await startRecording(() => {});
+    const front = await startFor(backend.url);
+    await backend.close();
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes).toMatchObject([{ code: 'upstream_unavailable', retryAfterSeconds: 1 }]);
+    started.splice(0, 1);
+  });
+
+  it('is cut when the forwarder closes', async () => {
+    const backend = await startRecording((_request, socket) => socket.write(switching()));
+    const front = await startFor(backend.url);
+    const client = connect(front.port, '127.0.0.1');
+    client.on('error', () => {});
+    client.write(handshake);
+    await once(client, 'data');
+    const closed = once(client, 'close');
+    await front.forwarder.close();
+    await closed;
+  });
+
+  it("takes no room from requests, however many are open; those beyond a target's room are 503", async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
+    const front = await startFor(backend.url, room);
+    const clients = await Promise.all(Array.from({ length: 5 }, () => openTunnel(front)));
+    expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ code: 'upstream_unavailable', attempts: 0 });
+    for (const client of clients) client.destroy();
+  });
+
+  it('beyond the room of its key is 503 by its own fault, until the key closes another', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
+    const [first, second] = [await openTunnel(front), await openTunnel(front)];
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ code: 'too_many_websockets', attempts: 0 });
+    expect(errors.too_many_websockets.fault).toBe('client');
+    first.destroy();
+    await tunnels(front, 1);
+    (await openTunnel(front)).destroy();
+    second.destroy();
+    await tunnels(front, 0);
+  });
+
+  it('in which nothing moves is cut, on both sides', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthPauseMs: 60_000 });
+    const client = await openTunnel(front);
+    const before = backend.openConnections();
+    await once(client, 'close');
+    await expect.poll(() => backend.openConnections()).toBe(before - 1);
+  });
+
+  it('is ended by a drain after the last words of its backend, and no other is opened', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write(switching());
+      socket.once('end', () => socket.end('last words'));
+    });
+    const front = await startFor(backend.url);
+    const client = await openTunnel(front);
+    let received = '';
+    client.on('data', (text) => {
+      received += text;
+    });
+    front.forwarder.drainTunnels();
+    await once(client, 'end');
+    expect(received).toBe('last words');
+    expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
+    expect(front.outcomes.at(-1)).toMatchObject({ cause: 'the gateway drains' });
+    await tunnels(front, 0);
+  });
+
+  it('whose backend and client ignore the drain is cut', async () => {
+    const backend = await startRecording(acceptOrAnswer);
+    const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
+    const client = connect({ port: front.port, host: '127.0.0.1', allowHalfOpen: true });
+    client.write(handshake);
+    await once(client, 'data');
+    front.forwarder.drainTunnels();
+    await tunnels(front, 0);
+    client.destroy();
+  });
+});

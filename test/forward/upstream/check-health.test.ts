@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { createEventLoopBatch } from '../../../gateway/event-loop-batch.ts';
+import { checkHealth } from '../../../gateway/forward/upstream/check-health.ts';
+import { bounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { ConnectionPool } from '../../../gateway/transport/connection-pool.ts';
+import { startRecordingBackend } from '../../support/recording-backend.ts';
+
+async function look(port: number, timeoutMs: number) {
+  const pool = new ConnectionPool({
+    host: '127.0.0.1',
+    port,
+    bounds: { ...bounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
+    atTurnEnd: createEventLoopBatch(),
+  });
+  onTestFinished(() => pool.destroy());
+  return checkHealth({ pool, host: 'store', path: '/healthz', timeoutMs });
+}
+
+it.each([
+  [204, 'well'],
+  [302, 'gone'],
+  [503, 'gone'],
+])('a target that answers %i is %s', async (status, health) => {
+  const backend = await startRecordingBackend();
+  onTestFinished(() => backend.close());
+  backend.health = status;
+  expect(await look(backend.port, 10_000)).toMatchObject({ health });
+});
+
+it('a target that refuses the connection is gone', async () => {
+  const backend = await startRecordingBackend();
+  await backend.close();
+  expect(await look(backend.port, 10_000)).toMatchObject({
+    health: 'gone',
+    reason: expect.stringContaining('ECONNREFUSED'),
+  });
+});
+
+it('a target that takes the connection and answers nothing is silent', async () => {
+  const backend = await startRecordingBackend();
+  onTestFinished(() => backend.close());
+  backend.health = undefined;
+  expect(await look(backend.port, 50)).toMatchObject({ health: 'silent' });
+});
+
+it('a target to which no connection comes about is silent, however long connecting may take', async () => {
+  expect(await look(await startUnreachable(), 50)).toMatchObject({ health: 'silent' });
+});
+
+/** The port of a process that sleeps with a full backlog: the kernel drops what else would connect, as a dead network does. */
+async function startUnreachable(): Promise<number> {
+  const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    require('fs').writeSync(1, String(server.address().port));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [said] = await once(child.stdout, 'data');
+  const port = Number(String(said));
+  for (let i = 0; i < 4; i++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+  }
+  return port;
+}

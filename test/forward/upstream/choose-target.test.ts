@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { Health } from '../../../gateway/forward/upstream/check-health.ts';
+import { chooseTarget } from '../../../gateway/forward/upstream/choose-target.ts';
+
+const target = (name: string, inFlight = 0, health: Health = 'well') => ({
+  name,
+  inFlight,
+  tunnels: 0,
+  health,
+});
+type Named = ReturnType<typeof target>;
+const hasRoom = ({ inFlight }: Named) => inFlight < 10;
+
+function choose(targets: Named[], { avoid, random = 0 }: { avoid?: Named; random?: number } = {}) {
+  return chooseTarget({ targets, load: 'inFlight', hasRoom, avoid, random: () => random })?.name;
+}
+
+describe('the choice among targets', () => {
+  it('takes the fewest outstanding requests', () => {
+    expect(choose([target('a', 3), target('b', 1), target('c', 2)])).toBe('b');
+  });
+
+  it('never takes one that is gone, however idle', () => {
+    expect(choose([target('a', 0, 'gone'), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, 'gone')])).toBeUndefined();
+  });
+
+  it('passes over a silent one while another is well, even one without room', () => {
+    expect(choose([target('a', 0, 'silent'), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, 'silent'), target('b', 10)])).toBeUndefined();
+  });
+
+  it('asks the silent when none is well: the idlest of them, never one that is gone', () => {
+    const silent = [target('a', 2, 'silent'), target('b', 1, 'silent')];
+    expect(choose([target('c', 0, 'gone'), ...silent])).toBe('b');
+    expect(choose([target('a', 10, 'silent')])).toBeUndefined();
+  });
+
+  it('takes none that is full', () => {
+    expect(choose([target('a', 9)])).toBe('a');
+    expect(choose([target('a', 10)])).toBeUndefined();
+  });
+
+  it('gives each of equals the same chance', () => {
+    const targets = [target('a'), target('b'), target('c')];
+    const counts = { a: 0, b: 0, c: 0 } as Record<string, number>;
+    for (let i = 0; i < 3_000; i++) {
+      const name = chooseTarget({
+        targets,
+        load: 'inFlight',
+        hasRoom,
+        avoid: undefined,
+        random: Math.random,
+      })?.name;
+      counts[name ?? ''] = (counts[name ?? ''] ?? 0) + 1;
+    }
+    for (const count of Object.values(counts)) expect(count).toBeGreaterThan(850);
+  });
+
+  it('avoids the one that failed unless it is the only one left', () => {
+    const failed = target('failed');
+    expect(choose([failed, target('busy', 9)], { avoid: failed })).toBe('busy');
+    expect(choose([failed, target('sick', 0, 'silent')], { avoid: failed })).toBe('failed');
+    expect(choose([target('sick', 0, 'gone')], { avoid: failed })).toBeUndefined();
+  });
+});

@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest';
+import { decisionAt } from '../../gateway/limit/decision-at.ts';
+import { rateLimit, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
+import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
+
+const lengths = { minuteMs: 60_000, dayMs: 86_400_000 };
+const nowMs = 86_400_000 * 20_000 + 3_600_000;
+const minute = nowMs / 60_000;
+const day = 20_000;
+const minuteEnd = (minute + 1) * 60_000;
+const dayEnd = (day + 1) * 86_400_000;
+
+it.each([
+  { used: [1, 1], limits: [10, 100], inForce: 'minute', remaining: 9, resetMs: minuteEnd, roomAtMs: 0 },
+  { used: [1, 95], limits: [10, 100], inForce: 'day', remaining: 5, resetMs: dayEnd, roomAtMs: 0 },
+  { used: [5, 95], limits: [10, 100], inForce: 'day', remaining: 5, resetMs: dayEnd, roomAtMs: 0 },
+  {
+    ...{ used: [10, 50], limits: [10, 100] },
+    ...{ inForce: 'minute', remaining: 0, resetMs: minuteEnd, roomAtMs: minuteEnd },
+  },
+  {
+    ...{ used: [10, 100], limits: [10, 100] },
+    ...{ inForce: 'day', remaining: 0, resetMs: dayEnd, roomAtMs: dayEnd },
+  },
+  {
+    ...{ used: [50, 50], limits: [10, 100] },
+    ...{ inForce: 'minute', remaining: 0, resetMs: minuteEnd, roomAtMs: minuteEnd },
+  },
+])('with $used used of $limits the window in force is the $inForce', (row) => {
+  const [minuteUsed = 0, dayUsed = 0] = row.used;
+  const [perMinute = 0, perDay = 0] = row.limits;
+  const at = rateLimit({ minute, minuteUsed, day, dayUsed }, { perMinute, perDay }, lengths, nowMs);
+  expect(at.inForce).toMatchObject({ name: row.inForce, remaining: row.remaining, resetMs: row.resetMs });
+  expect(at.windows.map((window) => [window.name, window.windowSeconds])).toEqual([
+    ['minute', 60],
+    ['day', 86_400],
+  ]);
+  expect(roomAtMs(at)).toBe(row.roomAtMs);
+});
+
+it('each request of a batch is told its own remaining, and a ban when a request will be admitted', () => {
+  const bannedUntilMs = nowMs + 1_000;
+  const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
+  const together = {
+    outcome: { nowMs, admitted: 2, refused: 1, banned: 1, state },
+    ...{ source: 'shared' as const, limits: { perMinute: 3, perDay: 1000 }, lengths },
+  };
+  const [first, second, refused, banned] = [0, 1, 2, 3].map((index) => decisionAt(index, together));
+  expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
+  expect([second?.kind, second?.rateLimit.inForce.remaining]).toEqual(['admitted', 0]);
+  expect(refused).toMatchObject({ kind: 'refused', retryAtMs: minuteEnd });
+  // The ban ends before the spent minute does; the day has what it has.
+  expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
+  expect(banned?.rateLimit).toMatchObject({
+    banUntilMs: bannedUntilMs,
+    inForce: { name: 'minute', remaining: 0, resetMs: minuteEnd },
+    windows: [
+      { name: 'minute', remaining: 0, resetMs: minuteEnd },
+      { name: 'day', remaining: 950, resetMs: (day + 1) * lengths.dayMs },
+    ],
+  });
+});
+
+it('during a ban the window in force has nothing left until the ban ends, whatever its own count', () => {
+  const bannedUntilMs = minuteEnd + 30_000;
+  const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
+  const together = {
+    outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
+    ...{ source: 'shared' as const, limits: { perMinute: 3, perDay: 1000 }, lengths },
+  };
+  expect(decisionAt(0, together)).toMatchObject({
+    retryAtMs: bannedUntilMs,
+    rateLimit: {
+      inForce: { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs },
+      windows: [{ remaining: 2, resetMs: minuteEnd }, { remaining: 950 }],
+    },
+  });
+});
