@@ -15,11 +15,13 @@ import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
-import { bounds } from './timeouts-and-sizes.ts';
+import { type Bounds, bounds as defaultBounds } from './timeouts-and-sizes.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
   readonly log: Pick<Log, 'logger' | 'access'>;
+  /** Timeouts and sizes; tests give their own. */
+  readonly bounds?: Bounds;
   /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
   readonly nowMs?: () => number;
   /** Lengths of the plan's windows; tests use short ones. */
@@ -44,6 +46,7 @@ export interface Gateway {
 export function createGateway({
   settings,
   log: { logger, access },
+  bounds = defaultBounds,
   nowMs = Date.now,
   windowLengths,
 }: GatewayOptions): Gateway {
@@ -54,12 +57,13 @@ export function createGateway({
 
   const limiter = createLimiter({
     log: logger,
+    bounds,
     nowMs,
     ...(settings.redis && { redis: settings.redis }),
     ...(windowLengths && { windowLengths }),
   });
   const atTurnEnd = createEventLoopBatch();
-  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, atTurnEnd, nowMs });
+  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, bounds, atTurnEnd, nowMs });
   const stations: Stations = {
     limiter,
     forwarder,
@@ -79,6 +83,7 @@ export function createGateway({
       wantsUpgrade: (req) => isWebSocketOperation(req),
       reportBug,
     },
+    bounds,
   });
 
   const admin = createAdminListener(currentState);

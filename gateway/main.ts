@@ -5,15 +5,20 @@ import { setFlagsFromString } from 'node:v8';
 import { loadSettings } from './config/load-settings.ts';
 import { formatProblems } from './config/problems/format-problems.ts';
 import { restartNeeded, watchSettings } from './config/watch-settings.ts';
-import { createGateway } from './gateway.ts';
+import { createGateway, type GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
-import { bounds } from './timeouts-and-sizes.ts';
+import { bounds as defaultBounds } from './timeouts-and-sizes.ts';
+
+export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowLengths'> {
+  readonly configFile: string;
+}
 
 /**
  * Runs the gateway until a signal ends it: SIGTERM drains with a grace for balancers, SIGINT (a person at a terminal)
  * without. A SIGINT while draining ends at once. A bad configuration is printed whole and exits 1.
  */
-export async function runGateway({ configFile }: { readonly configFile: string }): Promise<void> {
+export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
+  const { bounds = defaultBounds } = options;
   keepRequestsYoung();
   const loaded = loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') {
@@ -22,7 +27,7 @@ export async function runGateway({ configFile }: { readonly configFile: string }
     return;
   }
 
-  const log = createLog({ pretty: process.stdout.isTTY === true });
+  const log = createLog({ pretty: process.stdout.isTTY === true, bounds });
   const { logger } = log;
   process.on('uncaughtException', (bug) => {
     logger.fatal({ err: bug }, 'a bug ends the process');
@@ -32,7 +37,7 @@ export async function runGateway({ configFile }: { readonly configFile: string }
   const { settings } = loaded;
   for (const warning of loaded.warnings) logger.warn(warning);
 
-  const gateway = createGateway({ settings, log });
+  const gateway = createGateway({ settings, log, ...options });
   try {
     const { listen, admin } = await gateway.start();
     logger.info(
@@ -49,6 +54,7 @@ export async function runGateway({ configFile }: { readonly configFile: string }
     file: configFile,
     env: process.env,
     initial: loaded,
+    bounds,
     onValid: ({ settings: next, warnings }) => {
       for (const warning of warnings) logger.warn(warning);
       for (const key of restartNeeded(settings, next)) {

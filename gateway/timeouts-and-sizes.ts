@@ -208,3 +208,6 @@ export const bounds = {
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
 } as const;
+
+/** The bounds that a part of the gateway is given: those above, or a test's own. */
+export type Bounds = { readonly [Name in keyof typeof bounds]: number };

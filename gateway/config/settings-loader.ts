@@ -2,7 +2,7 @@ import { on } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { Loaded, LoadOptions } from './load-settings.ts';
 import { assembleLoaded, type LoadedPart } from './loaded-parts.ts';
 import type { FileRead, LoadRequest } from './settings-loader-worker.ts';
@@ -18,12 +18,14 @@ export interface SettingsLoader {
   close(): void;
 }
 
+export type LoaderBounds = Pick<Bounds, 'configThreadIdleMs' | 'configThreadHeapMebibytes'>;
+
 /**
  * Makes a loader that holds up no request: 10,000 keys take most of a second to parse. Its thread starts with a load
  * and stays a while, since the edit of a person is often followed by another and a thread that has compiled the parser
  * takes half the time; then it ends, since between edits it would only hold memory.
  */
-export function createSettingsLoader(): SettingsLoader {
+export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
@@ -32,7 +34,7 @@ export function createSettingsLoader(): SettingsLoader {
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes() },
+      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes(bounds) },
     });
     // Also between loads, where nobody waits for an answer: an unheard error would end the process.
     started.on('error', () => {
@@ -68,7 +70,7 @@ export function createSettingsLoader(): SettingsLoader {
 }
 
 /** Never more than the process itself may have, which Node sets by the memory of its container. */
-function heapMebibytes(): number {
+function heapMebibytes(bounds: LoaderBounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
-import { createSettingsLoader } from './settings-loader.ts';
+import { createSettingsLoader, type LoaderBounds } from './settings-loader.ts';
 import { createDigestFiles } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
@@ -16,10 +16,11 @@ export interface WatchOptions extends LoadOptions {
   readonly onInvalid: (loaded: InvalidSettings) => void;
   /** Called once for each load that takes long, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
-  readonly intervalMs?: number;
-  /** When a load takes long. */
-  readonly slowAfterMs?: number;
+  readonly bounds: WatchBounds;
 }
+
+export type WatchBounds = LoaderBounds &
+  Pick<Bounds, 'configPollIntervalMs' | 'configLoadSlowMs' | 'configRetryPauseMs' | 'configRetryPauseMaxMs'>;
 
 export interface SettingsWatch {
   /** No callback is called after this. */
@@ -47,10 +48,10 @@ interface LoadUnderWay {
  * load takes long and edits do not end, some load is still finished.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
-  const { file, env, initial, onValid, onInvalid, onSlow } = options;
-  const { intervalMs = bounds.configPollIntervalMs, slowAfterMs = bounds.configLoadSlowMs } = options;
+  const { file, env, initial, onValid, onInvalid, onSlow, bounds } = options;
+  const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
   const digestFiles = createDigestFiles();
-  const loader = createSettingsLoader();
+  const loader = createSettingsLoader(bounds);
   let accepted = initial;
   /** Loaded and not accepted yet. */
   let candidate: Loaded | undefined;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { AddressDecision, BanPolicy, Decision, Key, Settings } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import { type Bounds, bounds } from '../timeouts-and-sizes.ts';
 import { type AddressBucket, createAddressBucket } from './address-bucket.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
@@ -43,6 +43,7 @@ export interface LimiterDeps {
   /** Absent: the embedded memory store. */
   readonly redis?: Settings['redis'];
   readonly log: Logger;
+  readonly bounds?: Bounds;
   /** This process's clock, epoch ms. Redis's clock decides where there is one. */
   readonly nowMs: () => number;
   readonly windowLengths?: WindowLengths;

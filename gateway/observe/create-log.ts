@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { PinoPretty } from 'pino-pretty';
-import { bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { readableLine } from './readable-line.ts';
 
 export interface Log {
@@ -11,12 +11,23 @@ export interface Log {
   close(): Promise<void>;
 }
 
+export interface LogOptions {
+  /** Whether a person reads it at a terminal. */
+  readonly pretty: boolean;
+  readonly bounds: LogBounds;
+}
+
+type LogBounds = Pick<
+  Bounds,
+  'logLinesLengthMax' | 'logFlushIntervalMs' | 'logUnreadBytesMax' | 'logCloseTimeoutMs'
+>;
+
 /**
  * The process's log on standard output: JSON lines, or one readable line each when a terminal reads it.
  * Nothing is redacted here, because no secret and no header is ever handed to it.
  */
-export function createLog({ pretty }: { readonly pretty: boolean }): Log {
-  const { stream, close } = pretty ? openTerminal() : openFile();
+export function createLog({ pretty, bounds }: LogOptions): Log {
+  const { stream, close } = pretty ? openTerminal() : openFile(bounds);
   return {
     logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
     // Past pino's serialiser, which goes field by field: for these flat lines that cost a quarter of a request's CPU.
@@ -36,7 +47,7 @@ function openTerminal(): Output {
 }
 
 /** Lines are collected here and not by pino's stream, which measures all that it has collected with every line. */
-function openFile(): Output {
+function openFile(bounds: LogBounds): Output {
   const file = pino.destination({ dest: 1, sync: false, maxLength: bounds.logUnreadBytesMax });
   // A full disk or a closed pipe costs lines, never requests.
   file.on('error', () => {});

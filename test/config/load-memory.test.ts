@@ -5,8 +5,6 @@ import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-Object.assign(bounds, { configThreadHeapMebibytes: 64 });
-
 test('a text that needs more memory than its thread may have is told so, and its repair takes effect at once', async () => {
   const { file, write } = configFolder();
   const reports: string[] = [];
@@ -14,7 +12,7 @@ test('a text that needs more memory than its thread may have is told so, and its
     file,
     env: {},
     initial: loadSettings({ file, env: {} }),
-    intervalMs: 20,
+    bounds: { ...bounds, configPollIntervalMs: 20, configThreadHeapMebibytes: 64 },
     onValid: ({ settings }) => reports.push(settings.environment),
     onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
   });

@@ -5,8 +5,6 @@ import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-Object.assign(bounds, { configRetryPauseMs: 100 });
-
 test('an edit whose load failed takes effect without another edit, and the failure is told once', async () => {
   const { file, write } = configFolder();
   // What cannot be handed to the thread makes a load fail as a thread that dies does: it throws.
@@ -16,7 +14,7 @@ test('an edit whose load failed takes effect without another edit, and the failu
     file,
     env,
     initial: loadSettings({ file, env: {} }),
-    intervalMs: 20,
+    bounds: { ...bounds, configPollIntervalMs: 20, configRetryPauseMs: 100 },
     onValid: ({ settings }) => reports.push(settings.environment),
     onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
   });
@@ -42,7 +40,14 @@ test('a load that fails again and again is tried less and less often', async () 
   };
   const ignore = () => {};
   const initial = loadSettings({ file, env: {} });
-  const watch = watchSettings({ file, env, initial, intervalMs: 5, onValid: ignore, onInvalid: ignore });
+  const watch = watchSettings({
+    file,
+    env,
+    initial,
+    bounds: { ...bounds, configPollIntervalMs: 5, configRetryPauseMs: 100 },
+    onValid: ignore,
+    onInvalid: ignore,
+  });
   onTestFinished(() => watch.stop());
 
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import {
   apiDocument,
   type ConfigFolder,
@@ -23,8 +24,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     file,
     env: {},
     initial: loadSettings({ file, env: {} }),
-    intervalMs,
-    slowAfterMs,
+    bounds: { ...bounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }) => {
       const free = settings.plans.get('free');

@@ -1,4 +1,4 @@
-import type { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 
 /** What no configuration sets and a test must: see `startGateway`. */
 export interface Tuning {
@@ -7,7 +7,7 @@ export interface Tuning {
   /** Windows of seconds, so that a test can cross their boundaries. */
   readonly windowLengths?: { readonly minuteMs: number; readonly dayMs: number };
   /** Shorter timeouts, so that a test can outlast them. */
-  readonly bounds?: Partial<Record<keyof typeof bounds, number>>;
+  readonly bounds?: Partial<Bounds>;
   /** A file of addresses, one a line: what every host name resolves to. */
   readonly hostsFile?: string;
 }
