@@ -102,6 +102,22 @@ describe('the architecture', () => {
     expect({ tiny, crowded }).toEqual({ tiny: [], crowded: [] });
   });
 
+  it('one writer: no head is written to a client outside respond/', () => {
+    const writesHeads =
+      /\.(?:writeHead|setHeaders?|appendHeader|writeEarlyHints|writeProcessing)\(|[`'"]HTTP\/1\.1 /;
+    const elsewhere = ['gateway/respond/', 'gateway/admin/'];
+    // What goes to targets: the heads of requests and handshakes.
+    const towardsTargets = [
+      'gateway/transport/target-connection.ts',
+      'gateway/forward/upgrade/forward-upgrade.ts',
+    ];
+    const writers = files.filter((file) => {
+      if (!file.startsWith('gateway/') || elsewhere.some((folder) => file.startsWith(folder))) return false;
+      return !towardsTargets.includes(file) && writesHeads.test(readFileSync(join(root, file), 'utf8'));
+    });
+    expect(writers).toEqual([]);
+  });
+
   it('only the entry points touch the process', () => {
     const entryPoints = ['gateway/main.ts', 'backend/main.ts'];
     const touching = files.filter(

@@ -8,10 +8,12 @@ export interface ForwardedResponse extends ServerResponse {
   readonly rejection: object | undefined;
   /** Hears of such a fault. */
   onRejected: (() => void) | undefined;
-  /** An interim response ahead of the answer (RFC 9110 §15.2). */
+  /** Writes an interim response ahead of the response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
-  /** The head of an answer whose body follows; the fields of the client's connection are added to `fields`. */
-  begin(status: number, reason: string, fields: string[]): void;
+  /** Writes the head of a response whose body follows; the fields of the client's connection are added to `fields`. */
+  begin(status: number, fields: string[]): void;
+  /** Writes the 101, and lets go of the socket, which carries the other protocol from then on. */
+  switchProtocols(protocol: string, fields: readonly string[]): void;
 }
 
 /** What a request is forwarded with, beside itself. */

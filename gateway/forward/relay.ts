@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { ErrorCode } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../shares.ts';
@@ -261,7 +260,7 @@ export class Relay implements ResponseHandler, BodyListener {
     this.wholeBody = wholeBody;
     // The rest of the body is read within limits and thrown away, and where it ends nobody may rely on.
     if (!req.complete) res.shouldKeepAlive = false;
-    res.begin(status, STATUS_CODES[status] ?? 'Unknown', responseFields({ status, fields, ownFields }));
+    res.begin(status, responseFields({ status, fields, ownFields }));
     if (wholeBody === undefined) this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 

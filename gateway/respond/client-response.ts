@@ -1,4 +1,4 @@
-import { ServerResponse } from 'node:http';
+import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { OwnResponse, Rejection } from '../errors.ts';
 import { interimMessage, keepAliveValue, responseMessage } from './response-message.ts';
 
@@ -31,15 +31,29 @@ export class ClientResponse extends ServerResponse {
    *
    * @param fields flat name, value, …; those of the connection are added to it
    */
-  begin(status: number, reason: string, fields: string[]): void {
+  begin(status: number, fields: string[]): void {
     // Not earlier: while the answer was awaited a drain may have begun.
     if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue);
-    this.writeHead(status, reason, fields);
+    this.writeHead(status, STATUS_CODES[status] ?? 'Unknown', fields);
   }
 
   /** Sends an interim response ahead of the answer. @throws as `responseMessage` */
   sendInterim(status: number, fields: readonly string[]): void {
     this.socket?.write(interimMessage(status, fields), 'latin1');
+  }
+
+  /**
+   * Writes the 101 and lets go of the socket, which carries the other protocol from then on.
+   *
+   * @throws as `responseMessage`; nothing is written then
+   */
+  switchProtocols(protocol: string, fields: readonly string[]): void {
+    const { socket } = this;
+    if (socket === null) return;
+    const message = interimMessage(101, ['Connection', 'Upgrade', 'Upgrade', protocol, ...fields]);
+    this.isAnswered = true;
+    socket.write(message, 'latin1');
+    this.detachSocket(socket);
   }
 
   /**

@@ -1,6 +1,6 @@
-import { type ClientRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline } from 'node:stream';
+import { type Duplex, pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
@@ -90,7 +90,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         connectTimeout: bounds.connectTimeoutMs,
         onHandshake: (made) => {
           handshake = made;
-          writeHead(made, request);
+          fillIn(made, request);
         },
       };
       const { timeout = 0 } = req.socket;
@@ -152,7 +152,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         }
         clearTimeout(timer);
         tunnels.open(request.req.socket, targetSocket);
-        join?.(answer, targetSocket, first);
+        withoutWriting(socket, () => join?.(answer, targetSocket, first));
       }),
     );
 
@@ -195,7 +195,7 @@ interface Answering {
 class HandshakeTimeout extends Error {}
 
 /** http-proxy-3 copied the client's fields and rewrote its path; what goes out is what any request gets. */
-function writeHead(handshake: ClientRequest, { req, requestFields, keepForwarded }: UpgradeRequest): void {
+function fillIn(handshake: ClientRequest, { req, requestFields, keepForwarded }: UpgradeRequest): void {
   const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded });
   for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
   for (let i = 0; i < fields.length; i += 2) handshake.appendHeader(fields[i] ?? '', fields[i + 1] ?? '');
@@ -210,27 +210,29 @@ function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest)
   }
 }
 
-/** Looks at the backend's 101 and puts our fields into it, before http-proxy-3 writes it. */
+/** Looks at the backend's 101 and answers the client with one of our own. */
 function acceptSwitch(
   answer: IncomingMessage,
   head: HandshakeHead,
-  { req, res, responseFields: ownFields }: UpgradeRequest,
+  { res, responseFields: ownFields }: UpgradeRequest,
 ): SwitchEnd {
   if (head.kind !== 'switch') return misread(head);
   if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
     return failed('the backend switched to another protocol');
   }
-  const fields = responseFields({ status: 101, fields: answer.rawHeaders, ownFields });
-  const headers: NodeJS.Dict<string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    const value = fields[i + 1] ?? '';
-    const earlier = headers[name];
-    headers[name] = earlier === undefined ? value : [earlier, value].flat();
-  }
-  answer.headers = headers;
-  res.detachSocket(req.socket);
+  res.switchProtocols('websocket', responseFields({ status: 101, fields: answer.rawHeaders, ownFields }));
   return { kind: 'answered', status: 101 };
+}
+
+/** http-proxy-3 writes a 101 to the client before it joins the two sockets; the client has got one by then. */
+function withoutWriting(socket: Duplex, join: () => void): void {
+  const { write } = socket;
+  socket.write = () => true;
+  try {
+    join();
+  } finally {
+    socket.write = write;
+  }
 }
 
 type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
@@ -247,7 +249,7 @@ function passOn(
   }
   const { status } = head;
   const fields = responseFields({ status, fields: head.fields, ownFields });
-  res.writeHead(status, STATUS_CODES[status] ?? 'Unknown', [...fields, 'Connection', 'close']);
+  res.begin(status, fields);
   pipeline(answer, res, (error) => {
     if (error) socket.destroy();
   });

@@ -197,7 +197,7 @@ describe('a WebSocket', () => {
       });
       const front = await startFor(backend.url);
       expect(await sendRaw(front.port, handshake)).toMatch(
-        /^HTTP\/1.1 103 Early Hints\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 101 [\s\S]*\r\n\r\nhello$/,
+        /^HTTP\/1.1 103 Early Hints\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 101 Switching Protocols\r\n(?:[\w-]+: [^\r]*\r\n)+\r\nhello$/,
       );
     }
   });
