@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from './address-group.ts';
 import type { Fault } from './errors.ts';
-import type { UpstreamUse } from './forward/forward-outcome.ts';
+import type { UpstreamUse } from './forward/forward-types.ts';
 import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';

@@ -6,26 +6,26 @@ export interface PaceBounds {
   readonly clientAheadMaxMs: number;
 }
 
-/** What a look at a client found. */
+/** How far a client has come with its body, or with reading its response. */
 interface Progress {
   /** On the clock of `performance.now`. */
   readonly nowMs: number;
-  /** Whether anything waits for the client now. */
+  /** Whether the gateway waits for the client now. */
   readonly isAwaited: boolean;
-  /** What it has sent or taken so far. */
+  /** Octets sent or read so far. */
   readonly bytes: number;
 }
 
 /**
- * Whether a client sends its body, or reads its response, fast enough to be waited for. Each octet buys it time, and
- * time in which nothing waits for it is free.
+ * Decides whether a client sends its body, or reads its response, too slowly to be waited for. Each octet moves the
+ * client's deadline on. While the gateway does not wait for the client, the deadline stays ahead.
  */
 export class ClientPace {
   private readonly bounds: PaceBounds;
   private deadlineMs: number;
   private bytes: number;
 
-  /** @param bytes what it has moved before, and what buys it no time */
+  /** @param bytes octets moved before `startedMs`, which do not move the deadline */
   constructor(bounds: PaceBounds, startedMs: number, bytes = 0) {
     this.bounds = bounds;
     this.bytes = bytes;
@@ -43,15 +43,15 @@ export class ClientPace {
   }
 }
 
-/** How Node counts what it handed to the kernel and what of it the kernel has not taken yet. */
+/** Node's own counts of a socket: octets handed to the kernel, and those of them that the kernel has not taken yet. */
 interface WrittenHandle {
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
 }
 
 /**
- * Octets that the kernel took of what was written to a socket. Node has no public figure that moves within one large
- * write; its own socket timeout looks at the same two (lib/net.js, `_onTimeout`).
+ * The octets written to a socket that the kernel has taken. Node has no public count that grows during one large write;
+ * its own socket timeout reads the same two counts (lib/net.js, `_onTimeout`).
  */
 export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: WrittenHandle | null };

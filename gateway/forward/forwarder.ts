@@ -3,63 +3,61 @@ import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Upstream } from '../model.ts';
 import { Shares } from '../shares.ts';
-import { bounds as defaultBounds } from '../timeouts-and-sizes.ts';
-import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
-import { Relay, type RelayContext } from './relay.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
+import { type RelayContext, RequestRelay } from './request-relay.ts';
+import { createUnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
-import { createInFlight } from './upstream/in-flight.ts';
 import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
 import { createRetryBudget } from './upstream/retry-budget.ts';
-import { type Bounds, createTargets, type TargetState, type Targets } from './upstream/targets.ts';
+import { createTargets, type TargetState, type Targets } from './upstream/targets.ts';
 
-export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-outcome.ts';
+export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
 
 export interface Forwarder {
-  /** Has the backend answer the request. Always resolves; what is not answered is the caller's to answer. */
+  /** Sends a request to a target and the response to the client. Rejects only with a bug; the outcome tells a failure. */
   forward(request: ForwardRequest): Promise<ForwardOutcome>;
-  /** Passes a WebSocket handshake on; resolves when the backend switched (`answered`, 101) or answered otherwise. */
+  /** The same for a WebSocket handshake. Resolves when the target answered it: with 101 or, refusing, with another status. */
   forwardUpgrade(request: UpgradeRequest): Promise<ForwardOutcome>;
   /** From now on requests go to this upstream; those in flight finish on the old one, which is then closed. */
   setUpstream(upstream: Upstream): void;
-  /** Ends tunnels gently, the first step of a drain; requests go on. */
+  /** The first step of a drain: closes WebSockets gently and opens no more. Requests are forwarded as before. */
   drainTunnels(): void;
   state(): { readonly targets: readonly TargetState[] };
-  /** Cuts tunnels, lets requests finish for `upstreamCloseTimeoutMs`, then cuts them too. */
+  /** Closes WebSockets at once, requests in flight after `upstreamCloseTimeoutMs`. */
   close(): Promise<void>;
 }
 
 interface ForwarderOptions {
   readonly upstream: Upstream;
+  readonly bounds: Bounds;
   readonly log: Logger;
   readonly atTurnEnd: AtTurnEnd;
   /** Epoch ms. */
   readonly nowMs: () => number;
   readonly random?: () => number;
   readonly resolve?: ResolveTargets;
-  /** For tests. */
-  readonly bounds?: Partial<Bounds>;
 }
 
-/** How http-proxy-3 hands a request of ours to our pass. */
+/** Carries a relay through http-proxy-3 to our pass. */
 interface RelayOptions extends ServerOptions {
-  readonly relay?: Relay;
+  readonly relay?: RequestRelay;
 }
 
 /**
- * http-proxy-3 as the proxy, with connections of our own as its transport: a pass of ours stands before its first one
- * and ends the chain. Its own passes go through node:http's client, which costs twice as much, and `deleteLength` turns
- * a chunked DELETE into a smuggled second request.
+ * http-proxy-3 as the proxy, with `transport/` under it: a pass of ours runs before http-proxy-3's first one and ends its
+ * pipeline. Its own passes use node:http's client, which takes twice the CPU, and its `deleteLength` turns a chunked
+ * DELETE into a smuggled second request.
  */
 export function createForwarder({
   upstream: firstUpstream,
+  bounds,
   log,
   atTurnEnd,
   nowMs,
   random = Math.random,
   resolve = resolveTargets,
-  bounds: overrides,
 }: ForwarderOptions): Forwarder {
-  const bounds: Bounds = { ...defaultBounds, ...overrides };
   let upstream = firstUpstream;
   let targets = openTargets();
   const retired = new Set<Targets>();
@@ -74,33 +72,33 @@ export function createForwarder({
       windowMs: bounds.retryBudgetWindowMs,
     }),
     targets: () => targets,
-    inFlight: createInFlight(),
+    inFlight: createUnorderedList(),
     collected: new Shares(bounds.collectedBodiesBytesMax),
     atTurnEnd,
   };
 
-  // The target is chosen per attempt; http-proxy-3 only wants to see one. `toProxy` keeps the raw path.
+  // http-proxy-3 requires a target here; ours is chosen for each attempt. With `toProxy` it leaves the raw path alone.
   const proxy = new ProxyServer({ target: new URL('http://upstream.invalid'), toProxy: true });
   proxy.before('web', 'deleteLength', (_req, _res, options: RelayOptions) => {
     options.relay?.start();
     return true;
   });
-  // http-proxy-3 throws an error that nobody listens for. Each exchange hears of its own errors elsewhere.
+  // Without a listener http-proxy-3 throws its errors. Each exchange learns of its own errors in another way.
   proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
 
   const upgrades = createUpgrades({ proxy, bounds, targets: () => targets });
-  // After SIGSTOP or a long pause the timer fires before pending data was read, so the look is one turn later.
-  const sweep = setInterval(() => setImmediate(lookAtAll), bounds.sweepIntervalMs);
+  // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
+  const sweep = setInterval(() => setImmediate(checkDeadlines), bounds.sweepIntervalMs);
   sweep.unref();
 
   function openTargets(): Targets {
     return createTargets({ upstream, bounds, resolve, random, log, atTurnEnd });
   }
 
-  /** One look at all relays now and then instead of timers for each. */
-  function lookAtAll(): void {
+  /** One timer for all requests is cheaper than timers for each. */
+  function checkDeadlines(): void {
     const nowMs = performance.now();
-    for (const relay of context.inFlight.list()) relay.look(nowMs);
+    for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
   }
 
   async function retire(old: Targets): Promise<void> {
@@ -112,7 +110,7 @@ export function createForwarder({
   return {
     forward: (request) =>
       new Promise((resolve, reject) => {
-        const options: RelayOptions = { relay: new Relay(context, request, { resolve, reject }) };
+        const options: RelayOptions = { relay: new RequestRelay(context, request, { resolve, reject }) };
         proxy.web(request.req, request.res, options);
       }),
     forwardUpgrade: upgrades.forward,
@@ -128,11 +126,11 @@ export function createForwarder({
     async close() {
       clearInterval(sweep);
       upgrades.close();
-      const cut = setTimeout(() => {
+      const timer = setTimeout(() => {
         for (const each of [targets, ...retired]) void each.destroy();
       }, bounds.upstreamCloseTimeoutMs);
       await Promise.all([targets, ...retired].map((each) => each.retire()));
-      clearTimeout(cut);
+      clearTimeout(timer);
     },
   };
 }

@@ -1,4 +1,7 @@
-/** Fields of one connection, by lower-case name (RFC 9110 §7.6.1). `Transfer-Encoding` is framing and judged apart. */
+/**
+ * Fields that are not forwarded, by lower-case name: those of one connection (RFC 9110 §7.6.1), `Proxy-Authenticate`
+ * (§11.7.1), and `Trailer`, since trailers are not forwarded either. `Transfer-Encoding` is handled with the framing.
+ */
 export const hopByHopFields = [
   'connection',
   'keep-alive',
@@ -10,19 +13,19 @@ export const hopByHopFields = [
 ] as const;
 
 /**
- * The further fields that `Connection` makes hop-by-hop, by lower-case name.
+ * The fields that `Connection` names, by lower-case name: they are hop-by-hop too (RFC 9110 §7.6.1).
  *
  * @param fields flat name, value, …
- * @returns undefined where it names none beyond its options, as nearly always
+ * @returns undefined when it names none, as in nearly all messages
  */
 export function namedInConnection(fields: readonly string[]): ReadonlySet<string> | undefined {
   const value = connectionOf(fields).toLowerCase();
   if (value === '' || value === 'keep-alive' || value === 'close') return undefined;
-  // Names have no space or tab in them; any other whitespace of Unicode is none of HTTP's (RFC 9110 §5.6.3).
+  // Whitespace between list elements is space and tab alone (RFC 9110 §5.6.3), unlike in `trim`.
   return new Set(value.split(/[,\t ]/));
 }
 
-/** All `Connection` fields are one list (RFC 9110 §5.3). */
+/** The values of all `Connection` lines as one list (RFC 9110 §5.3). */
 function connectionOf(fields: readonly string[]): string {
   let connection = '';
   for (let i = 0; i < fields.length; i += 2) {

@@ -2,66 +2,66 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/** Who hears of a body; at most one of the two that end it. */
+/** Receives the outcome of collecting a body: one of the three calls. `onTooLarge` may also follow `onReady`. */
 export interface BodyListener {
   /**
-   * All of it is here, or as much as is collected: the rest is read when it is started.
+   * The whole body is collected, or as much of it as is collected at all: the rest is read once it is sent.
    *
-   * @param whole undefined when it is to be streamed
+   * @param whole undefined when the body is to be streamed
    */
   onReady(whole: Buffer | undefined): void;
-  /** It went beyond `bodyBytesMax`; no more is read. */
+  /** The body is longer than `bodyBytesMax`; no more is read. */
   onTooLarge(): void;
-  /** Its key holds its share of what may be collected; no more is read. */
+  /** The key has its share of the memory for collected bodies; no more is read. */
   onNoRoom(): void;
 }
 
 interface RequestBodyOptions {
   readonly req: IncomingMessage;
-  /** Undefined when only its end tells. */
+  /** Undefined for a chunked body, whose length is known at its end. */
   readonly contentLength: number | undefined;
   readonly bodyBytesMax: number;
   readonly collectedBytesMax: number;
-  /** The octets that all bodies of this process may be collected to. */
+  /** The memory for collected bodies of this process, shared among holders. */
   readonly collected: Shares;
   readonly holder: string;
   readonly listener: BodyListener;
 }
 
 /**
- * A client's body on its way to a target. It is collected first, so that a slow client holds no connection to a target and
- * a failed connect can be tried again; a large one flows on from there, at the pace of the slower of the two sides.
+ * The body of a request on its way from the client to a target. It is collected first, so that a slow client takes no
+ * connection to a target, and so that a failed attempt can be retried. A body longer than `collectedBytesMax` is streamed
+ * from there on, at the pace of the slower side.
  */
 export class RequestBody implements StreamedBody {
-  /** Octets received. */
+  /** Octets received so far. */
   received = 0;
   private readonly options: RequestBodyOptions;
   private readonly onData = (chunk: Buffer) => this.take(chunk);
   private readonly onEnd = () => this.finish();
-  /** What was collected and is not sent yet. */
+  /** Collected and not sent yet. */
   private chunks: Buffer[] = [];
   private collectedBytes = 0;
-  private state: 'collecting' | 'ready' | 'flowing' | 'discarding' | 'left' = 'collecting';
+  private state: 'collecting' | 'ready' | 'streaming' | 'discarding' | 'stopped' = 'collecting';
   private sink: BodySink | undefined;
 
   constructor(options: RequestBodyOptions) {
     this.options = options;
   }
 
-  /** Begins to collect. */
-  read(): void {
+  collect(): void {
     this.options.req.on('data', this.onData).on('end', this.onEnd).resume();
   }
 
-  /** Whether the next octets are the client's to send. */
+  /** Whether the gateway waits for the client to send more of the body. */
   isAwaited(): boolean {
     const { req } = this.options;
-    return (this.state === 'collecting' || this.state === 'flowing') && !req.complete && !req.isPaused();
+    return (this.state === 'collecting' || this.state === 'streaming') && !req.complete && !req.isPaused();
   }
 
   start(sink: BodySink): void {
     this.sink = sink;
-    this.state = 'flowing';
+    this.state = 'streaming';
     let hasRoom = true;
     for (const chunk of this.chunks) hasRoom = sink.write(chunk);
     this.release();
@@ -72,20 +72,20 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Reads the rest into the void, within the same limit: the backend answered without it. */
+  /** Reads the rest and drops it, up to `bodyBytesMax`: the target answered without it. */
   discardRest(): void {
     this.state = 'discarding';
     this.sink = undefined;
     this.options.req.resume();
   }
 
-  /** Leaves the rest unread, for whoever writes the refusal. */
-  leave(): void {
-    this.state = 'left';
+  /** Leaves the rest unread: whoever writes the refusal decides about it. */
+  stopReading(): void {
+    this.state = 'stopped';
     this.options.req.off('data', this.onData).off('end', this.onEnd).pause();
   }
 
-  /** Gives the memory of what was collected back. */
+  /** Frees what was collected, for other requests. */
   release(): void {
     this.options.collected.give(this.options.holder, this.collectedBytes);
     this.collectedBytes = 0;
@@ -96,17 +96,17 @@ export class RequestBody implements StreamedBody {
     const { req, bodyBytesMax, listener } = this.options;
     this.received += chunk.length;
     if (this.received > bodyBytesMax) {
-      this.leave();
+      this.stopReading();
       listener.onTooLarge();
     } else if (this.state === 'collecting') {
-      this.collect(chunk);
+      this.keep(chunk);
     } else if (this.sink?.write(chunk) === false) req.pause();
   }
 
-  private collect(chunk: Buffer): void {
+  private keep(chunk: Buffer): void {
     const { req, contentLength, collectedBytesMax, collected, holder, listener } = this.options;
     if (!collected.take(holder, chunk.length)) {
-      this.leave();
+      this.stopReading();
       listener.onNoRoom();
       return;
     }

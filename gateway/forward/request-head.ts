@@ -1,8 +1,8 @@
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
-/** The head of a request as the backend gets it, and how its body is framed. */
+/** The fields of a request as the target gets them, and how its body is framed. */
 export interface RequestHead {
-  /** Flat name, value, … without framing other than Content-Length. */
+  /** Flat name, value, … with Content-Length and without Transfer-Encoding, which the transport adds. */
   readonly fields: string[];
   /** 0 when the client sent none. */
   readonly contentLength: number;
@@ -19,8 +19,9 @@ interface RequestHeadOptions {
 }
 
 /**
- * What is forwarded of a request's fields: all but those that end here (hop-by-hop and credentials), those that
- * override what the gateway saw, and client-sent copies of the gateway's own. A client's `Via` stays before ours, which makes one list (RFC 9110 §5.3).
+ * Makes the fields of the forwarded request. Dropped are hop-by-hop fields and credentials, fields by which a client
+ * could override what the gateway matched, and fields of the names that the gateway sets itself. A client's `Via` is
+ * kept, and ours is added as a further line of the same list (RFC 9110 §5.3).
  */
 export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
   const fields: string[] = [];
@@ -48,7 +49,7 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
         if (!keepForwarded) continue;
         break;
       default:
-        if (endsHere(lowerName) || isDisguised(lowerName) || named?.has(lowerName)) continue;
+        if (isDropped(lowerName) || isDisguised(lowerName) || named?.has(lowerName)) continue;
     }
     fields.push(name, value);
   }
@@ -58,8 +59,8 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
 
 /**
  * Fields in which a proxy tells a backend another method, path, host or client address than the request has. Backends
- * obey them, so a client that sends one could reach an operation that the gateway did not match, or pose as another
- * address. The gateway states host and address in `X-Forwarded-*`.
+ * obey them. A client that sends one could reach an operation that the gateway did not match, or pose as another
+ * address. The gateway itself uses `X-Forwarded-*`.
  */
 const overridingFields = [
   // Method: read by Rack, Symfony and others; the second and third spelling are Microsoft's and IBM's.
@@ -88,7 +89,7 @@ const overridingFields = [
   'proxy',
 ];
 
-const endingHere: ReadonlySet<string> = new Set([
+const dropped: ReadonlySet<string> = new Set([
   ...hopByHopFields,
   ...overridingFields,
   'transfer-encoding',
@@ -100,16 +101,19 @@ const endingHere: ReadonlySet<string> = new Set([
   'x-plan',
 ]);
 
-function endsHere(lowerName: string): boolean {
-  return endingHere.has(lowerName) || lowerName.startsWith('x-forwarded-');
+function isDropped(lowerName: string): boolean {
+  return dropped.has(lowerName) || lowerName.startsWith('x-forwarded-');
 }
 
 const plainName = /^[a-z0-9-]+$/;
 const framing: ReadonlySet<string> = new Set(['host', 'content-length']);
 
-/** Backends that fold names as CGI does read `X_Key.Id` as `X-Key-Id`: in any spelling such a field is not forwarded. */
+/**
+ * Whether a backend could take the name for one that is dropped or that frames the body: those that map names as CGI
+ * does read `X_Key.Id` as `X-Key-Id`.
+ */
 function isDisguised(lowerName: string): boolean {
   if (plainName.test(lowerName)) return false;
   const folded = lowerName.replaceAll(/[^a-z0-9]/g, '-');
-  return endsHere(folded) || framing.has(folded);
+  return isDropped(folded) || framing.has(folded);
 }

@@ -1,24 +1,23 @@
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
-import { privateCacheControl } from './private-cache-control.ts';
 
 interface ResponseFieldsOptions {
   readonly status: number;
-  /** Flat name, value, … as the backend sent them. */
+  /** Flat name, value, … as the target sent them. */
   readonly fields: readonly string[];
   /** Flat name, value, … that the gateway adds. */
   readonly ownFields: readonly string[];
 }
 
 /**
- * The fields of an answer as the client gets them, flat: the backend's without hop-by-hop and without copies of ours,
- * ours after them. Of a field that may come only once, the backend's first line passes.
+ * Makes the fields of the response to the client, flat: the target's, then the gateway's. Dropped are hop-by-hop fields,
+ * fields of the names that the gateway sets, and all but the first line of a field that may come only once.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
   let cacheControl: string | undefined;
-  /** The singletons that have come, by their bits. */
-  let come = 0;
+  /** The singleton fields seen so far, as a bit each. */
+  let seen = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const value = fields[i + 1] ?? '';
@@ -28,14 +27,14 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
         cacheControl = cacheControl === undefined ? value : `${cacheControl}, ${value}`;
         continue;
       case 'content-length':
-        // RFC 9110 §8.6: never with 204.
+        // A 204 must not have one (RFC 9110 §8.6).
         if (status === 204) continue;
         break;
       default: {
-        if (endsHere(lowerName) || named?.has(lowerName) || isAmong(ownFields, lowerName)) continue;
+        if (isDropped(lowerName) || named?.has(lowerName) || isReplaced(ownFields, lowerName)) continue;
         const bit = singletonBits.get(lowerName) ?? 0;
-        if ((come & bit) !== 0) continue;
-        come |= bit;
+        if ((seen & bit) !== 0) continue;
+        seen |= bit;
       }
     }
     passed.push(name, value);
@@ -45,22 +44,41 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   return passed;
 }
 
-/** The fields of an interim response as the client gets them, flat: those of its own answer follow with that. */
+/** Makes the fields of an interim response to the client, flat. The gateway adds its own fields to the final response alone. */
 export function interimFields(fields: readonly string[]): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const lowerName = name.toLowerCase();
-    // A length would announce a body, and no interim response has one (RFC 9110 §8.6).
-    if (endsHere(lowerName) || named?.has(lowerName) || lowerName === 'content-length') continue;
+    // A 1xx must not have a Content-Length (RFC 9110 §8.6).
+    if (isDropped(lowerName) || named?.has(lowerName) || lowerName === 'content-length') continue;
     passed.push(name, fields[i + 1] ?? '');
   }
   return passed;
 }
 
-/** Beside hop-by-hop fields those that the gateway states, or leaves out where it has nothing to state. */
-const endingHere: ReadonlySet<string> = new Set([
+/**
+ * A response to a key's request belongs to that key. A shared cache may reuse it for others only if it says `public`,
+ * `s-maxage` or `must-revalidate` (RFC 9111 §3.5); `private` forbids even that (§5.2.2.7).
+ *
+ * @returns the target's directives, made private unless they already were
+ */
+export function privateCacheControl(cacheControl: string | undefined): string {
+  if (cacheControl === undefined) return 'private';
+  const directives = cacheControl.split(',').map((directive) => directive.replace(/^[\t ]+/, ''));
+  if (directives.some((directive) => privateDirective.test(directive))) return cacheControl;
+  const kept = directives.filter((directive) => !sharedDirective.test(directive));
+  return ['private', ...kept].join(', ');
+}
+
+// Space and tab alone are whitespace (RFC 9110 §5.6.3): to a cache, `private` before U+00A0 is another directive.
+const privateDirective = /^(?:private|no-store)[\t ]*$/i;
+/** What contradicts `private` or addresses shared caches alone; also an empty list element. */
+const sharedDirective = /^(?:public|s-maxage=.*|proxy-revalidate)?[\t ]*$/i;
+
+/** Hop-by-hop fields, and fields that the gateway alone sends: also when it sends none, the target's are dropped. */
+const dropped: ReadonlySet<string> = new Set([
   ...hopByHopFields,
   'transfer-encoding',
   'x-request-id',
@@ -70,10 +88,10 @@ const endingHere: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields of one value (RFC 9110 §5.5). Where two lines come, some readers take the first, others the last (§8.3) or
- * join them: the client and a cache before it would see different answers. The first is what Node's own
- * `IncomingMessage.headers` keeps of most of these; it joins Date, Content-Disposition, Content-Location and
- * Content-Range, which makes no valid value.
+ * Fields that have one value (singletons, RFC 9110 §5.5). Of two lines some recipients take the first, others the last
+ * (§8.3 on Content-Type) or both joined: a client and a cache in front of it would read different responses. The first
+ * passes, as in Node's `IncomingMessage.headers`, except that Node joins Date, Content-Disposition, Content-Location
+ * and Content-Range to a value that is not valid.
  */
 const singletons = [
   'age',
@@ -90,17 +108,18 @@ const singletons = [
 ];
 const singletonBits: ReadonlyMap<string, number> = new Map(singletons.map((name, i) => [name, 1 << i]));
 
-function endsHere(lowerName: string): boolean {
+function isDropped(lowerName: string): boolean {
   return (
-    endingHere.has(lowerName) ||
+    dropped.has(lowerName) ||
     lowerName.startsWith('x-ratelimit') ||
     lowerName.startsWith('ratelimit') ||
-    // Whether a browser may read a response is the gateway's to say: it answers the preflights.
+    // The gateway answers CORS preflights, so it also decides which pages may read a response.
     lowerName.startsWith('access-control-')
   );
 }
 
-function isAmong(ownFields: readonly string[], lowerName: string): boolean {
+/** Whether the gateway's field replaces the target's. `Link` and `Vary` are lists, to which both contribute. */
+function isReplaced(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';
     if (own.length === lowerName.length && own.toLowerCase() === lowerName)

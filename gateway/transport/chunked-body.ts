@@ -1,23 +1,27 @@
 import { fieldLine, type Malformed, malformed } from './response-head.ts';
 
-/** What they bound is told in `timeouts-and-sizes.ts`. */
+/** The bounds that a chunked body is read within; `timeouts-and-sizes.ts` explains each. */
 export interface ChunkedBodyBounds {
-  /** Of all chunks together. */
+  /** The sum over all chunks. */
   readonly chunkExtensionsBytesMax: number;
-  /** Of all trailers together. */
+  /** The sum over all trailers. */
   readonly upstreamHeadersBytesMax: number;
   readonly upstreamFieldsCountMax: number;
 }
 
-/** Takes the chunked coding off a body (RFC 9112 §7.1), however it is cut into reads. Extensions and trailers end here. */
+/**
+ * Decodes a chunked body (RFC 9112 §7.1), wherever the reads cut it. Chunk extensions and trailers are checked and
+ * dropped.
+ */
 export class ChunkedBody {
   private readonly bounds: ChunkedBodyBounds;
-  /** Of a line that is not complete; what complete ones add up to is bounded more closely. */
+  /** The longest line that is kept while its end is missing. Complete lines are held to the sums in `bounds`. */
   private readonly lineLengthMax: number;
-  private place: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
-  /** Of the current chunk, octets still to come. */
+  /** What the next octets are: `content_end` is the CRLF behind a chunk. */
+  private expected: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
+  /** Octets of the current chunk still to come. */
   private remaining = 0;
-  /** A line that is not complete yet. */
+  /** The beginning of a line whose end has not come yet. */
   private line = '';
   /** Octets of all extensions, and of all trailers, so far. */
   private extensionsLength = 0;
@@ -31,17 +35,17 @@ export class ChunkedBody {
   }
 
   /**
-   * @param content gets the parts of `bytes` that are content
-   * @returns where the body ended, undefined when it goes on, or what is wrong
+   * @param content receives the parts of `bytes` that are content
+   * @returns the index behind the body's end, undefined when the body goes on, or what is malformed
    */
   read(bytes: Buffer, from: number, to: number, content: Buffer[]): number | Malformed | undefined {
     let at = from;
     while (at < to) {
-      if (this.place === 'content') {
+      if (this.expected === 'content') {
         const end = Math.min(to, at + this.remaining);
         content.push(bytes.subarray(at, end));
         this.remaining -= end - at;
-        if (this.remaining === 0) this.place = 'content_end';
+        if (this.remaining === 0) this.expected = 'content_end';
         at = end;
         continue;
       }
@@ -55,25 +59,25 @@ export class ChunkedBody {
       this.line = '';
       const flaw = this.readLine(line);
       if (flaw !== undefined) return flaw;
-      if (this.place === 'trailers' && line === '\r\n') return at;
+      if (this.expected === 'trailers' && line === '\r\n') return at;
     }
     return undefined;
   }
 
   private readLine(line: string): Malformed | undefined {
-    switch (this.place) {
+    switch (this.expected) {
       case 'size': {
         const [, digits = '', extensions = ''] = sizeForm.exec(line) ?? [];
         this.extensionsLength += extensions.length;
         if (this.extensionsLength > this.bounds.chunkExtensionsBytesMax) return tooMuch;
         const size = digits === '' ? Number.NaN : Number.parseInt(digits, 16);
-        if (!Number.isSafeInteger(size)) return malformed('a chunk size that is none');
+        if (!Number.isSafeInteger(size)) return malformed('a chunk size that is no number');
         this.remaining = size;
-        this.place = size === 0 ? 'trailers' : 'content';
+        this.expected = size === 0 ? 'trailers' : 'content';
         return undefined;
       }
       case 'content_end':
-        this.place = 'size';
+        this.expected = 'size';
         return line === '\r\n' ? undefined : malformed('a chunk longer than its size');
       default:
         this.trailersLength += line.length;

@@ -1,7 +1,7 @@
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import { Shares } from '../shares.ts';
 import { FairQueue } from './fair-queue.ts';
-import { Connection, type ConnectionBounds, type ConnectionOwner } from './target-connection.ts';
+import { type ConnectionBounds, type ConnectionOwner, TargetConnection } from './target-connection.ts';
 import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
 
 export interface PoolBounds extends ConnectionBounds {
@@ -17,32 +17,33 @@ interface ConnectionPoolOptions {
   readonly atTurnEnd: AtTurnEnd;
 }
 
-interface Asked {
+interface PendingRequest {
   readonly request: TargetRequest;
   readonly handler: ResponseHandler;
 }
 
 /**
- * The kept-alive HTTP/1.1 connections to one address, and the requests that wait for one.
+ * The kept-alive HTTP/1.1 connections to one target, and the requests that wait for one.
  *
- * A request first needs a place among the connections, shared among holders (keys) so that none can hold them all; then
- * it takes, at the end of a turn of the event loop, a connection that was quiet for that whole turn. Whatever its backend
- * sent unasked, or that it closed it, has been read by then: what is left of one key's answer never begins another's.
+ * A request needs a slot first. There are as many slots as there may be connections, and holders (keys) share them, so
+ * that no key can take all connections; a request without a slot waits in the queue. At the end of a turn of the event
+ * loop, a request with a slot takes a connection that was idle for that whole turn. Octets that its target sent unasked,
+ * or the end of the connection, have been read by then: the rest of one key's response never begins another's.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
-  private readonly connections = new Set<Connection>();
-  /** Who has how many connections, or a place for one that is about to be taken. */
-  private readonly places: Shares;
-  /** Who has how many places in the queue. */
+  private readonly connections = new Set<TargetConnection>();
+  /** The slots that each holder has. */
+  private readonly slots: Shares;
+  /** The places in the queue that each holder has. */
   private readonly queuePlaces: Shares;
-  private readonly queue = new FairQueue<Asked>();
-  /** They have a place and take a connection at the end of this turn, or when one is made. */
-  private readonly placed: Asked[] = [];
-  /** Quiet for at least a turn. The one freed last is taken first, so that those nobody needs grow old and close. */
-  private readonly rested: Connection[] = [];
-  /** Freed in this turn. */
-  private freed: Connection[] = [];
+  private readonly queue = new FairQueue<PendingRequest>();
+  /** Requests with a slot, which take a connection at the end of this turn or when one is made. */
+  private readonly ready: PendingRequest[] = [];
+  /** Idle for at least a turn. The one freed last is used first, so that those not needed reach their idle timeout. */
+  private readonly idle: TargetConnection[] = [];
+  /** Became idle in this turn. */
+  private freed: TargetConnection[] = [];
   private readonly sweep: NodeJS.Timeout;
   private connecting = 0;
   private isTurnEndAwaited = false;
@@ -52,9 +53,9 @@ export class ConnectionPool implements ConnectionOwner {
   constructor(options: ConnectionPoolOptions) {
     this.options = options;
     const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
-    this.places = new Shares(connectionsPerTargetMax);
+    this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
-    // After SIGSTOP or a long pause the timer fires before pending data was read, so the look is one turn later.
+    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
     const expire = () => this.expireOverdue();
     this.sweep = setInterval(() => setImmediate(expire), sweepIntervalMs);
     this.sweep.unref();
@@ -62,21 +63,21 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Whether a request of this holder would be sent or queued. */
   hasRoom(holder: string): boolean {
-    return this.mayBePlaced(holder) || this.queuePlaces.mayTake(holder, 1);
+    return this.mayHaveSlot(holder) || this.queuePlaces.mayTake(holder, 1);
   }
 
-  /** Whether every connection that there may be is taken. */
+  /** Whether every slot is taken. */
   isFull(): boolean {
-    return this.places.free === 0;
+    return this.slots.free === 0;
   }
 
-  /** Sends a request as soon as a connection is free; the handler hears what comes of it. */
+  /** Sends a request as soon as a connection is free; the handler receives the response or the failure. */
   send(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     if (this.isClosing) {
       handler.onFailure(closedFailure);
-    } else if (this.mayBePlaced(holder)) {
-      this.place({ request, handler });
+    } else if (this.mayHaveSlot(holder)) {
+      this.giveSlot({ request, handler });
     } else if (this.queuePlaces.take(holder, 1)) {
       this.queue.push(holder, { request, handler });
     } else {
@@ -84,21 +85,21 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Takes a request back that still waits for a connection; the handler hears nothing more of it. */
+  /** Removes a request that still waits for a connection; the handler is not called again. */
   withdraw(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
-    const index = this.placed.findIndex((each) => each.handler === handler);
+    const index = this.ready.findIndex((each) => each.handler === handler);
     if (index >= 0) {
-      this.placed.splice(index, 1);
-      this.places.give(holder, 1);
+      this.ready.splice(index, 1);
+      this.slots.give(holder, 1);
     } else if (this.queue.remove(holder, (each) => each.handler === handler)) {
       this.queuePlaces.give(holder, 1);
     }
-    this.placeQueued();
+    this.giveSlotsToQueued();
     this.closeIfEmpty();
   }
 
-  /** Requests under way and waiting are served, then the connections are closed. */
+  /** Refuses further requests, serves those in flight and those that wait, then closes all connections. */
   close(): Promise<void> {
     this.isClosing = true;
     this.awaitTurnEnd();
@@ -106,71 +107,71 @@ export class ConnectionPool implements ConnectionOwner {
     return this.closed.promise;
   }
 
-  /** The same at once: what is under way fails. */
+  /** Closes all connections at once: requests in flight and those that wait fail. */
   destroy(): Promise<void> {
     this.isClosing = true;
-    const waiting = [...this.placed.splice(0), ...this.queue.drain()];
+    const waiting = [...this.ready.splice(0), ...this.queue.drain()];
     for (const { handler } of waiting) handler.onFailure(closedFailure);
     for (const connection of this.connections) connection.close();
     this.closeIfEmpty();
     return this.closed.promise;
   }
 
-  /** For `Connection`: it was made, and nobody's octets can be on it. */
-  onConnected(connection: Connection): void {
+  /** Called by a connection that was made. No other request was on it, so it may be used at the end of this turn. */
+  onConnected(connection: TargetConnection): void {
     this.connecting--;
-    this.rested.push(connection);
+    this.idle.push(connection);
     this.awaitTurnEnd();
   }
 
-  /** For `Connection`: the request it carried was answered or failed. */
+  /** Called by a connection whose request was answered or failed. */
   onRequestOver(holder: string): void {
-    this.places.give(holder, 1);
-    this.placeQueued();
+    this.slots.give(holder, 1);
+    this.giveSlotsToQueued();
   }
 
-  /** For `Connection`: it may serve another request. */
-  onFree(connection: Connection): void {
+  /** Called by a connection that may serve another request. */
+  onFree(connection: TargetConnection): void {
     this.freed.push(connection);
     this.awaitTurnEnd();
   }
 
-  /** For `Connection`: one that was never made takes the request that waited longest with it. */
-  onClosed(connection: Connection, failure: TransportFailure | undefined): void {
+  /** Called by a connection that is closed. If it was never made, the request that waited longest fails. */
+  onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void {
     this.connections.delete(connection);
-    removeFrom(this.rested, connection);
+    removeFrom(this.idle, connection);
     removeFrom(this.freed, connection);
     if (failure !== undefined) {
       this.connecting--;
-      const asked = this.placed.shift();
-      if (asked !== undefined) {
-        this.onRequestOver(asked.request.holder);
-        asked.handler.onFailure(failure);
+      const pending = this.ready.shift();
+      if (pending !== undefined) {
+        this.onRequestOver(pending.request.holder);
+        pending.handler.onFailure(failure);
       }
     }
-    if (this.placed.length > 0) this.awaitTurnEnd();
+    if (this.ready.length > 0) this.awaitTurnEnd();
     this.closeIfEmpty();
   }
 
-  /** Who holds a quarter of the connections gets no more while others wait. */
-  private mayBePlaced(holder: string): boolean {
-    if (!this.places.mayTake(holder, 1)) return false;
+  /** A holder with a quarter of the slots gets no more while others wait. */
+  private mayHaveSlot(holder: string): boolean {
+    if (!this.slots.mayTake(holder, 1)) return false;
     const quarter = this.options.bounds.connectionsPerTargetMax / 4;
-    return this.places.heldBy(holder) < quarter || !this.queue.hasOthers(holder);
+    return this.slots.heldBy(holder) < quarter || !this.queue.hasOthers(holder);
   }
 
-  private place(asked: Asked): void {
-    this.places.take(asked.request.holder, 1);
-    this.placed.push(asked);
+  private giveSlot(pending: PendingRequest): void {
+    this.slots.take(pending.request.holder, 1);
+    this.ready.push(pending);
     this.awaitTurnEnd();
   }
 
-  private placeQueued(): void {
+  private giveSlotsToQueued(): void {
     while (this.queue.length > 0) {
-      const asked = this.queue.shift((holder) => this.mayBePlaced(holder));
-      if (asked === undefined) return;
-      this.queuePlaces.give(asked.request.holder, 1);
-      this.place(asked);
+      const pending = this.queue.shift((holder) => this.mayHaveSlot(holder));
+      if (pending === undefined) return;
+      this.queuePlaces.give(pending.request.holder, 1);
+      this.giveSlot(pending);
     }
   }
 
@@ -182,39 +183,40 @@ export class ConnectionPool implements ConnectionOwner {
 
   private endTurn(): void {
     this.isTurnEndAwaited = false;
-    this.sendPlaced();
-    this.connectForPlaced();
+    this.sendReady();
+    this.connectForReady();
     const { freed } = this;
     this.freed = [];
-    this.rested.push(...freed);
-    if (this.placed.length === 0 && this.isClosing) for (const connection of this.rested) connection.close();
-    if (this.placed.length > 0 && freed.length > 0) this.awaitTurnEnd();
+    this.idle.push(...freed);
+    if (this.ready.length === 0 && this.isClosing) for (const connection of this.idle) connection.close();
+    if (this.ready.length > 0 && freed.length > 0) this.awaitTurnEnd();
   }
 
-  private sendPlaced(): void {
-    while (this.placed.length > 0) {
-      const connection = this.takeRested();
+  private sendReady(): void {
+    while (this.ready.length > 0) {
+      const connection = this.takeIdle();
       if (connection === undefined) return;
-      const asked = this.placed.shift();
-      if (asked !== undefined) connection.send(asked.request, asked.handler);
+      const pending = this.ready.shift();
+      if (pending !== undefined) connection.send(pending.request, pending.handler);
     }
   }
 
-  private takeRested(): Connection | undefined {
-    for (let connection = this.rested.pop(); connection !== undefined; connection = this.rested.pop()) {
+  private takeIdle(): TargetConnection | undefined {
+    for (let connection = this.idle.pop(); connection !== undefined; connection = this.idle.pop()) {
       if (connection.isUsable()) return connection;
       connection.close();
     }
     return undefined;
   }
 
-  private connectForPlaced(): void {
+  /** Opens connections for the requests that get none of those being made, nor of those that are idle from the next turn on. */
+  private connectForReady(): void {
     const { host, port, bounds } = this.options;
     const { size: already } = this.connections;
-    const wanted = this.placed.length - this.connecting - this.freed.length;
+    const wanted = this.ready.length - this.connecting - this.freed.length;
     for (let i = 0; i < Math.min(wanted, bounds.connectionsPerTargetMax - already); i++) {
       this.connecting++;
-      this.connections.add(new Connection({ host, port, bounds, owner: this }));
+      this.connections.add(new TargetConnection({ host, port, bounds, owner: this }));
     }
   }
 
@@ -224,14 +226,14 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   private closeIfEmpty(): void {
-    const waiting = this.placed.length + this.queue.length;
+    const waiting = this.ready.length + this.queue.length;
     if (!this.isClosing || this.connections.size > 0 || waiting > 0) return;
     clearInterval(this.sweep);
     this.closed.resolve();
   }
 }
 
-function removeFrom(list: Connection[], connection: Connection): void {
+function removeFrom(list: TargetConnection[], connection: TargetConnection): void {
   const index = list.indexOf(connection);
   if (index >= 0) list.splice(index, 1);
 }

@@ -1,6 +1,6 @@
-/** What waits, in line by holder: holders are served in turn, what one holder sent in its order. */
+/** A queue that serves holders in turn (round robin); the items of one holder keep their order. */
 export class FairQueue<T> {
-  /** The holder served last stands last. */
+  /** Items by holder. The holder that was served last is at the end of the map. */
   private readonly lines = new Map<string, T[]>();
   private count = 0;
 
@@ -15,7 +15,7 @@ export class FairQueue<T> {
     this.count++;
   }
 
-  /** Takes the next item of the first holder in turn that may be served; undefined when none may. */
+  /** Removes the first item of the first holder in turn that may be served; undefined when none may. */
   shift(mayServe: (holder: string) => boolean): T | undefined {
     for (const [holder, line] of this.lines) {
       if (!mayServe(holder)) continue;
@@ -44,7 +44,7 @@ export class FairQueue<T> {
     return this.lines.size > (this.lines.has(holder) ? 1 : 0);
   }
 
-  /** Takes everything out. */
+  /** Removes all items. */
   drain(): T[] {
     const items = [...this.lines.values()].flat();
     this.lines.clear();

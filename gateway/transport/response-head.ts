@@ -1,15 +1,15 @@
 import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 
-/** The head of an answer as it stood on the wire, and what it says of the body and the connection. */
+/** The head of a final response, and what it says of the body and the connection. */
 export interface ResponseHead {
-  readonly kind: 'answer';
+  readonly kind: 'final';
   /** From 200 to 599. */
   readonly status: number;
-  /** Flat name, value, … as the backend sent them. */
+  /** Flat name, value, … as the target sent them. */
   readonly fields: string[];
-  /** How the body ends. */
+  /** How the end of the body is found. */
   readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
-  /** Octets of the body; 0 where another framing says it. */
+  /** Octets of the body; 0 unless `framing` is `length`. */
   readonly contentLength: number;
   /** Whether the connection may serve another request. */
   readonly persistent: boolean;
@@ -17,11 +17,11 @@ export interface ResponseHead {
   readonly keepAlive: string | undefined;
 }
 
-/** A response from 100 to 199 but 101; the answer follows it (RFC 9110 §15.2). */
+/** The head of an interim response: 100 to 199 except 101. A final response follows it (RFC 9110 §15.2). */
 export interface InterimHead {
   readonly kind: 'interim';
   readonly status: number;
-  /** Flat name, value, … as the backend sent them. */
+  /** Flat name, value, … as the target sent them. */
   readonly fields: string[];
 }
 
@@ -33,17 +33,17 @@ export interface Malformed {
 }
 
 /**
- * Reads the head of an answer. It is stricter than clients are: a gateway hands on what it read, and where two readers
- * could understand an answer differently, the next one would be taken for somebody else's (RFC 9112 §11).
+ * Parses the head of a response, more strictly than clients do. A head that two parsers could read differently is
+ * malformed: the gateway might take the end of one key's response for the beginning of another's.
  *
  * @param text status line, fields and the empty line, in Latin-1
- * @param method of the request: it decides whether a body follows (RFC 9112 §6.3)
- * @param fieldsCountMax how many fields it may have
+ * @param method the request's: it decides whether a body follows (RFC 9112 §6.3)
+ * @param fieldsCountMax the most fields that the head may have
  */
 export function parseResponseHead(text: string, method: string, fieldsCountMax: number): ParsedHead {
-  if (!headForm.test(text)) return malformed('a head that is not of the form RFC 9112 gives it');
+  if (!headForm.test(text)) return malformed('a head that does not follow the grammar of RFC 9112');
   const status = Number(text.slice(9, 12));
-  // A switch to another protocol was not asked for.
+  // 101: these requests have no Upgrade field, so the target must not switch protocols.
   if (status < 100 || status === 101 || status > 599) return malformed(`status ${status}`);
 
   const fields: string[] = [];
@@ -80,7 +80,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
   if (fields.length > 2 * fieldsCountMax) return malformed('more fields than there may be');
   if (status < 200) return { kind: 'interim', status, fields };
 
-  // A proxy must not hand on a length it cannot read (RFC 9112 §6.3), nor one that a coding contradicts (§6.1).
+  // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5); one beside Transfer-Encoding ought to be
+  // an error too (rule 3).
   if (length !== undefined && !lengthForm.test(length))
     return malformed('a Content-Length that is no number');
   if (coding !== undefined) {
@@ -90,7 +91,7 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
   }
   const framing = framingOf({ status, method, length, coding });
   return {
-    kind: 'answer',
+    kind: 'final',
     status,
     fields,
     framing,
@@ -101,12 +102,12 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
 }
 
 /**
- * A field of an answer or its trailers: it ends in CRLF, its name is a token that the colon follows at once, it is not
- * folded and has no control character (RFC 9112 §5; RFC 9110 §5.5).
+ * A field line of a response or its trailers: a token, the colon without a space before it, no line folding, no control
+ * characters but tab, CRLF (RFC 9112 §5; RFC 9110 §5.5).
  */
 export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
 
-/** RFC 9112 §4. Without a reason it may lack the space before it, as many do. */
+/** RFC 9112 §4. Many servers leave out the space that is required before an empty reason phrase. */
 const statusLine = /HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
 const headForm = new RegExp(`^${statusLine.source}(?:${fieldLine.source})*\\r\\n$`);
 
@@ -116,7 +117,7 @@ export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
 }
 
-/** The name in lower case, if it is one of those that say where an answer ends and what becomes of the connection. */
+/** The name in lower case if it has the length of a name that `parseResponseHead` looks for: most fields cost nothing then. */
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
@@ -129,7 +130,7 @@ interface FramingOptions {
   readonly coding: string | undefined;
 }
 
-/** RFC 9112 §6.3, in its order. */
+/** The rules of RFC 9112 §6.3 for responses, in their order. */
 function framingOf({ status, method, length, coding }: FramingOptions): ResponseHead['framing'] {
   if (method === 'HEAD' || status === 204 || status === 304) return 'none';
   if (coding !== undefined) return 'chunked';
@@ -137,8 +138,9 @@ function framingOf({ status, method, length, coding }: FramingOptions): Response
 }
 
 /**
- * Whether octets may come behind the answer: those of a body that ends with the connection, or of one that must not be
- * there but that some backends send all the same, after HEAD and where a 204 or 304 announces one.
+ * Whether further octets may come on the connection behind this response. That is so when the body ends with the
+ * connection. It is also so after HEAD, and after a 204 or 304 that announces a body: some servers then send a body
+ * although HTTP forbids it, and the next response would seem to begin with it.
  */
 function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
   if (method === 'HEAD') return true;
@@ -146,7 +148,7 @@ function mayBeFollowed({ status, method, length, coding }: FramingOptions): bool
   return coding === undefined && length === undefined;
 }
 
-/** RFC 9112 §9.3. */
+/** Whether the target keeps the connection open (RFC 9112 §9.3). */
 function isPersistent(text: string, connection: string): boolean {
   const isNewer = text.startsWith('HTTP/1.1');
   if (connection === '') return isNewer;

@@ -7,16 +7,16 @@ import {
   type ResponseHead,
 } from './response-head.ts';
 
-/** Who hears of an answer while it is read. */
+/** Receives the parts of a response while it is read. */
 export interface ResponseListener {
-  /** An interim response other than 100, ahead of the answer (RFC 9110 §15.2). */
+  /** An interim response other than 100, ahead of the final one (RFC 9110 §15.2). */
   onInterim(head: InterimHead): void;
-  /** @param wholeBody the body in Latin-1 when all of it came along with the head; otherwise it comes in pieces */
+  /** @param wholeBody the body in Latin-1 when all of it arrived together with the head; undefined when pieces follow */
   onHead(head: ResponseHead, wholeBody: string | undefined): void;
   onPiece(piece: Buffer): void;
 }
 
-/** What they bound is told in `timeouts-and-sizes.ts`. */
+/** The bounds that a response is read within; `timeouts-and-sizes.ts` explains each. */
 export interface ResponseBounds {
   readonly upstreamHeadersBytesMax: number;
   readonly upstreamFieldsCountMax: number;
@@ -25,24 +25,24 @@ export interface ResponseBounds {
 }
 
 /**
- * Where the answer stands after a read. `surplus`: octets came after its end, so that nobody can tell what the
- * connection will say next.
+ * What a read found: the response goes on (`open`), is `complete`, or is complete and followed by octets that nobody
+ * asked for (`surplus`), after which the connection cannot be trusted.
  */
 export type Reading = { readonly kind: 'open' | 'complete' | 'surplus' } | Malformed;
 
-/** Reads one answer after the other from a connection's octets, however they are cut into reads. */
+/** Reads the responses of one connection, one after the other, wherever the reads cut them. */
 export class ResponseReader {
   private readonly bounds: ResponseBounds;
   private readonly listener: ResponseListener;
   private method = '';
-  /** The part of a head that has come; `headTail` holds its last octets, in which the end of the head may begin. */
+  /** What has come of an unfinished head. `headTail` is its last three octets: the head's end may begin in them. */
   private headText = '';
   private headTail = '';
-  /** Octets of the interim responses before this answer, and how many they were. */
+  /** Size and number of the interim responses before this response. */
   private interimBytes = 0;
   private interims = 0;
   private head: ResponseHead | undefined;
-  /** Of a body with a length, octets still to come. */
+  /** Octets still to come of a body with a Content-Length. */
   private remaining = 0;
   private chunkedBody: ChunkedBody | undefined;
 
@@ -51,7 +51,7 @@ export class ResponseReader {
     this.listener = listener;
   }
 
-  /** From now on the answer to a request of this method is read. */
+  /** Prepares for the response to a request with this method. */
   expect(method: string): void {
     this.method = method;
     this.headText = '';
@@ -62,19 +62,19 @@ export class ResponseReader {
     this.chunkedBody = undefined;
   }
 
-  /** @param bytes its first `length` octets are read; valid until it returns, pieces are copies */
+  /** @param bytes its first `length` octets are read. The buffer may be overwritten afterwards: pieces are copies. */
   read(bytes: Buffer, length: number): Reading {
     return this.head === undefined
       ? this.readHead(bytes, length)
       : this.readBody(this.head, bytes, 0, length);
   }
 
-  /** The connection ended: whether that ends the answer too. */
+  /** Whether the end of the connection is also the regular end of the response. */
   isCompletedByEnd(): boolean {
     return this.head?.framing === 'until_close';
   }
 
-  /** Looks at each octet once: a head that drips octet by octet costs no more than one that comes whole. */
+  /** Searches each octet once, so that a head that arrives octet by octet costs no more than one that arrives whole. */
   private readHead(bytes: Buffer, length: number): Reading {
     const piece = bytes.toString('latin1', 0, length);
     const unseen = this.headTail + piece;
@@ -84,7 +84,7 @@ export class ResponseReader {
     return this.readHeads(this.headText + piece, end, bytes, length);
   }
 
-  /** @param text begins with a whole head, which ends at `end`; its last octets are the last ones of `bytes` */
+  /** @param text a whole head, which ends at `end`, and what came behind it up to the end of `bytes` */
   private readHeads(text: string, end: number, bytes: Buffer, length: number): Reading {
     if (this.interimBytes + end - headEnd.length > this.bounds.upstreamHeadersBytesMax) return tooLong;
     const head = parseResponseHead(text.slice(0, end), this.method, this.bounds.upstreamFieldsCountMax);
@@ -92,7 +92,7 @@ export class ResponseReader {
     switch (head.kind) {
       case 'malformed':
         return head;
-      case 'answer':
+      case 'final':
         return this.beginBody(head, rest, bytes, length);
       case 'interim': {
         this.interims++;
@@ -100,7 +100,7 @@ export class ResponseReader {
         this.interimBytes += end;
         this.headText = '';
         this.headTail = '';
-        // The gateway forwards no Expect, so that no client waits for a 100.
+        // The gateway answers `Expect: 100-continue` itself and does not forward it, so no client waits for a target's 100.
         if (head.status !== 100) this.listener.onInterim(head);
         const next = rest.indexOf(headEnd);
         if (next < 0) return this.awaitRest(rest, rest);
@@ -110,9 +110,10 @@ export class ResponseReader {
   }
 
   /**
-   * What cannot become an answer is refused at once: a peer that speaks another protocol may wait for us in turn.
+   * The head goes on. Octets that no response can begin with are malformed at once: a target that speaks another
+   * protocol may be waiting for us to say something, and then no more octets would come.
    *
-   * @param unseen `piece` and the octets before it in which something may have begun
+   * @param unseen `piece` with the last three octets before it
    */
   private awaitRest(piece: string, unseen: string): Reading {
     if (flaw.test(unseen)) return notHttp;
@@ -126,9 +127,10 @@ export class ResponseReader {
   }
 
   /**
-   * A fault that came in the same read as the head is found before anybody hears of the answer.
+   * A chunked body is decoded as far as it has come before `onHead` is called: if it is malformed, the client can still
+   * be answered 502.
    *
-   * @param rest what came after the head: the last octets of `bytes`
+   * @param rest what came behind the head: the last octets of `bytes`
    */
   private beginBody(head: ResponseHead, rest: string, bytes: Buffer, length: number): Reading {
     this.head = head;
@@ -174,7 +176,7 @@ export class ResponseReader {
     return this.remaining > 0 ? open : completion(to - end);
   }
 
-  /** The content of all chunks of a read is one piece: small chunks cost no more than the octets they take. */
+  /** Joins the content of all chunks of a read into one piece, so that many small chunks do not cost a write each. */
   private readChunks(body: ChunkedBody, bytes: Buffer, to: number): Reading {
     const content: Buffer[] = [];
     const end = body.read(bytes, 0, to, content);
@@ -186,16 +188,16 @@ export class ResponseReader {
 
 const protocol = 'HTTP/1.';
 const headEnd = '\r\n\r\n';
-/** A bare LF, a bare CR, or another control character: no head has one (RFC 9112 §2.2, §5). */
+/** A bare LF, a bare CR or another control character, none of which a head may contain (RFC 9112 §2.2, RFC 9110 §5.5). */
 const flaw = /[^\r]\n|\r[^\n]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const open = { kind: 'open' } as const;
 const complete = { kind: 'complete' } as const;
 const surplus = { kind: 'surplus' } as const;
-const notHttp = malformed('an answer that is not HTTP/1');
+const notHttp = malformed('a response that is not HTTP/1');
 const tooLong = malformed('a head beyond the limit');
 const tooManyInterims = malformed('more interim responses than there may be');
 
-/** @param octetsAfter how many came after the end of the answer */
+/** @param octetsAfter how many octets came behind the end of the response */
 function completion(octetsAfter: number): Reading {
   return octetsAfter === 0 ? complete : surplus;
 }

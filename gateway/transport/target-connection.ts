@@ -2,16 +2,16 @@ import { connect, type Socket } from 'node:net';
 import type { ResponseHead } from './response-head.ts';
 import { type Reading, type ResponseBounds, ResponseReader } from './response-reader.ts';
 import type {
+  ActiveConnection,
   BodySink,
   Reach,
   ResponseHandler,
   StreamedBody,
-  TargetConnection,
   TargetRequest,
   TransportFailure,
 } from './target-request.ts';
 
-/** The waits and sizes of a connection; what they bound is told in `timeouts-and-sizes.ts`. */
+/** The timeouts and sizes of a connection; `timeouts-and-sizes.ts` explains each. */
 export interface ConnectionBounds extends ResponseBounds {
   readonly connectTimeoutMs: number;
   readonly upstreamHeadersTimeoutMs: number;
@@ -21,14 +21,15 @@ export interface ConnectionBounds extends ResponseBounds {
   readonly upstreamIdleTimeoutMaxMs: number;
 }
 
+/** The pool that a connection belongs to. */
 export interface ConnectionOwner {
-  onConnected(connection: Connection): void;
-  /** The request on it was answered or failed. */
+  onConnected(connection: TargetConnection): void;
+  /** The holder's request on this connection was answered or failed. */
   onRequestOver(holder: string): void;
-  /** It may serve the next request. */
-  onFree(connection: Connection): void;
-  /** @param failure why it did not come about; undefined when it did once */
-  onClosed(connection: Connection, failure: TransportFailure | undefined): void;
+  /** The connection may serve another request. */
+  onFree(connection: TargetConnection): void;
+  /** @param failure why no connection was made; undefined when one was made and closed later */
+  onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void;
 }
 
 interface ConnectionOptions {
@@ -38,28 +39,44 @@ interface ConnectionOptions {
   readonly owner: ConnectionOwner;
 }
 
+type State =
+  | 'connecting'
+  /** No request is on it. */
+  | 'idle'
+  /** A request is written, or being written; no octet of its response has come. */
+  | 'awaiting_response'
+  | 'receiving'
+  /** A response is being received and the handler wants no more of it for now. */
+  | 'paused'
+  /** It was made once, and was closed. */
+  | 'closed';
+
 /**
- * One HTTP/1.1 connection to a target, one request after the other. It reads into a buffer of its own and looks at the
- * octets there, past the streams of Node: with undici's client in its place a forwarded request takes 15 to 20 % more CPU.
+ * One HTTP/1.1 connection to a target. It serves one request after the other, and reads into a buffer of its own instead
+ * of through Node's streams: with undici's client in its place a forwarded request takes 15 to 20 % more CPU.
  */
-export class Connection implements TargetConnection, BodySink {
+export class TargetConnection implements ActiveConnection, BodySink {
   private readonly bounds: ConnectionBounds;
   private readonly owner: ConnectionOwner;
   private readonly socket: Socket;
   private readonly reader: ResponseReader;
   private readonly connectTimer: NodeJS.Timeout;
-  private connected = false;
+  private state: State = 'connecting';
+  /** Whose response this is; undefined while the connection serves no request. */
   private handler: ResponseHandler | undefined;
-  /** Of the request under way. */
+  /** The key id of the current request. */
   private holder = '';
+  /** Requests served so far, the current one included. */
   private requests = 0;
-  /** Of the request under way, while its body is being sent. */
+  /** The body of the current request until all of it is sent, if it is streamed, and whether it is sent in chunks. */
   private sending: StreamedBody | undefined;
   private chunked = false;
-  private answering = false;
+  /** Whether the target keeps the connection open after the current response. */
   private persistent = false;
-  private paused = false;
-  /** When what it waits for must have come, an idle connection its end; on the clock of `performance.now`. */
+  /**
+   * On the clock of `performance.now`: when the current wait (for a head, for more of a body, for another request) times
+   * out. The pool looks at it now and then, which is cheaper than a timer for each wait.
+   */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
   private closeCause = 'the connection was closed';
@@ -81,7 +98,7 @@ export class Connection implements TargetConnection, BodySink {
       keepAlive: true,
       onread: { buffer, callback: (length) => this.onRead(buffer, length) },
     });
-    this.connectTimer = setTimeout(() => this.onLate(), bounds.connectTimeoutMs);
+    this.connectTimer = setTimeout(() => this.onConnectTimeout(), bounds.connectTimeoutMs);
     this.socket.once('connect', () => this.onConnect());
     this.socket.on('drain', () => this.sending?.resume());
     this.socket.once('end', () => this.onEnd());
@@ -94,8 +111,8 @@ export class Connection implements TargetConnection, BodySink {
     this.handler = handler;
     this.holder = holder;
     this.requests++;
+    this.state = 'awaiting_response';
     handler.onSend(this);
-    this.answering = false;
     this.awaitHead();
     this.reader.expect(method);
     if (body === undefined) {
@@ -114,9 +131,9 @@ export class Connection implements TargetConnection, BodySink {
   }
 
   write(piece: Buffer): boolean {
-    // The answer came first, and nothing more of the body is wanted.
+    // The response was complete before the body was: the rest of the body is dropped.
     if (this.sending === undefined) return true;
-    if (!this.answering) this.awaitHead();
+    if (this.state === 'awaiting_response') this.awaitHead();
     if (!this.chunked) return this.socket.write(piece);
     this.socket.cork();
     this.socket.write(`${piece.length.toString(16)}\r\n`, 'latin1');
@@ -129,72 +146,72 @@ export class Connection implements TargetConnection, BodySink {
   end(): void {
     if (this.sending === undefined) return;
     this.sending = undefined;
-    if (!this.answering) this.awaitHead();
+    if (this.state === 'awaiting_response') this.awaitHead();
     if (this.chunked) this.socket.write('0\r\n\r\n', 'latin1');
   }
 
   resume(): void {
-    if (!this.paused) return;
-    this.paused = false;
+    if (this.state !== 'paused') return;
+    this.state = 'receiving';
     this.awaitBody();
     this.socket.resume();
   }
 
   abort(): void {
-    this.fail('aborted', 'nobody waits for the answer');
+    this.fail('aborted', 'nobody waits for the response');
   }
 
-  /** Cuts it; a request under way fails, not by the backend's fault. */
+  /** Closes the connection at once. A request on it fails as `closed`, which is not the target's fault. */
   close(): void {
     this.fail('closed', 'this side closed the connection');
   }
 
-  /** An idle one may be closed, or past its time and not looked at yet. */
+  /** Whether an idle connection may still be used: it is open, and its idle time is not over. */
   isUsable(): boolean {
     return !this.socket.destroyed && performance.now() < this.deadlineMs;
   }
 
-  /** Fails or closes it when its time is over. */
+  /** Ends the current wait if it timed out. */
   expire(nowMs: number): void {
     if (nowMs < this.deadlineMs) return;
     if (this.handler === undefined) {
       this.close();
     } else if (this.sending !== undefined && !this.socket.writableNeedDrain) {
-      // It is the client that takes its time with the body, and the listener has a limit for that.
+      // The target reads, but the client is slow to send its body; `client-pace.ts` has a limit for that.
       this.awaitHead();
     } else {
-      this.fail('timeout', this.answering ? 'the answer stopped coming' : 'no answer came');
+      const isAwaited = this.state === 'awaiting_response';
+      this.fail('timeout', isAwaited ? 'no response came' : 'the response stopped coming');
     }
   }
 
-  /** After SIGSTOP or a long pause the timer fires before the connection is seen made, so the look is one turn later. */
-  private onLate(): void {
-    const { connectTimeoutMs } = this.bounds;
+  /** One turn later: after SIGSTOP or a long pause the timer fires before Node reports that the connection was made. */
+  private onConnectTimeout(): void {
+    const error = new Error(`no connection within ${this.bounds.connectTimeoutMs} ms`);
     setImmediate(() => {
-      if (!this.connected) this.socket.destroy(new Error(`no connection within ${connectTimeoutMs} ms`));
+      if (this.state === 'connecting') this.socket.destroy(error);
     });
   }
 
   private onConnect(): void {
     clearTimeout(this.connectTimer);
-    this.connected = true;
-    this.rest();
+    this.becomeIdle();
     this.owner.onConnected(this);
   }
 
   /** @returns false to have no more read until `resume` */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
-      // Nothing was asked: what it says next could be taken for the answer to somebody's request.
+      // Octets without a request: more of them could be taken for the response to the next one.
       this.close();
       return false;
     }
-    this.answering = true;
+    this.state = 'receiving';
     const reading = this.reader.read(bytes, length);
-    // Whoever heard of it may have given it up.
+    // The handler may have aborted the request meanwhile.
     if (this.handler === undefined) return false;
     this.proceed(reading);
-    return !this.paused;
+    return !this.isPaused();
   }
 
   private proceed(reading: Reading): void {
@@ -212,6 +229,10 @@ export class Connection implements TargetConnection, BodySink {
     }
   }
 
+  private isPaused(): boolean {
+    return this.state === 'paused';
+  }
+
   private onHead(head: ResponseHead, wholeBody: string | undefined): void {
     this.persistent = head.persistent;
     if (head.keepAlive !== undefined) this.idleTimeoutMs = this.idleTimeoutOf(head.keepAlive);
@@ -220,65 +241,74 @@ export class Connection implements TargetConnection, BodySink {
   }
 
   private onPiece(piece: Buffer): void {
-    if (this.handler?.onPiece(piece) === false) {
-      this.paused = true;
-      this.deadlineMs = Number.POSITIVE_INFINITY;
-    } else this.awaitBody();
+    const wantsMore = this.handler?.onPiece(piece);
+    if (wantsMore === undefined || this.handler === undefined) return;
+    if (wantsMore) {
+      this.awaitBody();
+      return;
+    }
+    this.state = 'paused';
+    this.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Half of what the backend announces: a request must not meet a connection that it is just closing. */
+  /** Half of what the target announces, so that no request is sent just when the target closes the connection. */
   private idleTimeoutOf(keepAlive: string): number {
     const [, seconds] = /\btimeout=([0-9]{1,6})/i.exec(keepAlive) ?? [];
     if (seconds === undefined) return this.bounds.upstreamIdleTimeoutMs;
     return Math.min(Number(seconds) * 500, this.bounds.upstreamIdleTimeoutMaxMs);
   }
 
+  /** The response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // What the backend did not read of a body would stand before the next request.
+    // A target that answered before it read the whole body would take the rest of it for the next request.
     const isSent = this.sending === undefined && this.socket.writableLength === 0;
     this.handler = undefined;
     this.sending = undefined;
-    this.paused = false;
     this.owner.onRequestOver(this.holder);
     if (reusable && isSent && this.idleTimeoutMs > 0) {
-      this.rest();
+      this.becomeIdle();
       this.owner.onFree(this);
     } else this.close();
     handler?.onEnd();
   }
 
-  private rest(): void {
+  private becomeIdle(): void {
+    this.state = 'idle';
     this.deadlineMs = performance.now() + this.idleTimeoutMs;
   }
 
+  /** Closes the connection; if a request is on it, that request fails. */
   private fail(kind: TransportFailure['kind'], cause: string): void {
     const { handler } = this;
+    const reach = this.reach();
+    if (this.state !== 'connecting') this.state = 'closed';
     this.handler = undefined;
     this.sending = undefined;
     this.socket.destroy();
     if (handler === undefined) return;
     this.owner.onRequestOver(this.holder);
-    handler.onFailure({ kind, reach: this.reach(), cause });
+    handler.onFailure({ kind, reach, cause });
   }
 
+  /** How far the current request got. */
   private reach(): Reach {
-    if (this.answering) return 'answering';
+    if (this.state !== 'awaiting_response') return 'answering';
     return this.requests > 1 ? 'unanswered_reused' : 'unanswered_fresh';
   }
 
-  /** The other side sends nothing more. */
+  /** The target sends nothing more. */
   private onEnd(): void {
     if (this.handler === undefined) this.close();
     else if (this.reader.isCompletedByEnd()) this.finish(false);
-    else this.fail('lost', 'the backend closed the connection before its answer was complete');
+    else this.fail('lost', 'the target closed the connection before its response was complete');
   }
 
   private onClose(): void {
     clearTimeout(this.connectTimer);
     this.fail('lost', this.closeCause);
     const failure: TransportFailure = { kind: 'connect', reach: 'not_reached', cause: this.closeCause };
-    this.owner.onClosed(this, this.connected ? undefined : failure);
+    this.owner.onClosed(this, this.state === 'connecting' ? failure : undefined);
   }
 
   private awaitHead(): void {
@@ -293,7 +323,7 @@ export class Connection implements TargetConnection, BodySink {
 function headText({ method, path, fields, chunked }: TargetRequest): string {
   let text = `${method} ${path} HTTP/1.1\r\n`;
   for (let i = 0; i < fields.length; i += 2) text += `${fields[i]}: ${fields[i + 1]}\r\n`;
-  // Some backends send a body in answer to HEAD, so that connection serves no other request.
+  // `mayBeFollowed` in `response-head.ts` says why the connection serves nothing after HEAD: the target may know it too.
   if (method === 'HEAD') text += 'Connection: close\r\n';
   return chunked ? `${text}Transfer-Encoding: chunked\r\n\r\n` : `${text}\r\n`;
 }

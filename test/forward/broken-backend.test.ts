@@ -51,8 +51,9 @@ describe('a backend that answers with nonsense', () => {
 
   it('a control character in the reason phrase never reaches the client', async () => {
     backend.react = (_request, socket) => socket.write('HTTP/1.1 200 a\x01b\r\nContent-Length: 2\r\n\r\nhi');
-    expect(await sendRaw(front.port, get('/'))).not.toContain('\x01');
-    expect(front.outcomes).toHaveLength(1);
+    const response = await sendRaw(front.port, get('/'));
+    expect(statusOf(response)).toBe(502);
+    expect(response).not.toContain('\x01');
   });
 });
 
@@ -61,7 +62,7 @@ describe('a backend that breaks off', () => {
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
     ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
     ['inside a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
-  ])('half a body %s: the client sees that its answer is cut', async (_how, raw) => {
+  ])('half a body %s: the client sees that its response is cut', async (_how, raw) => {
     backend.react = (_request, socket) => socket.end(raw);
     const answer = await sendRaw(front.port, get('/'));
     expect(statusOf(answer)).toBe(200);
@@ -100,7 +101,7 @@ describe('a backend that breaks off', () => {
   });
 });
 
-it('bytes after an answer never reach another client', async () => {
+it('bytes after a response never reach another client', async () => {
   backend.react = (request, socket) => {
     socket.write(okAnswer(request.target) + okAnswer('stolen', 200, ['X-Stolen: 1']));
   };
@@ -124,7 +125,7 @@ describe('a request is sent again', () => {
     front.outcomes.length = 0;
   }
 
-  it('when a kept-alive connection closed before any octet of the answer to a GET', async () => {
+  it('when a kept-alive connection closed before any octet of the response to a GET', async () => {
     await keepAlive(1);
     backend.react = (_request, socket) => {
       if (backend.requests.length === 1) socket.destroy();
@@ -200,7 +201,7 @@ it('a client that went away while it waited for a connection gives its place up 
   expect(backend.requests).toHaveLength(1);
 });
 
-it('a bug while an answer is begun is told to the caller, and ends nothing else', async () => {
+it('a bug while a response is begun is told to the caller, and ends nothing else', async () => {
   await front.close();
   front = await startFront({ url: backend.url, responseFields: ['Link', 'ř'] });
   expect(await sendRaw(front.port, get('/1'))).toBe('');

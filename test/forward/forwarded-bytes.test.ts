@@ -111,7 +111,7 @@ describe('Expect: 100-continue', () => {
   const head =
     'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n';
 
-  it('is answered 100 before the body, and the final answer follows', async () => {
+  it('is answered 100 before the body, and the final response follows', async () => {
     const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
     let received = '';
     socket.on('data', (chunk: string) => {
@@ -148,7 +148,7 @@ describe('what the client receives', () => {
     expect(body).toBe('hello');
   });
 
-  it('is every byte of a large answer, also when it reads slowly', async () => {
+  it('is every byte of a large response, also when it reads slowly', async () => {
     const body = Buffer.alloc(5_000_000, 'abcdefghij').toString();
     backend.react = (_request, socket) => socket.write(okAnswer(body));
     const received = await new Promise<string>((resolve, reject) => {
@@ -192,7 +192,7 @@ describe('what the client receives', () => {
     expect(event).toContain('data: 1\n\n');
   });
 
-  it('is a chunked answer without its trailers', async () => {
+  it('is a chunked response without its trailers', async () => {
     backend.react = (_request, socket) =>
       socket.write(
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n',
@@ -202,14 +202,25 @@ describe('what the client receives', () => {
     expect(answer).not.toMatch(/x-t/i);
   });
 
-  it('is the final answer without an interim 100', async () => {
+  it('is a body of many small chunks in few chunks: they do not cost a write each', async () => {
+    backend.react = (_request, socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(1_000)}`, () =>
+        setTimeout(() => socket.write('0\r\n\r\n'), 20),
+      );
+    const response = await sendRaw(front.port, get('/'));
+    const rawBody = response.slice(response.indexOf('\r\n\r\n') + 4);
+    expect(contentOf(rawBody)).toBe('x'.repeat(1_000));
+    expect(rawBody.match(/[0-9a-f]+\r\n/g)?.length).toBeLessThan(20);
+  });
+
+  it('is the final response without an interim 100', async () => {
     backend.react = (_request, socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${okAnswer('hi')}`);
     const answer = await sendRaw(front.port, get('/'));
     expect(statusOf(answer)).toBe(200);
     expect(answer).not.toContain('HTTP/1.1 10');
   });
 
-  it('is what other interim responses say, ahead of the answer', async () => {
+  it('is what other interim responses say, ahead of the response', async () => {
     const hints = [
       'Link: </a.css>; rel=preload',
       'Connection: X-Hop',
@@ -232,7 +243,7 @@ describe('what the client receives', () => {
     expect(answer).not.toContain('Link');
   });
 
-  it('is an answer that came while the body was still being sent, and the last of its connection', async () => {
+  it('is a response that came while the body was still being sent, and the last of its connection', async () => {
     await backend.close();
     backend = await startRecordingBackend({
       reactTo: 'head',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { responseFields } from '../../gateway/forward/response-fields.ts';
+import { privateCacheControl, responseFields } from '../../gateway/forward/response-fields.ts';
 
 const cached = ['Cache-Control', 'private'];
 
@@ -7,7 +7,7 @@ function fieldsOf(fields: string[], { status = 200, ownFields = [] as string[] }
   return responseFields({ status, fields, ownFields });
 }
 
-describe('the head of an answer', () => {
+describe('the head of a response', () => {
   it('keeps every line of a repeated field', () => {
     const fields = ['Set-Cookie', 'a=1', 'set-cookie', 'b=2'];
     expect(fieldsOf(fields)).toEqual([...fields, ...cached]);
@@ -103,4 +103,21 @@ describe('the head of an answer', () => {
     const fields = ['Cache-Control', 'no-cache', 'cache-control', 'max-age=5'];
     expect(fieldsOf(fields)).toEqual(['Cache-Control', expect.stringContaining('no-cache, max-age=5')]);
   });
+});
+
+it.each([
+  [undefined, 'private'],
+  ['', 'private'],
+  ['private', 'private'],
+  ['Private, max-age=5', 'Private, max-age=5'],
+  ['no-store', 'no-store'],
+  ['max-age=5,\t private\t', 'max-age=5,\t private\t'],
+  ['private\u00a0', 'private, private\u00a0'],
+  ['no-cache', 'private, no-cache'],
+  ['public, max-age=60', 'private, max-age=60'],
+  [' public\t, , max-age=60', 'private, max-age=60'],
+  ['s-maxage=60, Public, must-revalidate', 'private, must-revalidate'],
+  ['private="x-field"', 'private, private="x-field"'],
+])('a response with Cache-Control %j is sent with %j', (sent, expected) => {
+  expect(privateCacheControl(sent)).toBe(expected);
 });

@@ -5,9 +5,9 @@ import { pino } from 'pino';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
-import type { Bounds } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
+import { type Bounds, bounds as shippedBounds } from '../../gateway/timeouts-and-sizes.ts';
 
 export interface FrontOptions {
   readonly url: string;
@@ -48,8 +48,8 @@ export async function startFront({
     log: pino({ level: 'silent' }),
     atTurnEnd: createEventLoopBatch(),
     nowMs: Date.now,
+    bounds: { ...shippedBounds, ...bounds },
     ...(resolve && { resolve }),
-    ...(bounds && { bounds }),
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
@@ -139,7 +139,7 @@ export async function sendRaw(port: number, text: string): Promise<string> {
   return received;
 }
 
-/** A request without a body whose connection closes after the answer. */
+/** A request without a body whose connection closes after the response. */
 export function get(target: string, ...fields: string[]): string {
   return [`GET ${target} HTTP/1.1`, 'Host: api.test', ...fields, 'Connection: close', '', ''].join('\r\n');
 }

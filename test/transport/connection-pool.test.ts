@@ -38,9 +38,9 @@ it('a request that is withdrawn is never sent, and takes no other’s place', as
 });
 
 it.each([
-  ['when the answer says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
-  ['after an answer in HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['when octets follow the answer', `${okAnswer('')}x`],
+  ['when the response says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
+  ['after a response in HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['when octets follow the response', `${okAnswer('')}x`],
   ['when the backend announces that it closes at once', okAnswer('', 200, ['Keep-Alive: timeout=0'])],
 ])('a connection is not used again %s', async (_why, raw) => {
   const { backend, pool } = await startPool();
@@ -53,7 +53,7 @@ it.each([
   expect(connectionsOf(backend)).toEqual([1, 2, 3]);
 });
 
-it('what a backend says unasked is never taken for an answer', async () => {
+it('what a backend says unasked is never taken for a response', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => {
     socket.write(okAnswer('asked'));
@@ -136,7 +136,7 @@ it('a process that was stopped for longer than its waits may take hears first wh
 });
 
 it.each([
-  ['before a byte of the answer', '', 'unanswered_fresh'],
+  ['before a byte of the response', '', 'unanswered_fresh'],
   ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
   ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
 ])('a backend that closes %s has lost the request', async (_when, raw, reach) => {
@@ -151,7 +151,7 @@ it.each([
 it.each([
   ['nothing', '', 'unanswered_fresh'],
   ['half a head', 'HTTP/1.1 200 OK\r\n', 'answering'],
-  ['interim answers', 'HTTP/1.1 103 X\r\n\r\n', 'answering'],
+  ['interim responses', 'HTTP/1.1 103 X\r\n\r\n', 'answering'],
   ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
   ['half a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal', 'answering'],
 ])('a backend that stops after %s times out', async (_what, raw, reach) => {
@@ -307,7 +307,7 @@ it('a client that takes its time with a body is no fault of the backend', async 
   expect(sent.status).toBe(200);
 });
 
-it('a body that is sent meanwhile does not make a held back answer time out', async () => {
+it('a body that is sent meanwhile does not make a held-back response time out', async () => {
   const { backend, pool } = await startPool(
     { upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 },
     { reactTo: 'head' },
@@ -326,7 +326,7 @@ it('a body that is sent meanwhile does not make a held back answer time out', as
   expect(sent.failure).toMatchObject({ kind: 'timeout' });
 });
 
-it('an answer that comes before the body is sent is whole; the connection is closed and the rest dropped', async () => {
+it('a response that comes before the body is sent is whole; the connection is closed and the rest dropped', async () => {
   const { backend, pool } = await startPool({}, { reactTo: 'head' });
   const body = new Typed();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
@@ -369,11 +369,11 @@ it('destroying ends a connection that is still being made', async () => {
   expect(sent).toMatchObject({ ends: 1, failure: { kind: 'closed' } });
 });
 
-it('a backend that closes a connection after each answer serves a crowd', async () => {
+it('a backend that closes a connection after each response serves a crowd', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 4 });
   let served = 0;
   backend.react = (_request, socket) => {
-    // Now and then without an answer.
+    // Now and then without a response.
     if (++served % 10 === 0) socket.resetAndDestroy();
     else socket.end(okAnswer('x', 200, ['Connection: close']));
   };
@@ -445,7 +445,7 @@ it.each([
   },
 );
 
-it('a connection that is lost before an octet of the answer tells whether it had served others', async () => {
+it('a connection that is lost before an octet of the response tells whether it had served others', async () => {
   const { backend, pool } = await startPool();
   backend.react = ({ target }, socket) =>
     target === '/crash' ? socket.resetAndDestroy() : socket.write(okAnswer('x'));
@@ -458,7 +458,7 @@ it('a connection that is lost before an octet of the answer tells whether it had
   expect(reused.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
 });
 
-it('interim responses come before the answer, and HEAD asks for its connection to be closed', async () => {
+it('interim responses come before the response, and HEAD asks for its connection to be closed', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('x')}`);
   const sent = send(pool);

@@ -6,7 +6,7 @@ import { okAnswer, type RecordedRequest } from '../support/recording-backend.ts'
 import { until } from '../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
-/** What a backend may do with a request; the answer's body begins with the request's target. */
+/** What a backend may do with a request; the response's body begins with the request's target. */
 const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void>> = {
   answers: (socket, body) => socket.write(okAnswer(body)),
   chunks: (socket, body) => socket.write(chunked(body)),
@@ -17,7 +17,7 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
   resets: (socket) => void socket.resetAndDestroy(),
-  // In one segment with the answer: what comes later cannot be told from the answer to the next request.
+  // In one segment with the response: what comes later cannot be told from the response to the next request.
   talksOn: (socket, body) => socket.write(okAnswer(body.slice(0, 500)) + okAnswer('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),
   hangs: () => {},
@@ -34,7 +34,7 @@ const request = fc.record({
   isAborted: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
 });
 
-it('an answer is that of its request, once, whatever the backend does to others', async () => {
+it('a response is that of its request, once, whatever the backend does to others', async () => {
   const bodyOf = ({ target }: RecordedRequest) => `${target} ${'x'.repeat(Number(target.split('/')[3]))}`;
   const { backend, pool } = await startPool(
     { connectionsPerTargetMax: 6, upstreamHeadersTimeoutMs: 150, upstreamBodyIdleTimeoutMs: 150 },
@@ -62,7 +62,7 @@ it('an answer is that of its request, once, whatever the backend does to others'
     const whole = `${path} ${'x'.repeat(size)}`.slice(0, behaviour === 'talksOn' ? 500 : undefined);
     if (sent.failure === undefined) expect(sent.body === whole, path).toBe(true);
     else expect(whole.startsWith(sent.body), path).toBe(true);
-    // It may meet a connection that is just ending; that no byte of an answer came then is what lets it be tried again.
+    // It may meet a connection that is just ending; that no byte of a response came then is what lets it be tried again.
     if (sound.includes(behaviour) && !isAborted && sent.failure !== undefined) {
       expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
     }

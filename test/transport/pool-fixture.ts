@@ -3,8 +3,8 @@ import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
 import type {
+  ActiveConnection,
   ResponseHandler,
-  TargetConnection,
   TargetRequest,
   TransportFailure,
 } from '../../gateway/transport/target-request.ts';
@@ -26,7 +26,7 @@ export const get: TargetRequest = {
 /** A request and what became of it. */
 export class Sent implements ResponseHandler {
   readonly ended: Promise<void>;
-  connection: TargetConnection | undefined;
+  connection: ActiveConnection | undefined;
   readonly interims: number[] = [];
   status: number | undefined;
   body = '';
@@ -39,7 +39,7 @@ export class Sent implements ResponseHandler {
     this.ended = this.end.promise;
   }
 
-  onSend(connection: TargetConnection): void {
+  onSend(connection: ActiveConnection): void {
     this.connection = connection;
   }
 

@@ -4,11 +4,11 @@ import { parseResponseHead } from '../../gateway/transport/response-head.ts';
 const parse = (lines: readonly string[], method = 'GET') =>
   parseResponseHead([...lines, '', ''].join('\r\n'), method, 256);
 
-describe('the head of an answer', () => {
+describe('the head of a response', () => {
   it('is its status and its fields as they stood there', () => {
     expect(parse(['HTTP/1.1 201 Créated', 'X-A:b', 'x-a: \t c d \t', 'Empty:', 'Content-Length: 3'])).toEqual(
       {
-        kind: 'answer',
+        kind: 'final',
         status: 201,
         fields: ['X-A', 'b', 'x-a', 'c d', 'Empty', '', 'Content-Length', '3'],
         framing: 'length',
@@ -26,7 +26,7 @@ describe('the head of an answer', () => {
   it.each(['HTTP/1.1 200', 'HTTP/1.1 200 ', 'HTTP/1.0 200 OK', 'HTTP/1.1 599 X'])(
     'may begin with %j',
     (line) => {
-      expect(parse([line])).toMatchObject({ kind: 'answer' });
+      expect(parse([line])).toMatchObject({ kind: 'final' });
     },
   );
 

@@ -3,19 +3,20 @@ import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
-import type { ForwardOutcome, UpgradeRequest } from '../forward-outcome.ts';
+import type { ForwardOutcome, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
-import type { Bounds, Target, Targets } from '../upstream/targets.ts';
+import type { Target, Targets } from '../upstream/targets.ts';
 import { type HandshakeHead, HandshakeReader } from './handshake-reader.ts';
 import { createTunnels } from './tunnels.ts';
 
 export interface Upgrades {
   forward(request: UpgradeRequest): Promise<ForwardOutcome>;
-  /** Ends open tunnels gently; handshakes that come later, or are under way, are refused. */
+  /** Closes open tunnels gently; later handshakes, and those not answered yet, are refused. */
   drain(): void;
-  /** Cuts all tunnels and handshakes. */
+  /** Closes the connections of all tunnels and handshakes at once. */
   close(): void;
 }
 
@@ -25,7 +26,7 @@ interface UpgradesOptions {
   readonly targets: () => Targets;
 }
 
-/** How http-proxy-3 shows us its handshake before it is sent. */
+/** Gives us http-proxy-3's request to the target before it is sent. */
 interface HandshakeOptions extends ServerOptions {
   readonly onHandshake?: (handshake: ClientRequest) => void;
 }
@@ -43,10 +44,10 @@ interface HandshakeFailure {
 }
 
 /**
- * WebSocket through http-proxy-3, which makes the handshake and joins the two sockets after the 101. Its listeners for
- * any other answer and for errors are replaced, since they write the backend's head to the client unseen. The head is
- * held to the strict form of any other answer, which Node's client, through which the handshake goes, does not do. A
- * handshake is tried once: the client's connection cannot be handed to a second one.
+ * WebSockets through http-proxy-3. It sends the handshake with Node's client and joins the two sockets after the 101. Its
+ * listeners for other responses and for errors are replaced: they write the target's head to the client unchecked. As
+ * Node's client parses leniently, the target's octets are also read by a strict reader of ours, and the two must agree.
+ * A handshake is not retried: http-proxy-3 binds the client's socket to the first attempt.
  */
 export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upgrades {
   const tunnels = createTunnels(bounds);
@@ -69,7 +70,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
       const upstreamMs = performance.now() - startedMs;
       return { ...failure, headersSent: false, upstreamMs, attempts: 0 };
     }
-    tunnels.hold(request.req.socket, { target, holder });
+    tunnels.count(request.req.socket, { target, holder });
     const end = await shakeHands(request, target);
     const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
@@ -97,11 +98,11 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
       try {
         proxy.ws(req, socket, head, options);
       } catch (bug) {
-        // A handshake that was not finished has the client's fields still, and nobody else hears of its errors yet.
+        // The unfinished handshake still has the client's fields, so it must not be sent; nobody handles its errors yet.
         handshake?.on('error', () => {}).destroy();
         throw bug;
       } finally {
-        // It has switched the listener's write timeout off, which any other answer than 101 still needs.
+        // http-proxy-3 switches the listener's write timeout off, which any response but 101 needs.
         req.socket.setTimeout(timeout);
       }
       // http-proxy-3 refuses anything but GET with `Upgrade: websocket` by destroying the client's socket.
@@ -114,10 +115,10 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     const { socket } = request;
     const reader = new HandshakeReader(bounds);
     let connected = false;
-    const [join] = handshake.listeners('upgrade');
+    const [joinSockets] = handshake.listeners('upgrade');
     for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
-    // Not the socket's own timeout, which each octet of a head that drips would begin anew.
+    // A timer, as the socket's own timeout would start anew with each octet of a head that arrives slowly.
     const timer = setTimeout(
       () => handshake.destroy(new HandshakeTimeout()),
       bounds.upstreamHeadersTimeoutMs,
@@ -125,7 +126,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
     handshake.once('close', () => clearTimeout(timer));
     handshake.once('socket', (targetSocket) => {
       targetSocket.once('connect', () => (connected = true));
-      // Before Node's own listener, which is there already: the octets are judged before Node makes an answer of them.
+      // Before Node's own listener, so that a malformed head is found before Node emits a response.
       targetSocket.prependListener('data', function read(piece: Buffer) {
         const interims = reader.read(piece);
         const { head } = reader;
@@ -135,16 +136,17 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
           return;
         }
         resolve(failed(head.cause));
-        // Without an error, which could end the process: a switch in the same piece makes Node take its error listener off.
+        // Without an error: if the same piece holds a 101, Node has removed its error listener and an error would end the
+        // process.
         targetSocket.destroy();
       });
     });
-    handshake.once('response', (answer) =>
-      guard(answer.socket, () => resolve(passOn(answer, reader.head, request))),
+    handshake.once('response', (response) =>
+      guard(response.socket, () => resolve(passOn(response, reader.head, request))),
     );
-    handshake.once('upgrade', (answer: IncomingMessage, targetSocket: Socket, first: Buffer) =>
+    handshake.once('upgrade', (response: IncomingMessage, targetSocket: Socket, first: Buffer) =>
       guard(targetSocket, () => {
-        const end = tunnels.isDraining() ? draining : acceptSwitch(answer, reader.head, request);
+        const end = tunnels.isDraining() ? draining : acceptSwitch(response, reader.head, request);
         resolve(end);
         if (end.kind === 'failed') {
           targetSocket.destroy();
@@ -152,11 +154,11 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
         }
         clearTimeout(timer);
         tunnels.open(request.req.socket, targetSocket);
-        withoutWriting(socket, () => join?.(answer, targetSocket, first));
+        withoutWriting(socket, () => joinSockets?.(response, targetSocket, first));
       }),
     );
 
-    /** A bug in a step that no caller waits for ends this handshake and no other exchange. */
+    /** Runs a step that is called from an event: a bug in it ends this handshake and no other exchange. */
     function guard(targetSocket: Socket, step: () => void): void {
       try {
         step();
@@ -188,13 +190,12 @@ interface Answering {
   readonly request: UpgradeRequest;
   readonly target: Target;
   readonly resolve: (end: HandshakeEnd) => void;
-  /** A bug, for whoever asked. */
   readonly reject: (bug: unknown) => void;
 }
 
 class HandshakeTimeout extends Error {}
 
-/** http-proxy-3 copied the client's fields and rewrote its path; what goes out is what any request gets. */
+/** Replaces the fields and the path that http-proxy-3 set by those of any forwarded request. */
 function fillIn(handshake: ClientRequest, { req, requestFields, keepForwarded }: UpgradeRequest): void {
   const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded });
   for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
@@ -210,21 +211,21 @@ function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest)
   }
 }
 
-/** Looks at the backend's 101 and answers the client with one of our own. */
+/** Checks the target's 101 and sends the client one of our own. */
 function acceptSwitch(
-  answer: IncomingMessage,
+  response: IncomingMessage,
   head: HandshakeHead,
   { res, responseFields: ownFields }: UpgradeRequest,
 ): SwitchEnd {
   if (head.kind !== 'switch') return misread(head);
-  if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
-    return failed('the backend switched to another protocol');
+  if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
+    return failed('the target switched to another protocol');
   }
-  res.switchProtocols('websocket', responseFields({ status: 101, fields: answer.rawHeaders, ownFields }));
+  res.switchProtocols('websocket', responseFields({ status: 101, fields: response.rawHeaders, ownFields }));
   return { kind: 'answered', status: 101 };
 }
 
-/** http-proxy-3 writes a 101 to the client before it joins the two sockets; the client has got one by then. */
+/** Drops the 101 that http-proxy-3 writes to the client before it joins the two sockets: ours was sent already. */
 function withoutWriting(socket: Duplex, join: () => void): void {
   const { write } = socket;
   socket.write = () => true;
@@ -237,28 +238,28 @@ function withoutWriting(socket: Duplex, join: () => void): void {
 
 type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
 
-/** The backend did not switch: its answer goes to the client as that of any request; the end of `res` closes the connection. */
+/** Sends a response other than 101 to the client, as for any request. The client's connection is closed after it. */
 function passOn(
-  answer: IncomingMessage,
+  response: IncomingMessage,
   head: HandshakeHead,
   { res, socket, responseFields: ownFields }: UpgradeRequest,
 ): HandshakeEnd {
-  if (head.kind !== 'answer') {
-    answer.destroy();
+  if (head.kind !== 'final') {
+    response.destroy();
     return misread(head);
   }
   const { status } = head;
   const fields = responseFields({ status, fields: head.fields, ownFields });
   res.begin(status, fields);
-  pipeline(answer, res, (error) => {
+  pipeline(response, res, (error) => {
     if (error) socket.destroy();
   });
   return { kind: 'answered', status };
 }
 
-/** Node's client told of an answer where the reader found none, or another one. */
+/** Node's client emitted a response where our reader found none, or another one. */
 function misread(head: HandshakeHead): HandshakeFailure {
-  return failed(head.kind === 'malformed' ? head.cause : 'an answer that can be read in two ways');
+  return failed(head.kind === 'malformed' ? head.cause : 'a response that can be read in two ways');
 }
 
 function failed(cause: string): HandshakeFailure {
@@ -279,7 +280,7 @@ function unavailable(cause: string): HandshakeFailure {
 
 const draining = unavailable('the gateway drains');
 
-/** No fault of the backend: the key must close one of its own. */
+/** The client's fault: the key must close one of its WebSockets. */
 const keyIsFull: HandshakeFailure = {
   kind: 'failed',
   code: 'too_many_websockets',

@@ -6,31 +6,36 @@ import {
   parseResponseHead,
   type ResponseHead,
 } from '../../transport/response-head.ts';
-import type { Bounds } from '../upstream/targets.ts';
+import type { ResponseBounds } from '../../transport/response-reader.ts';
 
-/** `open`: not complete yet; `switch`: a well-formed 101. */
+export type HandshakeBounds = Pick<
+  ResponseBounds,
+  'upstreamHeadersBytesMax' | 'upstreamFieldsCountMax' | 'interimResponsesMax'
+>;
+
+/** What a target answered to a handshake: nothing complete yet (`open`), a well-formed 101 (`switch`), or another response. */
 export type HandshakeHead = { readonly kind: 'open' | 'switch' } | ResponseHead | Malformed;
 
-/** Reads the target's octets up to the end of its answer's head, interim responses before it included. */
+/** Reads the head of a target's response to a handshake, with the interim responses before it. */
 export class HandshakeReader {
   /** `open` until the head is complete. */
   head: HandshakeHead = { kind: 'open' };
-  private readonly bounds: Bounds;
+  private readonly bounds: HandshakeBounds;
   private text = '';
-  /** The last octets of it, in which the end of a head may begin. */
+  /** The last three octets of `text`: the end of a head may begin in them. */
   private tail = '';
-  /** Where the head begins that is not complete yet, and how many interim responses came before it. */
+  /** Where the unfinished head begins in `text`, and the number of interim responses before it. */
   private headStart = 0;
   private interims = 0;
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: HandshakeBounds) {
     this.bounds = bounds;
   }
 
   /**
-   * Looks at each octet once while no head ends: one that drips costs no more than one that comes whole.
+   * Searches each octet once, so that a head that arrives octet by octet costs no more than one that arrives whole.
    *
-   * @returns the interim responses that ended in this piece
+   * @returns the interim responses that end in this piece
    */
   read(piece: Buffer): readonly InterimHead[] {
     const interims: InterimHead[] = [];
@@ -40,7 +45,7 @@ export class HandshakeReader {
     this.tail = unseen.slice(1 - headEnd.length);
     if (this.text.length <= this.bounds.upstreamHeadersBytesMax && !unseen.includes(headEnd)) return interims;
     this.head = this.readHeads(interims);
-    // The client's socket holds the reader for as long as the tunnel is open.
+    // The reader is referenced for as long as the tunnel is open; its text is not needed any more.
     if (this.head.kind !== 'open') this.text = '';
     return interims;
   }
@@ -64,17 +69,20 @@ export class HandshakeReader {
 function parseHead(text: string, fieldsCountMax: number) {
   if (!switchForm.test(text)) return parseResponseHead(text, 'GET', fieldsCountMax);
   if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
-  // Three of the parts are no fields: the status line, and two empty ones behind the last fields.
+  // Three parts are not fields: the status line, and two empty strings behind the last CRLFs.
   if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('more fields than there may be');
   return { kind: 'switch' } as const;
 }
 
-/** HTTP/1.0 has no 1xx (RFC 9110 §15.2). */
+/** HTTP/1.1 only: HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
 const switchForm = new RegExp(
   `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
 );
 
-/** Neither may come with 1xx (RFC 9110 §8.6, RFC 9112 §6.1): a client that obeyed it would take a part of the tunnel for a body. */
+/**
+ * A 1xx has neither field (RFC 9110 §8.6, RFC 9112 §6.1). A client that believed one would take the beginning of the
+ * tunnel for a body.
+ */
 const framingField = /\r\n(?:content-length|transfer-encoding):/i;
 
 const headEnd = '\r\n\r\n';

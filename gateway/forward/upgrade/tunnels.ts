@@ -1,41 +1,42 @@
 import type { Socket } from 'node:net';
-import type { Bounds, Target } from '../upstream/targets.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Target } from '../upstream/targets.ts';
 
 export interface Tunnels {
   /** Whether the key may open one more. */
   hasRoom(holder: string): boolean;
-  /** Counts a client, from its handshake until its connection closes. */
-  hold(socket: Socket, place: { readonly target: Target; readonly holder: string }): void;
-  /** The backend switched: from now on the tunnel is cut when it idles, and ended by a drain. */
+  /** Counts a client's connection, from its handshake until it closes. */
+  count(socket: Socket, by: { readonly target: Target; readonly holder: string }): void;
+  /** The target switched protocols. From now on the tunnel is closed when it idles, and when the gateway drains. */
   open(socket: Socket, targetSocket: Socket): void;
-  /** Ends open tunnels gently; no other may open. */
+  /** Closes open tunnels gently; no other may be opened. */
   drain(): void;
   isDraining(): boolean;
-  /** Cuts all clients that are held. */
+  /** Closes all counted connections at once. */
   close(): void;
 }
 
-/** Keeps count of WebSockets, apart from requests: they last for hours, and idle ones would use up HTTP's room. */
+/** Counts WebSockets apart from requests: they last for hours, and idle ones would use up the connections. */
 export function createTunnels(bounds: Bounds): Tunnels {
-  const held = new Set<Socket>();
+  const counted = new Set<Socket>();
   const countByHolder = new Map<string, number>();
-  /** Client's side to backend's side. */
-  const joined = new Map<Socket, Socket>();
+  /** The open tunnels: the client's socket to the target's. */
+  const opened = new Map<Socket, Socket>();
   let draining = false;
 
-  function release(socket: Socket, target: Target, holder: string): void {
-    held.delete(socket);
-    joined.delete(socket);
+  function forget(socket: Socket, target: Target, holder: string): void {
+    counted.delete(socket);
+    opened.delete(socket);
     target.tunnels--;
     const count = (countByHolder.get(holder) ?? 1) - 1;
     if (count === 0) countByHolder.delete(holder);
     else countByHolder.set(holder, count);
   }
 
-  /** The backend hears the end and closes, its last bytes reach the client, then the client hears it too. */
+  /** Ends the target's side first: its last octets still reach the client, and then the client's side ends. */
   function endGently(socket: Socket, targetSocket: Socket): void {
     socket.unpipe(targetSocket);
-    // What the client still sends is thrown away: left unread, it would make the close a reset.
+    // What the client still sends is read and dropped: unread data would turn the close into a reset.
     socket.resume();
     targetSocket.end();
     const timer = setTimeout(() => socket.destroy(), bounds.lingerTimeoutMs);
@@ -44,25 +45,25 @@ export function createTunnels(bounds: Bounds): Tunnels {
 
   return {
     hasRoom: (holder) => (countByHolder.get(holder) ?? 0) < bounds.tunnelsPerKeyMax,
-    hold(socket, { target, holder }) {
-      held.add(socket);
+    count(socket, { target, holder }) {
+      counted.add(socket);
       target.tunnels++;
       countByHolder.set(holder, (countByHolder.get(holder) ?? 0) + 1);
-      socket.once('close', () => release(socket, target, holder));
+      socket.once('close', () => forget(socket, target, holder));
     },
     open(socket, targetSocket) {
-      joined.set(socket, targetSocket);
-      // Bytes of either direction pass through the client's socket, and a side that stops reading stops them there.
+      opened.set(socket, targetSocket);
+      // Octets of both directions pass through the client's socket, so its timeout sees when neither side moves any.
       socket.setTimeout(bounds.tunnelIdleTimeoutMs, () => socket.destroy());
       socket.once('close', () => targetSocket.destroy());
     },
     drain() {
       draining = true;
-      for (const [socket, targetSocket] of joined) endGently(socket, targetSocket);
+      for (const [socket, targetSocket] of opened) endGently(socket, targetSocket);
     },
     isDraining: () => draining,
     close() {
-      for (const socket of held) socket.destroy();
+      for (const socket of counted) socket.destroy();
     },
   };
 }

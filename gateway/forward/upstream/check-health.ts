@@ -1,16 +1,17 @@
 import type { ConnectionPool } from '../../transport/connection-pool.ts';
-import type { ResponseHandler, TargetConnection, TargetRequest } from '../../transport/target-request.ts';
+import type { ActiveConnection, ResponseHandler, TargetRequest } from '../../transport/target-request.ts';
 
 /**
- * How a target is: `well` answers; `silent` does not answer in time, be it hanging, starved or only pausing; `gone`
- * refuses connections or says itself that it is not well.
+ * - `healthy`: the target answers its health path with 2xx.
+ * - `silent`: it does not answer in time. It may hang, have too little CPU, or only pause.
+ * - `down`: it refuses connections, breaks them off, or answers its health path with another status.
  */
-export type Health = 'well' | 'silent' | 'gone';
+export type Health = 'healthy' | 'silent' | 'down';
 
-/** What one look at a target found. */
+/** What one health check found. */
 export interface Finding {
   readonly health: Health;
-  /** Why it is not well. */
+  /** Why the target is not healthy. */
   readonly reason: string | undefined;
 }
 
@@ -22,10 +23,10 @@ interface HealthCheck {
   readonly timeoutMs: number;
 }
 
-/** Asks a target's health path once; any 2xx that is complete in time is well. Never rejects. */
+/** Requests a target's health path once: a complete 2xx in time is healthy. Never rejects. */
 export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promise<Finding> {
   return new Promise((resolve) => {
-    let connection: TargetConnection | undefined;
+    let connection: ActiveConnection | undefined;
     let status = 0;
     const request: TargetRequest = {
       holder: '',
@@ -37,7 +38,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
     };
     const timer = setTimeout(() => {
       end({ health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` });
-      // A connection that is still being made serves the next look.
+      // A connection that is still being made is left for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
     }, timeoutMs);
@@ -55,16 +56,16 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
       onPiece: () => true,
       onEnd() {
         connection = undefined;
-        const isWell = status >= 200 && status < 300;
-        end(isWell ? well : { health: 'gone', reason: `health check answered ${status}` });
+        const isOk = status >= 200 && status < 300;
+        end(isOk ? healthy : { health: 'down', reason: `health check answered ${status}` });
       },
       onFailure(failure) {
         connection = undefined;
-        end({ health: 'gone', reason: `health check failed: ${failure.cause}` });
+        end({ health: 'down', reason: `health check failed: ${failure.cause}` });
       },
     };
     pool.send(request, handler);
   });
 }
 
-const well: Finding = { health: 'well', reason: undefined };
+const healthy: Finding = { health: 'healthy', reason: undefined };

@@ -1,6 +1,6 @@
 import type { Health } from './check-health.ts';
 
-/** What the choice among targets looks at. */
+/** What the choice of a target depends on. */
 export interface Candidate {
   readonly health: Health;
   readonly inFlight: number;
@@ -9,18 +9,18 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** What is compared: requests, waiting ones included, or tunnels. */
+  /** Which load is compared: requests in flight and waiting, or tunnels. */
   readonly load: 'inFlight' | 'tunnels';
   readonly hasRoom: (target: T) => boolean;
-  /** The target that just failed: taken only when there is no other. */
+  /** The target of the attempt that failed: chosen only when there is no other. */
   readonly avoid: T | undefined;
   readonly random: () => number;
 }
 
 /**
- * The target with the least load, a random one among equals; undefined when none has room. Silent targets are passed
- * over while one is well; when none is they are asked after all: one that only pauses still answers, and late is
- * better than 503.
+ * The target with the least load, a random one among equals; undefined when none has room. While a target is healthy,
+ * silent ones are passed over. When none is healthy the silent ones are used: a target that only pauses answers late,
+ * which is better than 503.
  */
 export function chooseTarget<T extends Candidate>({
   targets,
@@ -29,7 +29,7 @@ export function chooseTarget<T extends Candidate>({
   avoid,
   random,
 }: Choice<T>): T | undefined {
-  const health = targets.some(isWell) ? 'well' : 'silent';
+  const health = targets.some(isHealthy) ? 'healthy' : 'silent';
   let best: T | undefined;
   let equals = 1;
   for (const target of targets) {
@@ -38,7 +38,7 @@ export function chooseTarget<T extends Candidate>({
       best = target;
       equals = 1;
     } else if (target[load] === best[load]) {
-      // The n-th equal replaces the one kept with a chance of 1 in n, which gives each the same chance.
+      // The n-th of equals replaces the best so far with a chance of 1 in n, so that each has the same chance in the end.
       equals++;
       if (random() * equals < 1) best = target;
     }
@@ -47,6 +47,6 @@ export function chooseTarget<T extends Candidate>({
   return avoid.health === health && hasRoom(avoid) && targets.includes(avoid) ? avoid : undefined;
 }
 
-function isWell({ health }: Candidate): boolean {
-  return health === 'well';
+function isHealthy({ health }: Candidate): boolean {
+  return health === 'healthy';
 }

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 /** The addresses of a name, IPv4 and IPv6. Rejects when the name cannot be looked up now. */
 export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;
 
-/** Asks the system's resolver, so that hosts files and Docker's and Kubernetes' names count. */
+/** Uses the system's resolver, which knows hosts files and the names of Docker and Kubernetes. */
 export const resolveTargets: ResolveTargets = async (hostname) => {
   const found = await lookup(hostname, { all: true });
   return found.map(({ address }) => address);

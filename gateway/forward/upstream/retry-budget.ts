@@ -8,11 +8,11 @@ interface RetryBudgetOptions {
 
 export interface RetryBudget {
   countRequest(nowMs: number): void;
-  /** Takes one retry out of the budget, or says that there is none. */
+  /** Takes one retry out of the budget. @returns false when none is left */
   takeRetry(nowMs: number): boolean;
 }
 
-/** Keeps retries a share of the traffic: a backend that fails under load must not get more load for it. */
+/** Limits retries to a share of the requests: an upstream that fails under load must not get much more load by them. */
 export function createRetryBudget({ ratio, floor, windowMs }: RetryBudgetOptions): RetryBudget {
   let window = 0;
   let requests = 0;

@@ -12,10 +12,14 @@ interface FailedAttempt {
 }
 
 /**
- * A request is tried again when it cannot have reached a target. Beyond that only a GET or HEAD without a body is, once,
- * when a connection that had served others closed before any octet of an answer: most likely the backend was just closing
- * it (RFC 9110 §9.2.2, RFC 9112 §9.3.1). What is lost on a fresh connection may have crashed the backend, and would crash
- * the next one.
+ * Whether a failed request may be sent again.
+ *
+ * - If no octet of it can have reached a target, always: nothing is repeated.
+ * - If it was written on a reused connection that closed before any octet of the response, the target most likely closed
+ *   the connection as idle at that moment. Then a GET or HEAD without a body is sent again: a proxy must not
+ *   retry methods that are not idempotent (RFC 9110 §9.2.2). It is sent again once, since an automatic retry that fails
+ *   should not be retried (same section).
+ * - If it was written on a new connection, never: the request may have crashed the target, and would crash the next one.
  */
 export function mayRetry({
   failure,
@@ -37,7 +41,7 @@ export function mayRetry({
 }
 
 interface RetryPause {
-  /** The attempt to come; the first is 1. */
+  /** The number of the attempt after the pause; the first attempt is 1. */
   readonly attempt: number;
   readonly baseMs: number;
   readonly capMs: number;
@@ -45,7 +49,7 @@ interface RetryPause {
   readonly random: number;
 }
 
-/** Full jitter: retries of many requests that failed together do not arrive together. */
+/** The pause before a retry, with full jitter: requests that failed together are not sent again together. */
 export function retryPauseMs({ attempt, baseMs, capMs, random }: RetryPause): number {
   return random * Math.min(capMs, baseMs * 2 ** (attempt - 1));
 }

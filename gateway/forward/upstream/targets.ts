@@ -3,23 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../../event-loop-batch.ts';
 import type { Upstream } from '../../model.ts';
-import type { bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';
 import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
 
-export type Bounds = { readonly [Name in keyof typeof bounds]: number };
-
-/** One address of the upstream, and what is known of it. */
+/** One address of an upstream, and what is known of it. */
 export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
   readonly pool: ConnectionPool;
-  /** Well before the first check, so that start-up serves at once. */
+  /** Healthy before the first check, so that requests are served from the start. */
   health: Health;
-  /** Why it is not well. */
+  /** Why it is not healthy. */
   reason: string | undefined;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
@@ -29,10 +27,9 @@ export interface Target {
 
 export interface TargetState {
   readonly address: string;
-  /** Whether it is well. */
   readonly healthy: boolean;
   readonly inFlight: number;
-  /** Whether every connection that there may be is taken, so that requests wait. */
+  /** Every connection is in use, so that further requests wait. */
   readonly full: boolean;
   readonly tunnels: number;
   /** Why it is not healthy. */
@@ -40,21 +37,21 @@ export interface TargetState {
 }
 
 export interface Targets {
-  /** Settles when the first lookup is over; undefined from then on. */
+  /** Resolves when the host name was looked up for the first time; undefined from then on. */
   readonly pending: Promise<void> | undefined;
   /**
-   * The target for the next attempt of this holder's request, not `avoid` if there is another; undefined when none that
-   * is not gone has room for it.
+   * The target for the next attempt at this holder's request, other than `avoid` if possible; undefined when no target
+   * that is not down has room.
    */
   choose(holder: string, avoid: Target | undefined): Target | undefined;
-  /** The same for a tunnel. Each has room of its own: tunnels take none from requests. */
+  /** The same for a WebSocket, which takes no connection from requests: there is a separate limit. */
   chooseForTunnel(): Target | undefined;
-  /** Takes a target that could not be connected to out of the choice until a health check passes. */
+  /** Marks a target to which no connection could be made as down, until a health check passes. */
   eject(target: Target, reason: string): void;
   state(): readonly TargetState[];
-  /** Stops looking; requests in flight finish, then connections are closed. */
+  /** Stops lookups and health checks, lets requests in flight finish, then closes the connections. */
   retire(): Promise<void>;
-  /** Cuts what is left. */
+  /** Closes all connections at once. */
   destroy(): Promise<void>;
 }
 
@@ -67,13 +64,13 @@ interface TargetsOptions {
   readonly atTurnEnd: AtTurnEnd;
 }
 
-interface Watched extends Target {
+interface WatchedTarget extends Target {
   readonly stop: AbortController;
-  /** Of its own: a target whose pool is full of slow requests can still say that it is well. */
+  /** Apart from `pool`: health checks get through although every connection there is in use. */
   readonly healthPool: ConnectionPool;
 }
 
-/** Keeps the targets of one upstream: looks its name up again and again and asks each address for its health. */
+/** Keeps the list of an upstream's targets: looks up its host name and checks the health of each address, repeatedly. */
 export function createTargets({
   upstream,
   bounds,
@@ -85,9 +82,9 @@ export function createTargets({
   const { hostname, port } = targetOf(upstream.url);
   const stop = new AbortController();
   const pools = new Set<ConnectionPool>();
-  let targets: readonly Watched[] = [];
+  let targets: readonly WatchedTarget[] = [];
   let pending: Promise<void> | undefined;
-  let isLost = false;
+  let isLookupFailing = false;
   let retiring: Promise<unknown> | undefined;
 
   if (isIP(hostname) !== 0) adopt([hostname]);
@@ -97,19 +94,19 @@ export function createTargets({
     pending = lookUp();
     await pending;
     pending = undefined;
-    while (await paused(bounds.resolveIntervalMs, stop.signal)) await lookUp();
+    while (await pauseFor(bounds.resolveIntervalMs, stop.signal)) await lookUp();
   }
 
-  /** A lookup that fails keeps the addresses that were good last. */
+  /** When a lookup fails, the addresses of the last good one are kept. */
   async function lookUp(): Promise<void> {
     try {
       const addresses = await resolve(hostname);
       if (addresses.length > 0 && !stop.signal.aborted) adopt(addresses);
-      if (isLost) log.info({ hostname }, 'the upstream can be looked up again');
-      isLost = false;
+      if (isLookupFailing) log.info({ hostname }, 'the upstream can be looked up again');
+      isLookupFailing = false;
     } catch (error) {
-      if (!isLost) log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
-      isLost = true;
+      if (!isLookupFailing) log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
+      isLookupFailing = true;
     }
   }
 
@@ -117,55 +114,55 @@ export function createTargets({
     const wanted = new Set(addresses.map((address) => hostAndPort(address, port)));
     const kept = targets.filter(({ address }) => wanted.has(address));
     const known = new Set(kept.map(({ address }) => address));
-    const gone = targets.filter((target) => !kept.includes(target));
+    const removed = targets.filter((target) => !kept.includes(target));
     const added = [...wanted].filter((address) => !known.has(address)).map(open);
-    if (added.length === 0 && gone.length === 0) return;
+    if (added.length === 0 && removed.length === 0) return;
     targets = [...kept, ...added];
-    for (const target of gone) void retireTarget(target);
+    for (const target of removed) void retireTarget(target);
     log.info({ targets: targets.map(({ address }) => address) }, 'targets of the upstream');
   }
 
-  function open(address: string): Watched {
+  function open(address: string): WatchedTarget {
     const url = new URL(`http://${address}`);
-    const place = { host: bareHostname(url), port: Number(port), atTurnEnd };
-    const pool = new ConnectionPool({ ...place, bounds });
+    const options = { host: bareHostname(url), port: Number(port), atTurnEnd };
+    const pool = new ConnectionPool({ ...options, bounds });
     pools.add(pool);
-    const target: Watched = {
+    const target: WatchedTarget = {
       address,
       url,
       pool,
-      health: 'well',
+      health: 'healthy',
       reason: undefined,
       inFlight: 0,
       tunnels: 0,
       stop: new AbortController(),
-      healthPool: new ConnectionPool({ ...place, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
+      healthPool: new ConnectionPool({ ...options, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
     };
     void watch(target);
     return target;
   }
 
-  async function watch(target: Watched): Promise<void> {
+  async function watch(target: WatchedTarget): Promise<void> {
     const { address, healthPool: pool, stop } = target;
     const check = { pool, host: address, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
     do {
       let finding = await checkHealth(check);
-      // One late answer is no illness, and may be late because this process was: who was well is asked once more, at once.
-      if (finding.health !== 'well' && target.health === 'well') finding = await checkHealth(check);
+      // A healthy target is checked once more at once: one check may fail because this process was busy.
+      if (finding.health !== 'healthy' && target.health === 'healthy') finding = await checkHealth(check);
       if (stop.signal.aborted) return;
-      // Silence is no sign that one that was gone is back.
-      if (finding.health !== 'silent' || target.health !== 'gone') note(target, finding);
-    } while (await paused(bounds.healthPauseMs, stop.signal));
+      // A target that was down and is silent now has not recovered: it stays down.
+      if (finding.health !== 'silent' || target.health !== 'down') setHealth(target, finding);
+    } while (await pauseFor(bounds.healthPauseMs, stop.signal));
   }
 
-  function note(target: Target, { health, reason }: Finding): void {
-    const level = health === 'well' ? 'info' : 'warn';
+  function setHealth(target: Target, { health, reason }: Finding): void {
+    const level = health === 'healthy' ? 'info' : 'warn';
     if (health !== target.health) log[level]({ target: target.address, reason }, changes[health]);
     target.health = health;
     target.reason = reason;
   }
 
-  async function retireTarget(target: Watched): Promise<void> {
+  async function retireTarget(target: WatchedTarget): Promise<void> {
     target.stop.abort();
     await Promise.all([target.healthPool.destroy(), target.pool.close()]);
     pools.delete(target.pool);
@@ -191,11 +188,11 @@ export function createTargets({
         avoid: undefined,
         random,
       }),
-    eject: (target, reason) => note(target, { health: 'gone', reason }),
+    eject: (target, reason) => setHealth(target, { health: 'down', reason }),
     state: () =>
       targets.map(({ address, health, pool, inFlight, tunnels, reason }) => ({
         address,
-        healthy: health === 'well',
+        healthy: health === 'healthy',
         inFlight,
         full: pool.isFull(),
         tunnels,
@@ -213,9 +210,9 @@ export function createTargets({
 }
 
 const changes: Readonly<Record<Health, string>> = {
-  well: 'target is healthy again',
+  healthy: 'target is healthy again',
   silent: 'target is silent and passed over while another is healthy',
-  gone: 'target is ejected',
+  down: 'target is down and gets no requests',
 };
 
 function targetOf(url: string): { hostname: string; port: string } {
@@ -228,7 +225,7 @@ function bareHostname({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Waits without keeping the process alive; false when it was stopped meanwhile. */
-function paused(ms: number, signal: AbortSignal): Promise<boolean> {
+/** Waits without keeping the process alive. @returns false when the signal was aborted meanwhile */
+function pauseFor(ms: number, signal: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, signal }).catch(() => false);
 }

@@ -207,7 +207,7 @@ describe('a WebSocket', () => {
     [17, 502, switching()],
     [16, 403, okAnswer('no', 403)],
     [17, 502, okAnswer('no', 403)],
-  ])('with %i interim responses before its answer is %i', async (count, status, answer) => {
+  ])('with %i interim responses before its response is %i', async (count, status, answer) => {
     const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + answer));
     const front = await startFor(backend.url);
     const received = await sendRaw(front.port, handshake);

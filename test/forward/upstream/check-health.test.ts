@@ -20,9 +20,9 @@ async function look(port: number, timeoutMs: number) {
 }
 
 it.each([
-  [204, 'well'],
-  [302, 'gone'],
-  [503, 'gone'],
+  [204, 'healthy'],
+  [302, 'down'],
+  [503, 'down'],
 ])('a target that answers %i is %s', async (status, health) => {
   const backend = await startRecordingBackend();
   onTestFinished(() => backend.close());
@@ -34,7 +34,7 @@ it('a target that refuses the connection is gone', async () => {
   const backend = await startRecordingBackend();
   await backend.close();
   expect(await look(backend.port, 10_000)).toMatchObject({
-    health: 'gone',
+    health: 'down',
     reason: expect.stringContaining('ECONNREFUSED'),
   });
 });

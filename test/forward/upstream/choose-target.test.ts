@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Health } from '../../../gateway/forward/upstream/check-health.ts';
 import { chooseTarget } from '../../../gateway/forward/upstream/choose-target.ts';
 
-const target = (name: string, inFlight = 0, health: Health = 'well') => ({
+const target = (name: string, inFlight = 0, health: Health = 'healthy') => ({
   name,
   inFlight,
   tunnels: 0,
@@ -20,9 +20,9 @@ describe('the choice among targets', () => {
     expect(choose([target('a', 3), target('b', 1), target('c', 2)])).toBe('b');
   });
 
-  it('never takes one that is gone, however idle', () => {
-    expect(choose([target('a', 0, 'gone'), target('b', 9)])).toBe('b');
-    expect(choose([target('a', 0, 'gone')])).toBeUndefined();
+  it('never takes one that is down, however idle', () => {
+    expect(choose([target('a', 0, 'down'), target('b', 9)])).toBe('b');
+    expect(choose([target('a', 0, 'down')])).toBeUndefined();
   });
 
   it('passes over a silent one while another is well, even one without room', () => {
@@ -30,9 +30,9 @@ describe('the choice among targets', () => {
     expect(choose([target('a', 0, 'silent'), target('b', 10)])).toBeUndefined();
   });
 
-  it('asks the silent when none is well: the idlest of them, never one that is gone', () => {
+  it('asks the silent when none is well: the idlest of them, never one that is down', () => {
     const silent = [target('a', 2, 'silent'), target('b', 1, 'silent')];
-    expect(choose([target('c', 0, 'gone'), ...silent])).toBe('b');
+    expect(choose([target('c', 0, 'down'), ...silent])).toBe('b');
     expect(choose([target('a', 10, 'silent')])).toBeUndefined();
   });
 
@@ -61,6 +61,6 @@ describe('the choice among targets', () => {
     const failed = target('failed');
     expect(choose([failed, target('busy', 9)], { avoid: failed })).toBe('busy');
     expect(choose([failed, target('sick', 0, 'silent')], { avoid: failed })).toBe('failed');
-    expect(choose([target('sick', 0, 'gone')], { avoid: failed })).toBeUndefined();
+    expect(choose([target('sick', 0, 'down')], { avoid: failed })).toBeUndefined();
   });
 });

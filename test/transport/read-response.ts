@@ -1,18 +1,17 @@
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type ResponseBounds, ResponseReader } from '../../gateway/transport/response-reader.ts';
 
-export interface ReadAnswer {
+export interface ReadResponse {
   /** `open`: octets are missing. */
   readonly end: 'open' | 'complete' | 'surplus' | 'malformed';
   readonly status: number | undefined;
   /** What of the body was handed on, in Latin-1. */
   readonly body: string;
-  readonly pieces: number;
   /** The statuses of the interim responses before it. */
   readonly interims: readonly number[];
 }
 
-interface ReadAnswerOptions {
+interface ReadResponseOptions {
   readonly method: string;
   /** The answer's octets as Latin-1, in the reads they come in. */
   readonly reads: readonly string[];
@@ -21,11 +20,15 @@ interface ReadAnswerOptions {
   readonly bounds?: Partial<ResponseBounds>;
 }
 
-/** Reads an answer from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
-export function readAnswer({ method, reads, closes, bounds: overrides }: ReadAnswerOptions): ReadAnswer {
+/** Reads a response from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
+export function readResponse({
+  method,
+  reads,
+  closes,
+  bounds: overrides,
+}: ReadResponseOptions): ReadResponse {
   let status: number | undefined;
   let body = '';
-  let pieces = 0;
   const interims: number[] = [];
   const reader = new ResponseReader(
     { ...bounds, ...overrides },
@@ -37,13 +40,12 @@ export function readAnswer({ method, reads, closes, bounds: overrides }: ReadAns
       },
       onPiece(piece) {
         body += piece.toString('latin1');
-        pieces++;
       },
     },
   );
   const buffer = Buffer.alloc(reads.reduce((longest, { length }) => Math.max(longest, length), 1));
   reader.expect(method);
-  let end: ReadAnswer['end'] = 'open';
+  let end: ReadResponse['end'] = 'open';
   for (const read of reads) {
     if (read === '' || end === 'malformed') continue;
     if (end === 'complete') end = 'surplus';
@@ -52,5 +54,5 @@ export function readAnswer({ method, reads, closes, bounds: overrides }: ReadAns
     buffer.fill('!');
   }
   if (end === 'open' && closes && reader.isCompletedByEnd()) end = 'complete';
-  return { end, status, body, pieces, interims };
+  return { end, status, body, interims };
 }

@@ -1,22 +1,23 @@
 import type { ErrorCode } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../shares.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
+  ActiveConnection,
   ResponseHandler,
-  TargetConnection,
   TargetRequest,
   TransportFailure,
 } from '../transport/target-request.ts';
 import { bytesTaken, ClientPace } from './client-pace.ts';
-import type { Failed, ForwardOutcome, ForwardRequest } from './forward-outcome.ts';
+import type { Failed, ForwardOutcome, ForwardRequest } from './forward-types.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';
 import { interimFields, responseFields } from './response-fields.ts';
-import type { InFlight } from './upstream/in-flight.ts';
+import type { UnorderedList } from './unordered-list.ts';
 import type { RetryBudget } from './upstream/retry-budget.ts';
 import { mayRetry, retryPauseMs } from './upstream/retry-policy.ts';
-import type { Bounds, Target, Targets } from './upstream/targets.ts';
+import type { Target, Targets } from './upstream/targets.ts';
 
 /** What all relays of a forwarder share. */
 export interface RelayContext {
@@ -26,52 +27,55 @@ export interface RelayContext {
   readonly random: () => number;
   /** The targets in force; a retry after a reload goes to the new ones. */
   readonly targets: () => Targets;
-  /** For the sweep. */
-  readonly inFlight: InFlight<Relay>;
-  /** Octets of the bodies that are being collected, by key. */
+  /** All relays that are not over yet; their deadlines are checked now and then. */
+  readonly inFlight: UnorderedList<RequestRelay>;
+  /** The memory for collected bodies, shared among holders. */
   readonly collected: Shares;
   readonly atTurnEnd: AtTurnEnd;
 }
 
-export interface RelayEnd {
+/** The promise of `forward`. */
+interface Settlers {
   resolve(outcome: ForwardOutcome): void;
-  /** A bug, for whoever asked. */
+  /** With a bug. */
   reject(bug: unknown): void;
 }
 
 /**
- * Carries one request to a target and the answer back, attempt by attempt. It is the transport's handler itself: one
- * object per request instead of a closure per event.
+ * Carries one request to a target and the response back to the client, with retries. It implements the transport's
+ * handler itself: one object per request instead of a closure per event.
  */
-export class Relay implements ResponseHandler, BodyListener {
+export class RequestRelay implements ResponseHandler, BodyListener {
   readonly startedMs = performance.now();
-  place = 0;
+  /** For the list of those in flight. */
+  index = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
-  private readonly end: RelayEnd;
+  private readonly settlers: Settlers;
   private targetRequest: TargetRequest | undefined;
   private head: RequestHead | undefined;
   private body: RequestBody | undefined;
-  /** Whether it waits for a connection, and the one that serves it then. */
-  private isWaiting = false;
-  private connection: TargetConnection | undefined;
+  /** Of the current attempt: its target, whether it waits for a connection there, and then the connection. */
   private target: Target | undefined;
+  private isWaiting = false;
+  private connection: ActiveConnection | undefined;
   private attempts = 0;
-  /** Attempts that ended with a connection that was lost before an octet of the answer. */
+  /** Attempts whose connection was lost before an octet of the response. */
   private losses = 0;
-  /** How the client keeps up, once it was looked at. */
+  /** Made when the deadlines are checked for the first time: most requests are over by then. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
-  /** In Latin-1, when it came along with the head: both are then written as one. */
+  /** In Latin-1, when it arrived together with the head: both are then written to the client at once. */
   private wholeBody: string | undefined;
   private hasBodyBegun = false;
+  /** The outcome is decided; whatever happens afterwards changes nothing. */
   private settled = false;
 
-  constructor(context: RelayContext, request: ForwardRequest, end: RelayEnd) {
+  constructor(context: RelayContext, request: ForwardRequest, settlers: Settlers) {
     this.context = context;
     this.request = request;
-    this.end = end;
+    this.settlers = settlers;
   }
 
   start(): void {
@@ -81,14 +85,14 @@ export class Relay implements ResponseHandler, BodyListener {
     this.head = requestHead({ rawHeaders, requestFields, keepForwarded });
     const { contentLength, chunked } = this.head;
     budget.countRequest(nowMs());
-    inFlight.enter(this);
+    inFlight.add(this);
     res.on('close', () => this.onClientClose());
     res.onRejected = () => this.onRejected();
 
     if (res.rejection !== undefined) {
       this.onRejected();
     } else if (res.destroyed) {
-      // While the limits were asked; its `close` is not told again.
+      // The client went away while the limits were checked: `close` was emitted then and is not emitted again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
@@ -110,7 +114,7 @@ export class Relay implements ResponseHandler, BodyListener {
     const { req, res, holder, bodyBytesMax } = this.request;
     const { bounds, collected, targets } = this.context;
     if (targets().pending === undefined && targets().choose(holder, undefined) === undefined) {
-      // Before the client sends a body that nobody can take.
+      // Refused before the client sends a body that no target can take.
       this.failUnavailable();
       return;
     }
@@ -124,7 +128,7 @@ export class Relay implements ResponseHandler, BodyListener {
       listener: this,
     });
     if (expectsContinue) res.writeContinue();
-    this.body.read();
+    this.body.collect();
   }
 
   onReady(whole: Buffer | undefined): void {
@@ -135,7 +139,7 @@ export class Relay implements ResponseHandler, BodyListener {
     const { head, body } = this;
     if (head === undefined || body === undefined) return;
     const { fields, chunked } = head;
-    // A body that came in chunks and is known whole goes on with its length, as every backend understands it.
+    // A chunked body that was collected whole is sent with its length, which every backend understands.
     const sized =
       whole !== undefined && chunked ? [...fields, 'Content-Length', String(whole.length)] : fields;
     this.attempt(this.targetRequestOf(sized, whole ?? body, chunked && whole === undefined));
@@ -147,7 +151,7 @@ export class Relay implements ResponseHandler, BodyListener {
   }
 
   onTooLarge(): void {
-    // When the answer is complete already, only the connection is left to refuse with.
+    // After a complete response the client can only be refused by closing its connection.
     if (this.settled) this.request.req.destroy();
     else this.fail('payload_too_large', 'the body went beyond the limit');
   }
@@ -156,8 +160,8 @@ export class Relay implements ResponseHandler, BodyListener {
     this.fail('too_many_uploads', 'the key has its share of the bodies that are being collected');
   }
 
-  /** Ends it when it is past the total timeout, or when its client is too slow; asked for now and then. */
-  look(nowMs: number): void {
+  /** Ends the exchange if the total timeout is over, or if the client is too slow. Called now and then. */
+  checkDeadlines(nowMs: number): void {
     this.guard(() => this.endIfOverdue(nowMs));
   }
 
@@ -189,7 +193,7 @@ export class Relay implements ResponseHandler, BodyListener {
     return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
   }
 
-  /** Its connection is cut: whatever it still sends or reads comes too late. */
+  /** Closes the connection of a client that is too slow to be answered. */
   private dropClient(cause: string): void {
     this.settle({ kind: 'client_gone', cause, ...this.use() });
     this.request.res.destroy();
@@ -215,27 +219,27 @@ export class Relay implements ResponseHandler, BodyListener {
     target.pool.send(request, this);
   }
 
-  onSend(connection: TargetConnection): void {
+  onSend(connection: ActiveConnection): void {
     this.isWaiting = false;
     this.connection = connection;
   }
 
   onInterim({ status, fields }: InterimHead): void {
     const { req, res } = this.request;
-    // HTTP/1.0 knows no interim responses (RFC 9110 §15.2).
+    // HTTP/1.0 defines no interim responses (RFC 9110 §15.2).
     if (req.httpVersion === '1.0' || res.headersSent) return;
     this.guard(() => res.sendInterim(status, interimFields(fields)));
   }
 
   onHead(head: ResponseHead, wholeBody: string | undefined): void {
     try {
-      this.beginAnswer(head, wholeBody);
+      this.beginResponse(head, wholeBody);
     } catch (bug) {
       this.giveUp(bug);
     }
   }
 
-  /** A bug in a step that no caller waits for ends this exchange and no other. */
+  /** Runs a step that is called from an event: a bug in it ends this exchange and no other. */
   private guard(step: () => void): void {
     try {
       step();
@@ -245,26 +249,26 @@ export class Relay implements ResponseHandler, BodyListener {
   }
 
   private giveUp(bug: unknown): void {
-    this.leave();
-    this.end.reject(bug);
+    this.cleanUp();
+    this.settlers.reject(bug);
   }
 
-  private beginAnswer({ status, fields }: ResponseHead, wholeBody: string | undefined): void {
+  private beginResponse({ status, fields }: ResponseHead, wholeBody: string | undefined): void {
     const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
-      // The client has been told of a fault in its body, and its connection ended: there is nobody left to answer.
+      // A fault in the client's body was answered already and its connection is closing.
       this.onClientClose();
       return;
     }
     this.status = status;
     this.wholeBody = wholeBody;
-    // The rest of the body is read within limits and thrown away, and where it ends nobody may rely on.
+    // Not all of the rest of the body may be read, so the next request on this connection could not be found.
     if (!req.complete) res.shouldKeepAlive = false;
     res.begin(status, responseFields({ status, fields, ownFields }));
     if (wholeBody === undefined) this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 
-  /** A body that is slow to begin must not keep its head waiting: an event stream may be silent for long. */
+  /** Sends the head before the body begins, which may take long: an event stream may be silent at first. */
   private showHead(): void {
     if (!this.hasBodyBegun && !this.settled) this.request.res.flushHeaders();
   }
@@ -282,7 +286,7 @@ export class Relay implements ResponseHandler, BodyListener {
     this.context.atTurnEnd(() => this.finish());
   }
 
-  /** The answer is complete; unless the client went away meanwhile, so is the exchange. */
+  /** The response is complete, and so is the exchange, unless the client went away meanwhile. */
   private finish(): void {
     const { target, wholeBody } = this;
     if (this.settled || target === undefined) return;
@@ -344,8 +348,8 @@ export class Relay implements ResponseHandler, BodyListener {
     const { res } = this.request;
     const { headersSent } = res;
     const failed: Failed = { kind: 'failed', code, headersSent, cause, ...this.use() };
-    this.settle(laterCodes.has(code) ? { ...failed, retryAfterSeconds: 1 } : failed);
-    this.body?.leave();
+    this.settle(retryableCodes.has(code) ? { ...failed, retryAfterSeconds: 1 } : failed);
+    this.body?.stopReading();
     if (headersSent) res.destroy();
   }
 
@@ -359,14 +363,14 @@ export class Relay implements ResponseHandler, BodyListener {
   }
 
   private settle(outcome: ForwardOutcome): void {
-    this.leave();
-    this.end.resolve(outcome);
+    this.cleanUp();
+    this.settlers.resolve(outcome);
   }
 
-  /** From here on nobody waits for a target. */
-  private leave(): void {
+  /** Gives back what the request holds: its memory, its place in a queue or its connection. */
+  private cleanUp(): void {
     this.settled = true;
-    this.context.inFlight.leave(this);
+    this.context.inFlight.remove(this);
     this.body?.release();
     if (this.isWaiting && this.targetRequest !== undefined) {
       this.target?.pool.withdraw(this.targetRequest, this);
@@ -375,10 +379,10 @@ export class Relay implements ResponseHandler, BodyListener {
   }
 }
 
-/** Refusals that a client may hope to escape by trying again a moment later. */
-const laterCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
+/** Refusals that may be over a moment later: they are sent with Retry-After. */
+const retryableCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
 
-/** What a failed attempt means to the client. */
+/** The error that the client is told when the last attempt failed in this way. */
 const errorCodes = {
   connect: 'upstream_unavailable',
   closed: 'upstream_unavailable',

@@ -2,43 +2,43 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../errors.ts';
 
-/** What is needed of a client's response beside Node's; fields are flat name, value, … */
+/** The response to the client: what forwarding needs of it beside Node's methods. Fields are flat name, value, … */
 export interface ForwardedResponse extends ServerResponse {
   /** Set when the parser has found a fault in the request's body. */
   readonly rejection: object | undefined;
-  /** Hears of such a fault. */
+  /** Called when the parser finds such a fault. */
   onRejected: (() => void) | undefined;
-  /** Writes an interim response ahead of the response (RFC 9110 §15.2). */
+  /** Writes an interim response ahead of the final one (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
   /** Writes the head of a response whose body follows; the fields of the client's connection are added to `fields`. */
   begin(status: number, fields: string[]): void;
-  /** Writes the 101, and lets go of the socket, which carries the other protocol from then on. */
+  /** Writes the 101 and detaches the socket, which carries the other protocol from then on. */
   switchProtocols(protocol: string, fields: readonly string[]): void;
 }
 
-/** What a request is forwarded with, beside itself. */
+/** A request to forward, and how. */
 export interface ForwardRequest {
   readonly req: IncomingMessage;
   readonly res: ForwardedResponse;
-  /** Whose request it is, the key's id: what is shared at a target has a share for each. */
+  /** Whose request it is, the key's id: connections, queue and memory are shared among holders. */
   readonly holder: string;
-  /** Flat name, value, … that the gateway sets on the request; client-sent copies never survive. */
+  /** Flat name, value, … that the gateway adds to the request. Fields of these names that the client sent are dropped. */
   readonly requestFields: readonly string[];
-  /** The peer is a trusted proxy: its `Forwarded` field may pass. */
+  /** The peer is a trusted proxy: its `Forwarded` field is kept. */
   readonly keepForwarded: boolean;
-  /** Flat name, value, … that the answer carries; they replace the backend's copies, only `Link` stands beside them. */
+  /** Flat name, value, … that the gateway adds to the response. They replace the target's, except `Link` and `Vary`. */
   readonly responseFields: readonly string[];
   readonly bodyBytesMax: number;
 }
 
-/** A WebSocket handshake: `res` is assigned to `socket` and carries any answer but 101. */
+/** A WebSocket handshake. `res` is assigned to `socket` and carries any response but the 101. */
 export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly socket: Duplex;
-  /** What the client sent after its handshake, if anything. */
+  /** What the client sent behind its handshake, if anything. */
   readonly head: Buffer;
 }
 
-/** What came of the attempts to have the backend answer. */
+/** What the attempts to get a response came to. */
 export interface UpstreamUse {
   /** Address and port of the last target tried. */
   readonly target?: string;
@@ -55,16 +55,16 @@ interface Answered extends UpstreamUse {
 export interface Failed extends UpstreamUse {
   readonly kind: 'failed';
   readonly code: ErrorCode;
-  /** False: the refusal is still to be written. True: the client's connection was cut, so that it sees the truncation. */
+  /** False: the caller writes the refusal. True: half a response was sent and the connection closed, so that the client sees that it is half. */
   readonly headersSent: boolean;
-  /** For the log; holds nothing of the request. */
+  /** For the log; contains nothing of the request. */
   readonly cause: string;
   readonly retryAfterSeconds?: number;
 }
 
 interface ClientGone extends UpstreamUse {
   readonly kind: 'client_gone';
-  /** For the log: why it was given up, where it did not go by itself. */
+  /** For the log: why the gateway closed the client's connection; undefined when the client closed it. */
   readonly cause?: string;
 }
 
