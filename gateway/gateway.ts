@@ -68,6 +68,7 @@ export function createGateway({
     limiter,
     forwarder,
     atTurnEnd,
+    bounds,
     nowMs,
     record: (exchange) => access(accessLine(exchange)),
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),

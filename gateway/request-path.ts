@@ -5,20 +5,22 @@ import { addressOf, type Exchange, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
-import { screenRequest } from './listen/screen-request.ts';
+import { type ScreenBounds, screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation } from './match/operation-table.ts';
 import type { AddressDecision } from './model.ts';
+import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
-import { ownFields } from './respond/own-fields.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
-import { type Refusal, refusalResponse } from './respond/refusal.ts';
+import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
+import type { Bounds } from './timeouts-and-sizes.ts';
 
 /** The stations with a life of their own: what the path needs beside pure functions. */
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   readonly atTurnEnd: AtTurnEnd;
+  readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
   /** Hears of every exchange, once, when it is over. */
@@ -87,7 +89,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   exchange.origin = clientOrigin(originFields(exchange), snapshot.trustedProxies);
 
   // What the parser refused is refused like what the screen refuses.
-  const screened = res.rejection === undefined ? screenRequest(req) : refusedBy(res.rejection);
+  const screened =
+    res.rejection === undefined ? screenRequest(req, stations.bounds) : refusedBy(res.rejection);
   if (screened.kind === 'refused') {
     // Counted on the address, with its own status however much the address has spent.
     exchange.endsConnection = true;
@@ -119,11 +122,12 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 }
 
 /** A browser asks before the request itself, which it sends with its key then: nothing is charged to anybody's quota. */
-async function answerPreflight(exchange: Exchange, { limiter }: Stations): Promise<Ending> {
+async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations): Promise<Ending> {
   const decision = await limiter.chargePreflight(addressOf(exchange));
   exchange.decision = decision;
   if (decision.kind === 'refused') return { kind: 'refused', ...addressRefusal(decision, 'CORS preflights') };
-  return { kind: 'answered', status: 204, fields: preflightFields(exchange.req), body: '' };
+  const fields = preflightFields(exchange.req, bounds.preflightMaxAgeSeconds);
+  return { kind: 'answered', status: 204, fields, body: '' };
 }
 
 /** A fault that the parser found, in place of a request or in the body of one. */
@@ -225,7 +229,7 @@ function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
 function gatewayFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
   if (decision === undefined) throw new Error('an exchange is answered before it was decided');
   const cors = corsFields(req.headers.origin, snapshot.corsOrigins);
-  return ownFields(id, decision.rateLimit, offered?.fields, cors);
+  return commonFields(id, decision.rateLimit, offered?.fields, cors);
 }
 
 async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<void> {

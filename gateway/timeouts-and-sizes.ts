@@ -1,7 +1,7 @@
 /**
  * Every wait, queue, body, header block and retry that has a limit, in one place: the unit stands in the name, the
  * reason beside it. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
- * defaults are in `config/defaults.ts`.
+ * defaults are in `config/schema/defaults.ts`. How large a configuration may be is in `config/config-sizes.ts`.
  */
 export const bounds = {
   /** RFC 9112 §3 asks for at least 8,000 octets; longer targets are answered 414. */
@@ -159,36 +159,6 @@ export const bounds = {
   configThreadIdleMs: 60_000,
   /** Heap of that thread at most: a configuration must not fill the memory of the gateway. The largest keys file takes 1,280. */
   configThreadHeapMebibytes: 1_536,
-  /** One configuration file. */
-  configBytesMax: 16_777_216,
-  /**
-   * YAML tokens of one file: words, punctuation, spaces and line breaks. A key takes about 30 of them and its digest
-   * alone 64 bytes, so that the largest keys file has less than five million. A file of nothing but brackets has one a
-   * byte, and would fill the memory.
-   */
-  configTokensMax: 5_500_000,
-  /** Values that all aliases of a file stand for: 100,000 keys may share their limits, an alias bomb ends here. */
-  configAliasedValuesMax: 1_000_000,
-  /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
-  configPathsMax: 10_000,
-  /** Problems in one report: more help nobody, and working out their places costs time. */
-  configProblemsMax: 100,
-  /** Reasons why one value cannot be filled in. */
-  configReasonsMax: 10,
-  /** A longer message of a problem is cut: it repeats names of the file, which may be as long as the file. */
-  configMessageCharsMax: 1_000,
-  /** Names that one message lists, as of all plans. */
-  configListedNamesMax: 20,
-  /** Names that a misspelt one is compared with. */
-  configComparedNamesMax: 10_000,
-  /** Beyond this many in one file, syntax errors follow from the ones before. */
-  configSyntaxErrorsMax: 10,
-  /** Longer lines are cut in a report: a file of one line must not fill the log. */
-  configExcerptCharsMax: 200,
-  /** How much of a line is masked before that cut: a password in a URL is known by the `@` behind it. */
-  configMaskedCharsMax: 2_000,
-  /** Names are compared by their beginning for a "did you mean": the cost grows with the product of both lengths. */
-  configComparedCharsMax: 64,
   /** A file that changed this recently is read again: some file systems give two edits within 2 s one time stamp. */
   configSettledAfterMs: 3_000,
   /** The command line waits this long for another edit of the keys, which takes a second at most; how often it looks. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync 
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bounds } from '../timeouts-and-sizes.ts';
+import { type Bounds, bounds as defaultBounds } from '../timeouts-and-sizes.ts';
 
 /**
  * Runs an edit while no other process edits the file. The turn is the folder `<file>.lock` with one file in it, whose
@@ -13,9 +13,13 @@ import { bounds } from '../timeouts-and-sizes.ts';
  *
  * @throws when another process keeps the lock
  */
-export async function withLock<Result>(file: string, edit: () => Result): Promise<Result> {
+export async function withLock<Result>(
+  file: string,
+  edit: () => Result,
+  bounds: LockBounds = defaultBounds,
+): Promise<Result> {
   const lock = `${file}.lock`;
-  const isHeld = await acquire(lock);
+  const isHeld = await acquire(lock, bounds);
   try {
     return edit();
   } finally {
@@ -23,9 +27,11 @@ export async function withLock<Result>(file: string, edit: () => Result): Promis
   }
 }
 
+type LockBounds = Pick<Bounds, 'editLockWaitMs' | 'editLockPollMs'>;
+
 const self = `${process.pid}@${hostname()}`;
 
-async function acquire(lock: string): Promise<boolean> {
+async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
   const deadlineMs = Date.now() + bounds.editLockWaitMs;

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
+import { configSizes } from './config-sizes.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
 import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './schema/settings-schema.ts';
@@ -49,7 +49,7 @@ export interface InvalidSettings {
 
 /**
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
- * can find at once, up to `bounds.configProblemsMax`. The result is plain data that can cross a thread.
+ * can find at once, up to `configSizes.problemsMax`. The result is plain data that can cross a thread.
  */
 export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded {
   const reader = createSourceReader({ env, drafts, onRead });
@@ -149,10 +149,10 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   const sorted = all
     .sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)
     .map(shortenMessage);
-  const next = sorted[bounds.configProblemsMax];
+  const next = sorted[configSizes.problemsMax];
   if (next === undefined) return sorted;
   return [
-    ...sorted.slice(0, bounds.configProblemsMax),
+    ...sorted.slice(0, configSizes.problemsMax),
     { ...next, message: 'from here on there are more problems' },
   ];
 }
@@ -160,8 +160,8 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
 /** Messages repeat names of the file, and a name may be as long as the file. */
 function shortenMessage(problem: Problem): Problem {
   const { message } = problem;
-  if (message.length <= bounds.configMessageCharsMax) return problem;
-  return { ...problem, message: `${message.slice(0, bounds.configMessageCharsMax)}…` };
+  if (message.length <= configSizes.messageCharsMax) return problem;
+  return { ...problem, message: `${message.slice(0, configSizes.messageCharsMax)}…` };
 }
 
 function placeName({ file, line, column }: Problem): string {

@@ -1,6 +1,6 @@
 import type { Deprecation, Method, Operation } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
 import { checkTemplates } from './check-templates.ts';
+import { configSizes } from './config-sizes.ts';
 import { closestName, didYouMean } from './problems/closest-name.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
@@ -25,7 +25,7 @@ interface FoundOperation {
 }
 
 /** Reads the operation table out of an OpenAPI document: paths, methods, operationIds and the `x-` fields of ours. */
-export function readOperations(source: YamlSource, pathsMax: number = bounds.configPathsMax): ReadOperations {
+export function readOperations(source: YamlSource, pathsMax: number = configSizes.pathsMax): ReadOperations {
   const list = createProblemList();
   const { problems } = list;
   const report: Report = (path, message, part) =>

@@ -4,7 +4,7 @@ import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
 import { createSettingsLoader, type LoaderBounds } from './settings-loader.ts';
-import { createDigestFiles } from './source/digest-files.ts';
+import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends LoadOptions {
@@ -20,6 +20,7 @@ export interface WatchOptions extends LoadOptions {
 }
 
 export type WatchBounds = LoaderBounds &
+  DigestBounds &
   Pick<Bounds, 'configPollIntervalMs' | 'configLoadSlowMs' | 'configRetryPauseMs' | 'configRetryPauseMaxMs'>;
 
 export interface SettingsWatch {
@@ -50,7 +51,7 @@ interface LoadUnderWay {
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, onValid, onInvalid, onSlow, bounds } = options;
   const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
-  const digestFiles = createDigestFiles();
+  const digestFiles = createDigestFiles(bounds);
   const loader = createSettingsLoader(bounds);
   let accepted = initial;
   /** Loaded and not accepted yet. */

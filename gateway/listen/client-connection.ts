@@ -38,6 +38,7 @@ export interface ConnectionOptions {
   readonly bounds: {
     readonly pipelinedMax: number;
     readonly keepAliveTimeoutMs: number;
+    readonly keepAliveAnnouncedSeconds: number;
     readonly writeTimeoutMs: number;
     readonly lingerBytesMax: number;
     readonly lingerTimeoutMs: number;
@@ -95,6 +96,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
 
   function begin(res: ClientResponse): void {
     state = { kind: 'serving', res };
+    res.keepAliveSeconds = bounds.keepAliveAnnouncedSeconds;
     if (res.socket === null) attach(res);
     res.on('close', onAnswered);
     serve(res);

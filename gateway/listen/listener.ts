@@ -7,10 +7,10 @@ import type { Rejection } from '../errors.ts';
 import { errors } from '../errors.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { Shares } from '../shares.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type Connection, createConnection } from './client-connection.ts';
 import { listenOn } from './listen-on.ts';
-import { isOtherProtocol, reportBodyFaults } from './node-parser.ts';
+import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
 /**
@@ -46,12 +46,13 @@ export interface ListenerHandlers {
 }
 
 export type ListenerBounds = Pick<
-  { [Name in keyof typeof bounds]: number },
+  Bounds,
   | 'headersBytesMax'
   | 'headersTimeoutMs'
   | 'requestTimeoutMs'
   | 'connectionsCheckingIntervalMs'
   | 'keepAliveTimeoutMs'
+  | 'keepAliveAnnouncedSeconds'
   | 'writeTimeoutMs'
   | 'connectionsMax'
   | 'connectionsPerAddressMax'
@@ -75,16 +76,14 @@ export interface Listener {
 
 export interface ListenerOptions {
   readonly handlers: ListenerHandlers;
-  /** Tests use smaller ones. */
-  readonly bounds?: Partial<ListenerBounds>;
+  readonly bounds: ListenerBounds;
 }
 
 /** The edge towards clients: Node's HTTP server with every limit set and no answer of its own. */
-export function createListener({ handlers, bounds: overrides }: ListenerOptions): Listener {
-  const limits: ListenerBounds = { ...bounds, ...overrides };
+export function createListener({ handlers, bounds }: ListenerOptions): Listener {
   const connections = new Map<Duplex, Connection>();
   /** By address as the address bucket tells them apart: IPv6 by /64. */
-  const shares = new Shares(limits.connectionsMax);
+  const shares = new Shares(bounds.connectionsMax);
   let draining = false;
 
   const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
@@ -93,10 +92,10 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     // The screen looks at Host itself: Node would answer bare.
     requireHostHeader: false,
     joinDuplicateHeaders: false,
-    maxHeaderSize: limits.headersBytesMax,
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
+    maxHeaderSize: bounds.headersBytesMax,
+    headersTimeout: bounds.headersTimeoutMs,
+    requestTimeout: bounds.requestTimeoutMs,
+    connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
     // Node would change a socket's timer twice a request for it, 3 % of the CPU of a refusal; see `onInactive`.
     keepAliveTimeout: 0,
     noDelay: true,
@@ -106,8 +105,8 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
   });
   // Node drops fields above its own count silently; the screen counts and refuses.
   server.maxHeadersCount = 0;
-  server.maxConnections = limits.connectionsMax;
-  server.timeout = Math.min(limits.writeTimeoutMs, limits.keepAliveTimeoutMs);
+  server.maxConnections = bounds.connectionsMax;
+  server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
 
   server.on('connection', accept);
   server.on('request', receive);
@@ -122,11 +121,11 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     // A reset may come in any state; an upgraded socket has lost Node's own listener.
     socket.on('error', () => socket.destroy());
-    if (shares.heldBy(group) >= limits.connectionsPerAddressMax || !shares.take(group, 1)) {
+    if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) {
       socket.destroy();
       return;
     }
-    const connection = createConnection({ socket, serve, bounds: limits });
+    const connection = createConnection({ socket, serve, bounds });
     if (draining) connection.drain();
     connections.set(socket, connection);
     socket.once('close', () => {
@@ -214,7 +213,7 @@ export function createListener({ handlers, bounds: overrides }: ListenerOptions)
       // Not http's own close(), which cuts idle connections at once, and with them requests that are just arriving.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
       for (const connection of connections.values()) connection.drain();
-      await Promise.race([closed, deadline, sleep(limits.drainIdleGraceMs, undefined, { ref: false })]);
+      await Promise.race([closed, deadline, sleep(bounds.drainIdleGraceMs, undefined, { ref: false })]);
       for (const connection of connections.values()) if (connection.isIdle()) connection.close();
       await Promise.race([closed, deadline]);
       for (const { socket } of connections.values()) socket.destroy();

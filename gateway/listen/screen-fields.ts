@@ -1,6 +1,5 @@
 import { fieldValue } from '../respond/response-message.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
-import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 export interface ScreenedFields {
   readonly kind: 'accepted';
@@ -9,16 +8,17 @@ export interface ScreenedFields {
 }
 
 /**
- * Screens header fields: names and values by allowlist, the fields that may come only once, and a framing that every
- * reader understands alike (RFC 9112 §6). `obs-text` in values passes: it goes out as the bytes it was.
+ * Checks the header fields: names and values by allowlist, fields that may come only once, and a framing that every
+ * reader understands alike (RFC 9112 §6). `obs-text` in values (octets above 0x7F) is accepted and forwarded unchanged.
  *
  * @param rawHeaders flat name, value, … as the client sent them
  */
 export function screenFields(
   rawHeaders: readonly string[],
   httpVersion: string,
+  countMax: number,
 ): ScreenedFields | ScreenRefusal {
-  if (rawHeaders.length > 2 * bounds.headersCountMax) return tooMany;
+  if (rawHeaders.length > 2 * countMax) return tooMany(countMax);
   let host: string | undefined;
   let authorization: string | undefined;
   let contentType: string | undefined;
@@ -59,7 +59,7 @@ export function screenFields(
     }
   }
 
-  // HTTP/1.0 may leave Host out (RFC 9112 §3.2), but no client of today does.
+  // Only HTTP/1.0 may leave Host out (RFC 9112 §3.2), and every client of today sends it there too.
   if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
   if (!hostForm.test(host)) return refuseAsInvalid('The Host header field is malformed.');
   if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
@@ -74,7 +74,7 @@ export function screenFields(
       return refuseAsInvalid('The Transfer-Encoding must be "chunked" alone.');
     }
   }
-  // In HTTP/1.0 there is no 100 (RFC 9110 §15.2), so a client that waits for one is told at once.
+  // HTTP/1.0 has no 100 (RFC 9110 §15.2): a client that waits for one is refused instead of kept waiting.
   if (expect !== undefined && (httpVersion === '1.0' || expect.toLowerCase() !== '100-continue')) {
     return unknownExpectation;
   }
@@ -82,7 +82,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** No two of these have the same length, so that most fields are passed over without being lower-cased. */
+/** Fields that may come once. No two names have the same length, so most other fields are told apart by that alone. */
 const singularNames = [
   'host',
   'expect',
@@ -108,18 +108,17 @@ const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port; narrower than RFC 3986 §3.2.2 on purpose. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 
-/** At most 15 digits: every such number is exact in a double. */
+/** At most 15 digits: a JavaScript number holds every such number exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: string): ScreenRefusal {
   return refuseAsInvalid(`The ${name} header field must not come twice.`);
 }
 
-const tooMany: ScreenRefusal = {
-  kind: 'refused',
-  code: 'headers_too_large',
-  message: `There are more than ${bounds.headersCountMax} header fields.`,
-};
+function tooMany(countMax: number): ScreenRefusal {
+  const message = `There are more than ${countMax} header fields.`;
+  return { kind: 'refused', code: 'headers_too_large', message };
+}
 
 const unknownExpectation: ScreenRefusal = {
   kind: 'refused',

@@ -1,9 +1,12 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import type { ScreenRefusal } from './rejection.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { screenFields } from './screen-fields.ts';
-import { screenTarget } from './screen-uri.ts';
+import type { ScreenRefusal } from './screen-refusal.ts';
+import { screenUri } from './screen-uri.ts';
 
-/** What the request path may rely on: everything else in the request's head is as harmless as it is forwarded. */
+export type ScreenBounds = Pick<Bounds, 'targetBytesMax' | 'headersCountMax'>;
+
+/** What the request path learns of an accepted request. Everything else in its head is safe to forward as it came. */
 export interface ScreenedRequest {
   readonly kind: 'accepted';
   /** The raw path without the query, byte for byte; its literal segments can be compared as they are. */
@@ -13,20 +16,21 @@ export interface ScreenedRequest {
 }
 
 /**
- * Looks at a parsed request by allowlist on its raw bytes, before anything else does. What passes has one reading only,
- * so that what is matched and charged here is what the backend understands, and it is forwarded byte for byte. It
- * relies on nothing that Node's parser checks.
+ * Checks the head of a request by allowlist, on its raw bytes, before any other station sees it. An accepted head can be
+ * read in one way only: the operation that is matched and charged here is the one that the upstream understands, since
+ * the same bytes are forwarded. Nothing that Node's parser checks is relied on.
  */
 export function screenRequest(
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
+  bounds: ScreenBounds,
 ): ScreenedRequest | ScreenRefusal {
   if (!knownMethods.has(req.method ?? '')) return unknownMethod;
   if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') return unknownVersion;
-  const target = screenTarget(req.url ?? '');
-  if (typeof target !== 'string') return target;
-  const fields = screenFields(req.rawHeaders, req.httpVersion);
+  const path = screenUri(req.url ?? '', bounds.targetBytesMax);
+  if (typeof path !== 'string') return path;
+  const fields = screenFields(req.rawHeaders, req.httpVersion, bounds.headersCountMax);
   if (fields.kind === 'refused') return fields;
-  return { kind: 'accepted', path: target, authorization: fields.authorization };
+  return { kind: 'accepted', path, authorization: fields.authorization };
 }
 
 /** CONNECT asks for a tunnel past the limiter; TRACE would echo the fields that the gateway adds (RFC 9110 §9.3.8). */

@@ -1,16 +1,15 @@
-import { bounds } from '../timeouts-and-sizes.ts';
-import { refuseAsInvalid, type ScreenRefusal } from './rejection.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 /**
- * Screens a request target: the origin form of RFC 9112 §3.2.1 without any of the spellings that two readers may read
- * as two paths. The query passes as any printable ASCII but `#`.
+ * Checks the URI of the request line. Accepted is the origin form (RFC 9112 §3.2.1), a path and perhaps a query, without
+ * any spelling that two readers may read as two different paths. The query may be any printable ASCII but `#`.
  *
  * @returns the raw path without the query
  */
-export function screenTarget(target: string): string | ScreenRefusal {
-  const { length } = target;
-  if (length > bounds.targetBytesMax) return tooLong;
-  if (target.charCodeAt(0) !== slash)
+export function screenUri(uri: string, bytesMax: number): string | ScreenRefusal {
+  const { length } = uri;
+  if (length > bytesMax) return tooLong(bytesMax);
+  if (uri.charCodeAt(0) !== slash)
     return refuseAsInvalid('The request target must be a path that begins with "/".');
 
   let pathLength = length;
@@ -18,7 +17,7 @@ export function screenTarget(target: string): string | ScreenRefusal {
   let hasEscape = false;
   let hasDotSegment = false;
   for (let i = 1; i < length; i++) {
-    const byte = target.charCodeAt(i);
+    const byte = uri.charCodeAt(i);
     if (byte === question) {
       pathLength = i;
       break;
@@ -27,11 +26,11 @@ export function screenTarget(target: string): string | ScreenRefusal {
     if (byte === slash && previous === slash)
       return refuseAsInvalid('The path must not have an empty segment ("//").');
     if (byte === percent) hasEscape = true;
-    if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(target, i);
+    if (byte === dot && previous === slash) hasDotSegment ||= isDotSegment(uri, i);
     previous = byte;
   }
   for (let i = pathLength + 1; i < length; i++) {
-    if (queryBytes[target.charCodeAt(i)] !== 1) {
+    if (queryBytes[uri.charCodeAt(i)] !== 1) {
       return refuseAsInvalid(
         'The query must be printable ASCII without "#"; escape other characters with "%".',
       );
@@ -39,14 +38,14 @@ export function screenTarget(target: string): string | ScreenRefusal {
   }
   if (hasDotSegment) return refuseAsInvalid('The path must not have the segments "." or "..".');
 
-  const path = pathLength === length ? target : target.slice(0, pathLength);
+  const path = pathLength === length ? uri : uri.slice(0, pathLength);
   return (hasEscape ? escapeFault(path) : undefined) ?? path;
 }
 
 /** `.` or `..`, ended by a slash, the query or the end; escaped dots are refused with all needless escapes. */
-function isDotSegment(target: string, start: number): boolean {
-  const end = target.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
-  return end === target.length || target.charCodeAt(end) === slash || target.charCodeAt(end) === question;
+function isDotSegment(uri: string, start: number): boolean {
+  const end = uri.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
+  return end === uri.length || uri.charCodeAt(end) === slash || uri.charCodeAt(end) === question;
 }
 
 /**
@@ -109,11 +108,10 @@ function pathFault(byte: number): string {
   }
 }
 
-const tooLong: ScreenRefusal = {
-  kind: 'refused',
-  code: 'uri_too_long',
-  message: `The request target is longer than ${bounds.targetBytesMax} bytes.`,
-};
+function tooLong(bytesMax: number): ScreenRefusal {
+  const message = `The request target is longer than ${bytesMax} bytes.`;
+  return { kind: 'refused', code: 'uri_too_long', message };
+}
 
 const slash = 0x2f;
 const backslash = 0x5c;

@@ -1,43 +1,49 @@
-import { ServerResponse, STATUS_CODES } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { OwnResponse, Rejection } from '../errors.ts';
-import { interimMessage, keepAliveValue, responseMessage } from './response-message.ts';
+import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
-/** Node's response to a request; it can also be given a complete answer at once, and interim ones ahead of it. */
+/**
+ * The one writer of heads to a client: of forwarded responses (`begin`), of the gateway's own (`answer`), of interim
+ * responses and of the 101. What depends on the connection (`Date`, `Connection`, `Keep-Alive`) is decided only when the
+ * head is written, since a drain may have begun while the response was awaited.
+ */
 export class ClientResponse extends ServerResponse {
-  /** Set when the request never became one, or when a fault was found in its body meanwhile. */
+  /** Set when Node's parser refused the request, or when it found a fault in the request's body later. */
   rejection: Rejection | undefined;
-  /** Hears of a fault in the body before an answer has begun; for whoever waits for more of it. */
+  /** Called when the parser finds a fault in the body before a response has begun. */
   onRejected: (() => void) | undefined;
-  private isAnswered = false;
+  /** What the client is told of how long its idle connection stays open; set by the connection. */
+  keepAliveSeconds = 0;
+  private isWritten = false;
 
-  /** Whether an answer has begun, in either way. */
+  /** Whether the head of a response (other than an interim one) has been written. */
   get hasBegun(): boolean {
-    return this.isAnswered || this.headersSent;
+    return this.isWritten || this.headersSent;
   }
 
   /**
-   * From now on nothing behind this request can be served. Whoever serves it answers with the rejection, unless another
-   * answer is decided; half an answer is cut, so that the client sees that it is half.
+   * The parser has refused the request or its body, so nothing behind it on this connection can be read. The request
+   * path answers with the rejection unless it has decided on another response. A response that is half written is cut, so
+   * that the client sees that it is incomplete.
    */
   reject(rejection: Rejection): void {
     this.rejection ??= rejection;
     this.shouldKeepAlive = false;
     if (!this.hasBegun) this.onRejected?.();
-    else if (!this.isAnswered && !this.writableEnded) this.destroy();
+    else if (!this.isWritten && !this.writableEnded) this.destroy();
   }
 
   /**
-   * Writes the head of an answer whose body follows.
+   * Writes the head of a response whose body follows with `write` and `end`.
    *
-   * @param fields flat name, value, …; those of the connection are added to it
+   * @param fields flat name, value, …; the fields of the connection are added to them
    */
   begin(status: number, fields: string[]): void {
-    // Not earlier: while the answer was awaited a drain may have begun.
-    if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue);
-    this.writeHead(status, STATUS_CODES[status] ?? 'Unknown', fields);
+    if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue(this.keepAliveSeconds));
+    this.writeHead(status, reasonPhrase(status), fields);
   }
 
-  /** Sends an interim response ahead of the answer. @throws as `responseMessage` */
+  /** Writes an interim response. @throws as `responseMessage` */
   sendInterim(status: number, fields: readonly string[]): void {
     this.socket?.write(interimMessage(status, fields), 'latin1');
   }
@@ -51,23 +57,27 @@ export class ClientResponse extends ServerResponse {
     const { socket } = this;
     if (socket === null) return;
     const message = interimMessage(101, ['Connection', 'Upgrade', 'Upgrade', protocol, ...fields]);
-    this.isAnswered = true;
+    this.isWritten = true;
     socket.write(message, 'latin1');
     this.detachSocket(socket);
   }
 
   /**
-   * Gives a complete answer in one write, and closes the connection after it unless `shouldKeepAlive`. It goes past
-   * `writeHead` and `end`, of which Node only hears that they are done: that is 5 % less CPU a refusal.
+   * Writes a whole response at once, and has the connection closed after it unless `shouldKeepAlive`. It does not go
+   * through Node's `writeHead` and `end`, which costs 5 % less CPU a refusal; Node is only told when the response is
+   * written.
    *
    * @throws as `responseMessage`; nothing is written then
    */
-  answer(answer: OwnResponse): void {
-    const { req, shouldKeepAlive: keepAlive } = this;
-    const message = responseMessage(answer, { nowMs: Date.now(), keepAlive, head: req.method === 'HEAD' });
-    this.isAnswered = true;
+  answer(response: OwnResponse): void {
+    const message = responseMessage(response, {
+      nowMs: Date.now(),
+      keepAliveSeconds: this.shouldKeepAlive ? this.keepAliveSeconds : undefined,
+      head: this.req.method === 'HEAD',
+    });
+    this.isWritten = true;
     this.socket?.write(message, 'latin1', (error) => {
-      // As long as the client does not read, the answer is under way, and nothing behind it is served.
+      // While the client does not read, the write is not done, and no request behind this one is served.
       if (!error) this.emit('finish');
     });
   }

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { bounds } from '../timeouts-and-sizes.ts';
 
 /** The origins whose pages may call the API from a browser; undefined when none was configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;
 
-/** What a page's script may read beside the safelisted fields (Fetch standard, "CORS-safelisted response-header name"). */
+/** The fields that a page's script may read beside the safelisted ones (Fetch standard, "CORS-safelisted response-header name"). */
 const exposedFields = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -20,8 +19,8 @@ const exposedFields = [
 ].join(', ');
 
 /**
- * What lets a page of this origin read a response. A cache must not hand a response to one origin to another, so each
- * varies once any origin is allowed.
+ * The fields that let a page of this origin read a response. Once any origin is allowed, every response says
+ * `Vary: Origin`: a cache must not give the response to one origin to another.
  *
  * @returns flat name, value, …
  */
@@ -34,7 +33,10 @@ export function corsFields(origin: string | undefined, origins: CorsOrigins): re
 const none: readonly string[] = [];
 const varies: readonly string[] = ['Vary', 'Origin'];
 
-/** Whether a browser asks, before the request itself, if a page of an allowed origin may send it (Fetch standard, "CORS-preflight request"). */
+/**
+ * Whether this is a preflight (Fetch standard, "CORS-preflight request") for a page of an allowed origin: the browser asks
+ * whether the page may send a request, before it sends that request.
+ */
 export function isPreflight({ method, headers }: IncomingMessage, origins: CorsOrigins): boolean {
   return (
     method === 'OPTIONS' &&
@@ -45,21 +47,22 @@ export function isPreflight({ method, headers }: IncomingMessage, origins: CorsO
 }
 
 /**
- * The answer to a preflight, beside `corsFields`. It is the same for every path: who has no key learns nothing of the
- * paths.
+ * The fields of the response to a preflight, beside `corsFields`. They are the same for every path, so that a client
+ * without a key learns nothing of the paths.
  *
+ * @param maxAgeSeconds how long the browser may remember them
  * @returns flat name, value, …
  */
-export function preflightFields({ headers }: IncomingMessage): readonly string[] {
+export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: number): readonly string[] {
   const wanted = headers['access-control-request-headers'] ?? '';
   return [
     'Access-Control-Allow-Methods',
     'GET, HEAD, POST, PUT, PATCH, DELETE',
-    // Whatever a page may want to send: the gateway drops what it must, and `*` would not cover Authorization.
+    // All that the page asks for: the gateway drops what it must, and `*` would not cover Authorization.
     'Access-Control-Allow-Headers',
     fieldNames.test(wanted) ? wanted : 'Authorization, Content-Type',
     'Access-Control-Max-Age',
-    String(bounds.preflightMaxAgeSeconds),
+    String(maxAgeSeconds),
   ];
 }
 

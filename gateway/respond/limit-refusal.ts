@@ -1,7 +1,7 @@
 import type { Decision, Window } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
-import type { Refusal } from './refusal.ts';
+import type { Refusal } from './refusal-response.ts';
 
 /** What a valid key hears when it may not pass now: which limit is spent, or that it is banned, and when to come back. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import type { Problem } from '../../gateway/config/problems/problem.ts';
 import { readOperations } from '../../gateway/config/read-operations.ts';
 import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { apiDocument, configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 type Files = Readonly<Record<string, string>>;
@@ -43,9 +43,9 @@ test.each<[what: string, files: Files]>([
   ['variables that are not set', { 'keys.yaml': lines((i) => `- \${UNSET${i}}`) }],
   ['anchors and aliases', { 'keys.yaml': lines((i) => `- &a${i} x\n- *a${i}`) }],
   ['unknown methods', api(`  /a:\n${lines((i) => `    unknown${i}: x`)}`)],
-  ['templates that never match', api(lines((i) => `  unknown${i}: {}`, bounds.configPathsMax))],
-  ['templates of one shape', api(lines((i) => `  /{p${i}}: {}`, bounds.configPathsMax))],
-  ['paths without operations', api(lines((i) => `  /a${i}: x`, bounds.configPathsMax))],
+  ['templates that never match', api(lines((i) => `  unknown${i}: {}`, configSizes.pathsMax))],
+  ['templates of one shape', api(lines((i) => `  /{p${i}}: {}`, configSizes.pathsMax))],
+  ['paths without operations', api(lines((i) => `  /a${i}: x`, configSizes.pathsMax))],
   ['operations of one id', api(lines((i) => `  /a${i}: ${operation('operationId: a')}`, 10_000))],
   [
     'successors that are no operation',
@@ -72,7 +72,7 @@ test.each<[what: string, files: Files]>([
   'of tens of thousands of %s a report lists a hundred and says that there are more',
   (_, files) => {
     const problems = problemsOf(files);
-    expect(problems).toHaveLength(bounds.configProblemsMax + 1);
+    expect(problems).toHaveLength(configSizes.problemsMax + 1);
     expect(problems.at(-1)?.message).toBe('from here on there are more problems');
     expect(formatProblems(problems).length).toBeLessThan(100_000);
   },
@@ -91,7 +91,7 @@ test('a problem in each file is told beside ten thousand in another', () => {
 test(
   'ten thousand sound templates are read',
   () => {
-    const text = lines((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, bounds.configPathsMax);
+    const text = lines((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
     expect(problemsOf(api(text))).toEqual([]);
   },
   hangMs,
@@ -156,7 +156,7 @@ test('an alias stands for the anchor of its name that was set last before it', (
 test('a message that repeats a very long name is cut', () => {
   const name = 'a'.repeat(100_000);
   const [first] = problemsOf(api(`  ? ${name}\n  : {}\n`));
-  expect(first?.message).toHaveLength(bounds.configMessageCharsMax + 1);
+  expect(first?.message).toHaveLength(configSizes.messageCharsMax + 1);
 });
 
 test('of the reasons why one value cannot be filled in only the first are told', () => {

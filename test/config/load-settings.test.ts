@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 
 type Env = Readonly<Record<string, string>>;
@@ -353,8 +353,8 @@ test('a folder where a file belongs is reported', () => {
 });
 
 test('a file beyond the size limit is refused unread', () => {
-  const huge = { 'keys.yaml': '#'.repeat(bounds.configBytesMax + 1) };
-  expect(reportOn(huge)).toContain(`this file is larger than ${bounds.configBytesMax} bytes`);
+  const huge = { 'keys.yaml': '#'.repeat(configSizes.fileBytesMax + 1) };
+  expect(reportOn(huge)).toContain(`this file is larger than ${configSizes.fileBytesMax} bytes`);
 });
 
 test('all problems of all files are reported together, in the order of the files', () => {

@@ -80,7 +80,7 @@ export async function startFront({
         throw bug;
       },
     },
-    ...(bounds && { bounds }),
+    bounds: { ...shippedBounds, ...bounds },
   });
 
   function serve(req: IncomingMessage, res: ClientResponse): void {

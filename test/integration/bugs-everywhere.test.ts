@@ -77,10 +77,10 @@ vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
 vi.mock('../../gateway/forward/upstream/retry-policy.ts', async (original) =>
   injected.throwing(await original(), ['mayRetry']),
 );
-vi.mock('../../gateway/respond/own-fields.ts', async (original) =>
-  injected.throwing(await original(), ['ownFields']),
+vi.mock('../../gateway/respond/common-fields.ts', async (original) =>
+  injected.throwing(await original(), ['commonFields']),
 );
-vi.mock('../../gateway/respond/refusal.ts', async (original) =>
+vi.mock('../../gateway/respond/refusal-response.ts', async (original) =>
   injected.throwing(await original(), ['refusalResponse']),
 );
 vi.mock('../../gateway/respond/cors-fields.ts', async (original) =>
@@ -120,7 +120,7 @@ const stations = [
   'responseFields',
   'interimFields',
   'mayRetry',
-  'ownFields',
+  'commonFields',
   'refusalResponse',
   'corsFields',
   'isPreflight',

@@ -6,15 +6,15 @@ import { openRawClient } from '../support/raw-http.ts';
 
 const body = '{"code":"x"}';
 const fields = ['X-Name', 'é', 'Content-Length', String(body.length)];
-const answer = { status: 429, fields, body };
+const refusal = { status: 429, fields, body };
 
 test('a message is a status line, the fields as they are, Date, Connection and the body, in Latin-1', () => {
   const nowMs = Date.UTC(2026, 10, 21, 9, 5, 7, 999);
-  expect(responseMessage(answer, { nowMs, keepAlive: true, head: false })).toBe(
+  expect(responseMessage(refusal, { nowMs, keepAliveSeconds: 60, head: false })).toBe(
     'HTTP/1.1 429 Too Many Requests\r\nX-Name: é\r\nContent-Length: 12\r\n' +
       'Date: Sat, 21 Nov 2026 09:05:07 GMT\r\nConnection: keep-alive\r\nKeep-Alive: timeout=60\r\n\r\n{"code":"x"}',
   );
-  expect(responseMessage(answer, { nowMs: nowMs + 1, keepAlive: false, head: true })).toMatch(
+  expect(responseMessage(refusal, { nowMs: nowMs + 1, keepAliveSeconds: undefined, head: true })).toMatch(
     /\r\nDate: Sat, 21 Nov 2026 09:05:08 GMT\r\nConnection: close\r\n\r\n$/,
   );
 });
@@ -22,12 +22,14 @@ test('a message is a status line, the fields as they are, Date, Connection and t
 test.each(['a\r\nSet-Cookie: b', 'a\rb', 'a\0', '\u0159'])(
   'a value that may split it is a bug: %j',
   (value) => {
-    const bad = { ...answer, fields: ['Link', value] };
-    expect(() => responseMessage(bad, { nowMs: 0, keepAlive: true, head: false })).toThrow('the field Link');
+    const bad = { ...refusal, fields: ['Link', value] };
+    expect(() => responseMessage(bad, { nowMs: 0, keepAliveSeconds: 60, head: false })).toThrow(
+      'the field Link',
+    );
   },
 );
 
-/** Gives every request the same answer, at once or after a turn of the event loop. */
+/** Gives every request the same response, at once or after a turn of the event loop. */
 async function startAnswering(when: 'at once' | 'later') {
   const received: string[] = [];
   const fixture = await startListener({
@@ -35,7 +37,7 @@ async function startAnswering(when: 'at once' | 'later') {
       async onRequest(req, res) {
         received.push(`${req.method} ${req.url}`);
         if (when === 'later') await turn();
-        res.answer(answer);
+        res.answer(refusal);
       },
     },
   });
@@ -122,9 +124,34 @@ test.each([
   }
 });
 
+test.each(['begin', 'answer'] as const)(
+  '%s announces how long the idle connection stays open',
+  async (how) => {
+    const { port } = await startListener({
+      bounds: { keepAliveAnnouncedSeconds: 7 },
+      handlers: {
+        onRequest(_req, res) {
+          if (how === 'answer') res.answer(refusal);
+          else {
+            res.begin(200, ['Content-Length', '2']);
+            res.end('ok');
+          }
+        },
+      },
+    });
+    const client = await openRawClient(port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect((await client.response()).headers.get('keep-alive')).toBe('timeout=7');
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const last = await client.response();
+    expect(last.headers.get('connection')).toBe('close');
+    expect(last.headers.get('keep-alive')).toBeUndefined();
+  },
+);
+
 test('a body that was read is followed by the next request', async () => {
   const { port } = await startListener({
-    handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => res.answer(answer)) },
+    handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => res.answer(refusal)) },
   });
   const client = await openRawClient(port);
   for (const framing of [

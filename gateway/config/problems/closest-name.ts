@@ -1,18 +1,18 @@
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 
 /**
  * The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. Only the
- * first `bounds.configComparedNamesMax` names are compared.
+ * first `configSizes.comparedNamesMax` names are compared.
  */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
-  const from = written.slice(0, bounds.configComparedCharsMax).toLowerCase();
+  const from = written.slice(0, configSizes.comparedCharsMax).toLowerCase();
   let closest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
   let compared = 0;
   for (const name of names) {
     compared += 1;
-    if (compared > bounds.configComparedNamesMax) break;
-    const to = name.slice(0, bounds.configComparedCharsMax).toLowerCase();
+    if (compared > configSizes.comparedNamesMax) break;
+    const to = name.slice(0, configSizes.comparedCharsMax).toLowerCase();
     const most = Math.max(1, Math.floor(name.length / 3));
     // The distance is at least the difference of the lengths.
     if (Math.abs(from.length - to.length) > most) continue;
@@ -33,9 +33,9 @@ export function didYouMean(written: string, names: Iterable<string>): string {
 
 /** The names with commas between them; of very many only the first. */
 export function listNames(names: readonly string[]): string {
-  const more = names.length - bounds.configListedNamesMax;
+  const more = names.length - configSizes.listedNamesMax;
   if (more <= 0) return names.join(', ');
-  return `${names.slice(0, bounds.configListedNamesMax).join(', ')} and ${more} more`;
+  return `${names.slice(0, configSizes.listedNamesMax).join(', ')} and ${more} more`;
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from one name to the other. */

@@ -1,4 +1,4 @@
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 import type { Problem } from './problem.ts';
 
 /** The problems that one check finds, bounded: a file may hold a million faults, and a report lists a hundred. */
@@ -11,7 +11,7 @@ export interface ProblemList {
 }
 
 /** Makes an empty list. It takes one problem more than a report lists, which shows that there are more. */
-export function createProblemList(problemsMax: number = bounds.configProblemsMax): ProblemList {
+export function createProblemList(problemsMax: number = configSizes.problemsMax): ProblemList {
   const problems: Problem[] = [];
   const isFull = () => problems.length > problemsMax;
   return {

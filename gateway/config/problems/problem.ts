@@ -1,4 +1,4 @@
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 import { createShowLine, type FileKind } from './show-line.ts';
 
 /** A place in a configuration file, with the source line that a person has to look at. */
@@ -35,8 +35,8 @@ export function createPlaceAt(options: {
     const line = countUpTo(lineStarts, offset);
     const lineStart = lineStarts[line - 1] ?? 0;
     const lineEnd = (lineStarts[line] ?? text.length + 1) - 1;
-    const end = Math.min(lineEnd, lineStart + bounds.configMaskedCharsMax);
-    const excerpt = showLine(lineStart, end).slice(0, bounds.configExcerptCharsMax);
+    const end = Math.min(lineEnd, lineStart + configSizes.maskedCharsMax);
+    const excerpt = showLine(lineStart, end).slice(0, configSizes.excerptCharsMax);
     return { file, line, column: offset - lineStart + 1, excerpt };
   };
 }

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type Digests, digestOfContent, reasonOf, unfitReason } from './read-config-file.ts';
 
 /** Looks at files and answers what they hold. */
@@ -11,26 +11,29 @@ interface Sighting {
   readonly digest: string;
 }
 
+export type DigestBounds = Pick<Bounds, 'configSettledAfterMs'>;
+
 /** Makes a function that remembers what it saw and reads a file only when it may have changed. */
-export function createDigestFiles(): DigestFiles {
+export function createDigestFiles({ configSettledAfterMs }: DigestBounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
   return async (files, nowMs) => {
     const next = new Map<string, Sighting>();
-    for (const file of files) next.set(file, await look(file, sightings.get(file), nowMs));
+    for (const file of files)
+      next.set(file, await look(file, sightings.get(file), nowMs - configSettledAfterMs));
     sightings = next;
     return new Map([...next].map(([file, { digest }]) => [file, digest]));
   };
 }
 
-async function look(file: string, before: Sighting | undefined, nowMs: number): Promise<Sighting> {
+async function look(file: string, before: Sighting | undefined, settledBeforeMs: number): Promise<Sighting> {
   try {
     // `stat` follows links, so a swapped symlink shows as another inode.
     const stats = await stat(file, { bigint: true });
     const { dev, ino, size, mtimeNs, ctimeNs } = stats;
     const identity = `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
     const changedMs = Number(ctimeNs / 1_000_000n);
-    const isSettled = changedMs < nowMs - bounds.configSettledAfterMs;
+    const isSettled = changedMs < settledBeforeMs;
     if (before?.identity === identity && isSettled) return before;
     return { identity, digest: unfitReason(stats) ?? digestOfContent(await readFile(file)) };
   } catch (error) {

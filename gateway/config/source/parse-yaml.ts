@@ -1,5 +1,5 @@
 import { isScalar, Lexer, type Node, parseDocument, visit, type YAMLError } from 'yaml';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 import { createPlaceAt, type Place, type Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
@@ -40,7 +40,7 @@ export function parseYaml(options: {
   readonly substitute?: (text: string) => Substituted;
   readonly tokensMax?: number;
 }): ParsedYaml {
-  const { file, kind, text, substitute, tokensMax = bounds.configTokensMax } = options;
+  const { file, kind, text, substitute, tokensMax = configSizes.tokensMax } = options;
   const placeAt = createPlaceAt({ file, kind, text });
   const problemAt: ProblemAt = (offset, message) => ({ ...placeAt(offset), message });
 
@@ -72,7 +72,7 @@ export function parseYaml(options: {
     fillVariables(document, { substitute, problemAt, problems: variables });
   const problems = [...names.problems, ...variables.problems];
 
-  const plain = toPlain(document, bounds.configAliasedValuesMax);
+  const plain = toPlain(document, configSizes.aliasedValuesMax);
   if (plain.kind === 'failed') {
     return { kind: 'invalid', problems: [...problems, problemAt(plain.offset, plain.reason)] };
   }
@@ -117,7 +117,7 @@ function syntaxProblems(
   }: { readonly text: string; readonly canFill: boolean; readonly problemAt: ProblemAt },
 ): Problem[] {
   const problems: Problem[] = [];
-  for (const error of errors.slice(0, bounds.configSyntaxErrorsMax)) {
+  for (const error of errors.slice(0, configSizes.syntaxErrorsMax)) {
     const [offset] = error.pos;
     if (canFill && text.slice(offset - 1, offset + 1) === '${') {
       problems.push(

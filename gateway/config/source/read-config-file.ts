@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 
 /**
  * The text of a file, or why there is none in words that follow "the file …". The digest is that of its bytes, or the
@@ -13,7 +13,7 @@ export type ReadFile =
 /** By file, the digest of its content. */
 export type Digests = ReadonlyMap<string, string>;
 
-/** Reads one configuration file of at most `bounds.configBytesMax` as UTF-8; the only place that makes text of one. */
+/** Reads one configuration file of at most `configSizes.fileBytesMax` as UTF-8; the only place that makes text of one. */
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
@@ -57,7 +57,9 @@ export function unfitReason(stats: {
   readonly size: number | bigint;
 }): string | undefined {
   if (!stats.isFile()) return 'is not a regular file';
-  return stats.size > bounds.configBytesMax ? `is larger than ${bounds.configBytesMax} bytes` : undefined;
+  return stats.size > configSizes.fileBytesMax
+    ? `is larger than ${configSizes.fileBytesMax} bytes`
+    : undefined;
 }
 
 /** Why a file could not be read, in words that follow "the file …". */

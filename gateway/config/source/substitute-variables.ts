@@ -1,4 +1,4 @@
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 
 /** The value of an environment variable, or why there is none. */
 export type Variable =
@@ -22,7 +22,7 @@ export function substituteVariables(text: string, lookUp: (name: string) => Vari
     reasons.add('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
   }
   const filled = text.replace(placeholder, (_, name: string, fallback: string | undefined) => {
-    if (reasons.size >= bounds.configReasonsMax) return '';
+    if (reasons.size >= configSizes.reasonsMax) return '';
     const variable = lookUp(name);
     if (variable.kind === 'set' && (variable.value !== '' || fallback === undefined)) return variable.value;
     if (variable.kind === 'unreadable') reasons.add(variable.reason);

@@ -1,6 +1,6 @@
 import type { Rejection } from '../errors.ts';
 
-/** What the screen says to a request that it does not let pass. */
+/** Why a request is not accepted: the error that its client hears. */
 export interface ScreenRefusal extends Rejection {
   readonly kind: 'refused';
 }

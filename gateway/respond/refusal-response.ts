@@ -1,24 +1,24 @@
 import { type ErrorCode, errorBody, errors, type OwnResponse } from '../errors.ts';
 
-/** An answer that the gateway makes itself instead of the backend: always an error. */
+/** An error that the gateway answers with; the status and the public text of each code are in `errors.ts`. */
 export interface Refusal {
   readonly code: ErrorCode;
-  /** Says more than the catalogue's text; public. */
+  /** Public; says more than the catalogue's text. */
   readonly message?: string;
-  /** Further fields, flat name, value, …: `Allow`, `Retry-After`. */
+  /** Fields that only this refusal has, flat name, value, …: `Allow`, `Retry-After`. */
   readonly fields?: readonly string[];
 }
 
-/** Makes a refusal's answer out of the catalogue; `own` are the fields that every answer carries. */
-export function refusalResponse(refusal: Refusal, own: readonly string[]): OwnResponse {
+/** Makes the response to a refused request. @param common the fields that every response has */
+export function refusalResponse(refusal: Refusal, common: readonly string[]): OwnResponse {
   const body = errorBody(refusal.code, refusal.message);
   const fields = [
-    ...own,
+    ...common,
     'Content-Type',
     'application/json',
     'Content-Length',
     String(body.length),
-    // 404, 405, 410, 414 and 501 are heuristically cacheable (RFC 9111 §4.2.2); 429 and 431 must not be stored.
+    // A cache may store 404, 405, 410, 414 and 501 unasked (RFC 9110 §15.1); 429 and 431 it must not (RFC 6585 §4, §5).
     'Cache-Control',
     'no-store',
   ];
@@ -28,7 +28,7 @@ export function refusalResponse(refusal: Refusal, own: readonly string[]): OwnRe
   return { status: errors[refusal.code].status, fields, body };
 }
 
-/** `error` only when a key was sent and is bad (RFC 6750 §3.1). */
+/** A challenge names an `error` only when a key was sent and is not valid (RFC 6750 §3.1). */
 const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],

@@ -1,0 +1,36 @@
+/**
+ * How much a configuration may hold, and how much of it a report repeats. Nobody tunes these and no test changes them, so
+ * the functions that read a configuration take them from here.
+ */
+export const configSizes = Object.freeze({
+  /** One configuration file. */
+  fileBytesMax: 16_777_216,
+  /**
+   * YAML tokens of one file: words, punctuation, spaces and line breaks. A key takes about 30 of them and its digest
+   * alone 64 bytes, so that the largest keys file has less than five million. A file of nothing but brackets has one a
+   * byte, and would fill the memory.
+   */
+  tokensMax: 5_500_000,
+  /** Values that all aliases of a file stand for: 100,000 keys may share their limits, an alias bomb ends here. */
+  aliasedValuesMax: 1_000_000,
+  /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
+  pathsMax: 10_000,
+  /** Problems in one report: more help nobody, and working out their places costs time. */
+  problemsMax: 100,
+  /** Reasons why one value cannot be filled in. */
+  reasonsMax: 10,
+  /** A longer message of a problem is cut: it repeats names of the file, which may be as long as the file. */
+  messageCharsMax: 1_000,
+  /** Names that one message lists, as of all plans. */
+  listedNamesMax: 20,
+  /** Names that a misspelt one is compared with. */
+  comparedNamesMax: 10_000,
+  /** Beyond this many in one file, syntax errors follow from the ones before. */
+  syntaxErrorsMax: 10,
+  /** Longer lines are cut in a report: a file of one line must not fill the log. */
+  excerptCharsMax: 200,
+  /** How much of a line is masked before that cut: a password in a URL is known by the `@` behind it. */
+  maskedCharsMax: 2_000,
+  /** Names are compared by their beginning for a "did you mean": the cost grows with the product of both lengths. */
+  comparedCharsMax: 64,
+});
