@@ -6,6 +6,7 @@ import type { GatewayState, Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
+import type { WindowsMs } from './limit/calendar-windows.ts';
 import { createLimiter } from './limit/limiter.ts';
 import { listenOn } from './listen/listen-on.ts';
 import { createListener } from './listen/listener.ts';
@@ -25,7 +26,7 @@ export interface GatewayOptions {
   /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
   readonly nowMs?: () => number;
   /** Lengths of the plan's windows; tests use short ones. */
-  readonly windowLengths?: { readonly minuteMs: number; readonly dayMs: number };
+  readonly windowsMs?: Partial<WindowsMs>;
 }
 
 export interface Gateway {
@@ -48,7 +49,7 @@ export function createGateway({
   log: { logger, access },
   bounds = defaultBounds,
   nowMs = Date.now,
-  windowLengths,
+  windowsMs,
 }: GatewayOptions): Gateway {
   let snapshot = createSnapshot(settings);
   let loadedAtMs = nowMs();
@@ -60,7 +61,7 @@ export function createGateway({
     bounds,
     nowMs,
     ...(settings.redis && { redis: settings.redis }),
-    ...(windowLengths && { windowLengths }),
+    ...(windowsMs && { windowsMs }),
   });
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({ upstream: settings.upstream, log: logger, bounds, atTurnEnd, nowMs });

@@ -9,7 +9,7 @@ import { createGateway, type GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
 import { bounds as defaultBounds } from './timeouts-and-sizes.ts';
 
-export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowLengths'> {
+export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowsMs'> {
   readonly configFile: string;
 }
 

@@ -3,11 +3,19 @@
  * it as an argument and answers with it; nothing here does anything.
  */
 
-/** The two limits of a plan, in requests per window. Whole numbers from 1 to 999,999,999,999,999 (RFC 9651 §3.3.1). */
-export interface Limits {
-  readonly perMinute: number;
-  readonly perDay: number;
+/** The calendar windows that a plan may limit, shortest first: those of UTC, on the store's clock. */
+export const planWindows = ['second', 'minute', 'hour', 'day', 'month'] as const;
+
+export type PlanWindow = (typeof planWindows)[number];
+
+/** At most `max` requests in each window; a whole number from 1 to 999,999,999,999,999 (RFC 9651 §3.3.1). */
+export interface Limit {
+  readonly window: PlanWindow;
+  readonly max: number;
 }
+
+/** The limits of a plan or key: at least one, shortest window first, each window at most once. */
+export type Limits = readonly Limit[];
 
 /** One entry of `keys`: who calls, on which plan, with which limits. Quota and ban belong to its id. */
 export interface Key {
@@ -24,8 +32,8 @@ export interface Secret {
   readonly expiresMs: number;
 }
 
-/** `minute` and `day` belong to a key's plan; the others are buckets of a client address, for what comes without a valid key. */
-export type WindowName = 'minute' | 'day' | 'address' | 'preflight';
+/** A window of a key's plan, or a bucket of a client address for what comes without a valid key. */
+export type WindowName = PlanWindow | 'address' | 'preflight';
 
 /** A period that a limit covers, and where the caller stands in it. */
 export interface Window {

@@ -42,6 +42,8 @@ export const bounds = {
 
   /** One decision of the store; past it the store counts as away for this request. */
   storeDeadlineMs: 50,
+  /** What people ask of the store (to read counts, lift a ban, reset), whole. */
+  storePatientDeadlineMs: 1_000,
   /** How often a store that is away is probed. */
   storeProbeIntervalMs: 200,
   /** A store that fails again this soon after it came back has relapsed: quick when it is alone, too slow under load. */

@@ -14,6 +14,7 @@ const nouns = [
   'event-loop-batch.ts',
   'remember-last.ts',
   'shares.ts',
+  'redis-keys.ts',
   'optional-whitespace.ts',
 ];
 
@@ -39,6 +40,7 @@ const allowed: Record<string, readonly string[]> = {
   'event-loop-batch.ts': [],
   'remember-last.ts': [],
   'shares.ts': [],
+  'redis-keys.ts': [],
   'optional-whitespace.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match', 'respond'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'respond', 'snapshot.ts'],

@@ -2,16 +2,17 @@ import { digestSecret, issueSecret } from '../config/issue-secret.ts';
 import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
 import { didYouMean, listNames } from '../config/problems/closest-name.ts';
 import { parseDate } from '../config/schema/dates-and-durations.ts';
+import { type LimitField, type LimitsByField, limitFieldNames } from '../config/schema/limit-fields.ts';
 import { keySchema } from '../config/schema/settings-schema.ts';
-import type { Limits, Settings } from '../model.ts';
+import type { Settings } from '../model.ts';
 import { editKeys, type Refused } from './edit-keys.ts';
 
 export interface NewKey {
   readonly id: string;
   readonly plan: string;
   readonly name?: string;
-  readonly perMinute?: number;
-  readonly perDay?: number;
+  /** For a custom plan. */
+  readonly limits: LimitsByField;
   /** A date or date-time. */
   readonly expires?: string;
 }
@@ -27,12 +28,12 @@ export type Issued = { readonly kind: 'issued'; readonly secret: string; readonl
 export async function createKey(options: LoadOptions, key: NewKey): Promise<Issued> {
   const secret = issueSecret();
   const edited = await editKeys(options, ({ settings }) => {
-    const limits = limitsOf(key);
+    const { limits } = key;
     const entry = {
       id: key.id,
       plan: key.plan,
       ...(key.name !== undefined && { name: key.name }),
-      ...(limits && { limits }),
+      ...(Object.keys(limits).length > 0 && { limits }),
       secrets: [secretEntry(secret, key.expires)],
     };
     const reason = reasonAgainst(key, settings) ?? reasonAgainstShape(entry);
@@ -75,12 +76,12 @@ function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']):
     const advice = didYouMean(key.plan, names) || `; plans are: ${listNames(names)}.`;
     return `There is no plan ${key.plan}${advice}`;
   }
-  const hasLimits = key.perMinute !== undefined || key.perDay !== undefined;
-  if (plan === 'custom' && limitsOf(key) === undefined) {
-    return `The plan ${key.plan} is custom: say --per-minute and --per-day.`;
+  const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
+  if (plan === 'custom' && stated.length === 0) {
+    return `The plan ${key.plan} is custom: say at least one of ${listNames(limitFieldNames.map(limitOption))}.`;
   }
-  if (plan !== 'custom' && hasLimits) {
-    return `The plan ${key.plan} has its own limits: leave out --per-minute and --per-day.`;
+  if (plan !== 'custom' && stated.length > 0) {
+    return `The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`;
   }
   return reasonAgainstDate(key.expires);
 }
@@ -92,13 +93,17 @@ function reasonAgainstDate(expires: string | undefined): string | undefined {
   return expiresMs <= Date.now() ? '--expires is in the past: the secret would never be valid.' : undefined;
 }
 
-const optionOf = new Map([
+const optionOf = new Map<string, string>([
   ['id', '--id'],
   ['plan', '--plan'],
   ['name', '--name'],
-  ['limits.perMinute', '--per-minute'],
-  ['limits.perDay', '--per-day'],
+  ...limitFieldNames.map((field) => [`limits.${field}`, limitOption(field)] as const),
 ]);
+
+/** `--per-minute` for `perMinute`. */
+export function limitOption(field: LimitField): string {
+  return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
+}
 
 /** The file's own rules in terms of the options: its lines would be those of a text that was never written. */
 function reasonAgainstShape(entry: unknown): string | undefined {
@@ -108,8 +113,4 @@ function reasonAgainstShape(entry: unknown): string | undefined {
 
 function unknownKey(id: string, { keys }: Settings): string {
   return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "keys list" shows them.'}`;
-}
-
-function limitsOf({ perMinute, perDay }: NewKey): Limits | undefined {
-  return perMinute === undefined || perDay === undefined ? undefined : { perMinute, perDay };
 }

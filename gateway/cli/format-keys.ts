@@ -9,12 +9,11 @@ export function formatKeys({ keys, secrets }: Pick<Settings, 'keys' | 'secrets'>
   const rows = [...keys.values()].map(({ id, plan, limits, disabled, name }) => [
     id,
     plan,
-    String(limits.perMinute),
-    String(limits.perDay),
+    limits.map(({ window, max }) => `${max}/${window}`).join(' '),
     disabled ? 'disabled' : String(validSecrets.get(id) ?? 0),
     name ?? '',
   ]);
-  const table = [['ID', 'PLAN', 'PER MINUTE', 'PER DAY', 'VALID SECRETS', 'NAME'], ...rows];
+  const table = [['ID', 'PLAN', 'LIMITS', 'VALID SECRETS', 'NAME'], ...rows];
   const widths =
     table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
   return table

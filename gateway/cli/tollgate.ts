@@ -4,8 +4,9 @@ import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
+import { type LimitsByField, limitFieldNames, limitFields } from '../config/schema/limit-fields.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
-import { addSecret, createKey, type Issued, type NewKey } from './create-key.ts';
+import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
 
 const program = new Command('tollgate').description('An API gateway and rate-limiting proxy.');
@@ -45,19 +46,24 @@ program
 
 const keys = program.command('keys').description('issue and list API keys');
 
-keys
+const create = keys
   .command('create')
   .description('issue a key: its secret goes to standard output, once, and its digest into the keys file')
   .requiredOption('--id <id>', 'what quota and ban belong to')
   .requiredOption('--plan <plan>', 'the name of a plan')
   .option('--name <name>', 'who it is for')
-  .option('--per-minute <count>', 'requests per minute, on a custom plan', wholeNumber)
-  .option('--per-day <count>', 'requests per day, on a custom plan', wholeNumber)
   .option('--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z')
   .addOption(configOption())
-  .action(async ({ config, ...key }: NewKey & { config: string }) =>
-    show(await createKey({ file: config, env: process.env }, key)),
-  );
+  .action(async ({ config, ...options }: CreateOptions) => {
+    const limits = Object.fromEntries(
+      limitFieldNames.filter((field) => field in options).map((field) => [field, options[field]]),
+    );
+    show(await createKey({ file: config, env: process.env }, { ...options, limits }));
+  });
+for (const field of limitFieldNames) {
+  const description = `requests in a ${limitFields[field]}, on a custom plan`;
+  create.option(`${limitOption(field)} <count>`, description, wholeNumber);
+}
 
 keys
   .command('add-secret')
@@ -77,6 +83,8 @@ keys
     const loaded = load(config);
     if (loaded) console.log(formatKeys(loaded.settings, Date.now()));
   });
+
+type CreateOptions = Omit<NewKey, 'limits'> & LimitsByField & { readonly config: string };
 
 program.hook('preAction', (_, command) => {
   const takesConfig = command.options.some(({ long }) => long === '--config');

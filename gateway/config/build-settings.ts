@@ -1,4 +1,5 @@
 import type { Key, Limits, Operation, Secret, Settings } from '../model.ts';
+import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
 import type { RawKey, RawSettings } from './schema/settings-schema.ts';
 
 /** Makes the settings out of parts that were checked: every default filled in, keys with their plan's limits. */
@@ -9,7 +10,9 @@ export function buildSettings(parts: {
   readonly version: string;
 }): Settings {
   const { raw, operations, version } = parts;
-  const plans = new Map(Object.entries(raw.plans));
+  const plans = new Map(
+    Object.entries(raw.plans).map(([name, plan]) => [name, plan === 'custom' ? plan : toLimits(plan)]),
+  );
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
   for (const key of parts.keys) {
@@ -59,8 +62,8 @@ function buildKey({ id, plan, name, limits, disabled }: RawKey, plans: Settings[
   };
 }
 
-function limitsOf(plan: Limits | 'custom' | undefined, own: Limits | undefined): Limits {
-  const limits = plan === 'custom' ? own : plan;
+function limitsOf(plan: Limits | 'custom' | undefined, own: LimitsByField | undefined): Limits {
+  const limits = plan === 'custom' ? own && toLimits(own) : plan;
   // `checkKeys` lets no other key through.
   if (limits === undefined) throw new Error('a key without limits passed validation');
   return limits;

@@ -1,6 +1,7 @@
 import { closestName, listNames } from './problems/closest-name.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
+import { anyLimitField } from './schema/limit-fields.ts';
 import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
@@ -62,7 +63,7 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
     if (isCustom && entry.limits === undefined) {
       problems.add(() => ({
         ...source.placeOf(at),
-        message: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { perMinute: …, perDay: … }\``,
+        message: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { … }\` with ${anyLimitField}`,
       }));
     }
     if (!isCustom && entry.limits !== undefined) {

@@ -2,9 +2,11 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
+import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
+import { toLimits } from './schema/limit-fields.ts';
 import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
@@ -63,12 +65,12 @@ export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (raw === undefined || keyList === undefined || operations === undefined || all.length > 0) {
+  if (!main || !raw || !keyList || !operations || all.length > 0) {
     return { kind: 'invalid', problems: all, digests, version };
   }
   const settings = buildSettings({ raw, keys: keyList.keys, operations, version });
-  const warnings =
-    settings.keys.size === 0 ? [`${file}: there is no key yet; every request is answered 401`] : [];
+  const warnings = [...warnOfLimits(raw, main, keyList)];
+  if (settings.keys.size === 0) warnings.push(`${file}: there is no key yet; every request is answered 401`);
   return { kind: 'valid', settings, warnings, keysFile: keyList.file, digests, version };
 }
 
@@ -87,8 +89,30 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
   return parsed.data;
 }
 
+/** Of limits that cannot do what they say: first those of plans, then those of keys. At most as many as a report lists. */
+function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }: ReadKeyList): string[] {
+  const warnings: string[] = [];
+  const warn = (from: YamlSource, stated: StatedLimits) => {
+    for (const { path: at, message } of checkLimits(stated)) {
+      if (warnings.length >= configSizes.problemsMax) return;
+      const { file, line, column } = from.placeOf(at);
+      warnings.push(`${file}:${line}:${column}: ${message}`);
+    }
+  };
+  for (const [name, plan] of Object.entries(raw.plans)) {
+    if (plan !== 'custom') warn(main, { path: ['plans', name], limits: toLimits(plan) });
+  }
+  keys.forEach(({ limits }, index) => {
+    if (limits !== undefined) warn(source, { path: [...path, index, 'limits'], limits: toLimits(limits) });
+  });
+  return warnings;
+}
+
 interface ReadKeyList {
   readonly file: string;
+  readonly source: YamlSource;
+  /** Where the list stands in it. */
+  readonly path: readonly PropertyKey[];
   readonly keys: readonly RawKey[];
 }
 
@@ -103,7 +127,7 @@ function readKeys(
   if (Array.isArray(keys)) {
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, plans));
     const { data } = keyListSchema.safeParse(keys);
-    return data && { file: mainFile, keys: data };
+    return data && { file: mainFile, source: main, path: ['keys'], keys: data };
   }
   if (typeof keys !== 'string') return undefined;
 
@@ -115,7 +139,7 @@ function readKeys(
   const parsed = keyListSchema.safeParse(entries);
   if (!parsed.success) problems.push(...shapeProblems(parsed.error, source));
   if (Array.isArray(entries)) problems.push(...checkKeys({ source, path: [], entries }, plans));
-  return parsed.data && { file, keys: parsed.data };
+  return parsed.data && { file, source, path: [], keys: parsed.data };
 }
 
 function readApi(

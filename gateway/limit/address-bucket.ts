@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { addressGroup } from '../address-group.ts';
 import type { AddressDecision, Window } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import { redisKeys } from '../redis-keys.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
@@ -16,9 +17,10 @@ export function createAddressBucket(deps: {
   redis?: { readonly client: Redis; readonly prefix: string; readonly available: () => boolean };
   /** The store's clock, epoch ms. */
   nowMs: () => number;
+  bounds: Pick<Bounds, 'rememberedAddressesMax' | 'storeDeadlineMs'>;
 }): AddressBucket {
-  const { name, redis, nowMs } = deps;
-  const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds });
+  const { name, redis, nowMs, bounds } = deps;
+  const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds }, bounds.rememberedAddressesMax);
   let shared: RLWrapperTimeouts | undefined;
 
   return {
@@ -51,7 +53,7 @@ export function createAddressBucket(deps: {
     if (redis === undefined) return;
     const limiter = new RateLimiterRedis({
       storeClient: redis.client,
-      keyPrefix: `${redis.prefix}:${name}`,
+      keyPrefix: redisKeys[name].name(redis.prefix),
       points: perMinute,
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,

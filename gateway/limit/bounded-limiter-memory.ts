@@ -1,5 +1,4 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { bounds } from '../timeouts-and-sizes.ts';
 
 /**
  * The library's counts in memory, which have no bound of their own: beyond ours the address that was counted first is
@@ -10,6 +9,13 @@ export class BoundedLimiterMemory extends RateLimiterMemory {
   /** Stays at the first of the set as that leaves; a new look for it would pass all that have left. */
   readonly #firstCounted = this.#counted.values();
 
+  readonly #groupsMax: number;
+
+  constructor(options: ConstructorParameters<typeof RateLimiterMemory>[0], groupsMax: number) {
+    super(options);
+    this.#groupsMax = groupsMax;
+  }
+
   override consume(
     ...args: Parameters<RateLimiterMemory['consume']>
   ): ReturnType<RateLimiterMemory['consume']> {
@@ -19,7 +25,7 @@ export class BoundedLimiterMemory extends RateLimiterMemory {
 
   #makeRoomFor(group: string | number): void {
     if (this.#counted.has(group)) return;
-    if (this.#counted.size === bounds.rememberedAddressesMax) {
+    if (this.#counted.size === this.#groupsMax) {
       const first = this.#firstCounted.next();
       if (!first.done) {
         this.#counted.delete(first.value);

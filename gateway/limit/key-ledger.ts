@@ -1,15 +1,19 @@
-import type { BanPolicy, Limits } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import { type BanPolicy, type Limits, planWindows } from '../model.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { WindowsMs } from './calendar-windows.ts';
 import {
   addUnsent,
   decideQuota,
   emptyQuotaState,
+  noCounts,
+  openWindows,
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
-  rollWindows,
+  roomIn,
   type Unsent,
-  type WindowLengths,
+  usedIn,
+  type WindowCounts,
 } from './store/decide-quota.ts';
 
 /** What this process knows of each key: the counts it last saw, and what it decided alone and has not sent yet. */
@@ -28,7 +32,9 @@ export interface KeyLedger {
   /** Decides on the counts last seen. Unless `mayBeCharged` already in the store, it is sent there later. */
   decideAlone(terms: KeyTerms, requests: number, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
   /** The counts last seen, in the windows of `nowMs`. */
-  lastSeen(keyId: string, nowMs: number): Readonly<QuotaState>;
+  lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
+  /** Somebody lifted the key's ban, or reset it. */
+  replace(keyId: string, state: Readonly<QuotaState>): void;
   /** From now on `refuse` believes only counts that are seen after this call. */
   forgetRefusals(): void;
   /** Calls of no request that carry what was not sent; at most `keysMax` of them. */
@@ -55,7 +61,16 @@ interface Entry {
   strikesSent: number;
 }
 
-export function createKeyLedger(lengths: WindowLengths): KeyLedger {
+/** What a ledger bounds, as in `timeouts-and-sizes.ts`. */
+export type LedgerBounds = Pick<Bounds, 'refusalRememberedMs' | 'strikesPerReportMax' | 'rememberedKeysMax'>;
+
+export function createKeyLedger({
+  windowsMs,
+  bounds,
+}: {
+  readonly windowsMs: WindowsMs;
+  readonly bounds: LedgerBounds;
+}): KeyLedger {
   const entries = new Map<string, Entry>();
   const unsentIds = new Set<string>();
 
@@ -86,29 +101,36 @@ export function createKeyLedger(lengths: WindowLengths): KeyLedger {
       const { keyId, limits, bans } = terms;
       const { state } = entry;
       const isBanned = state.bannedUntilMs > nowMs;
-      if (!isBanned && state.minuteUsed < limits.perMinute && state.dayUsed < limits.perDay) return undefined;
-      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, lengths, nowMs);
+      if (!isBanned && roomIn(state, limits) > 0) return undefined;
+      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, windowsMs, nowMs);
       const wouldBan = outcome.banned === 1 && !isBanned;
       if (outcome.admitted === 1 || wouldBan) return undefined;
       entry.state = outcome.state;
-      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome));
+      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, limits));
       return outcome;
     },
 
     decideAlone(terms, requests, nowMs, mayBeCharged) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
-      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests }, lengths, nowMs);
+      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests }, windowsMs, nowMs);
       entry.state = outcome.state;
       entry.seenMs = 0;
-      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome));
+      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, limits));
       return outcome;
     },
 
-    lastSeen(keyId, nowMs) {
+    lastSeen({ keyId, limits }, nowMs) {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
-      rollWindows(state, lengths, nowMs);
+      openWindows(state, limits, windowsMs, nowMs);
       return state;
+    },
+
+    replace(keyId, state) {
+      const entry = entries.get(keyId);
+      if (entry === undefined) return;
+      entry.state = state;
+      entry.seenMs = 0;
     },
 
     forgetRefusals() {
@@ -178,46 +200,50 @@ export function createKeyLedger(lengths: WindowLengths): KeyLedger {
 
 /** A reply, and on top of it what the store will only hear of later. */
 function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
-  const { unsent, strikesSent, bans } = entry;
+  const { unsent, strikesSent } = entry;
   if (unsent === undefined && strikesSent === 0) return state;
   const pending = { ...state };
-  const { bannedUntilMs, banLevel } = state;
-  const nothing: Unsent = {
-    minute: 0,
-    minuteUsed: 0,
-    day: 0,
-    dayUsed: 0,
-    strikes: 0,
-    bannedUntilMs,
-    banLevel,
-  };
-  const known = unsent ?? nothing;
-  addUnsent(pending, { ...known, strikes: known.strikes + strikesSent }, bans, nowMs);
+  const known = unsent ?? { ...noCounts, ...banOf(state), strikes: 0 };
+  addUnsent(pending, { ...known, strikes: known.strikes + strikesSent }, entry, nowMs);
   return pending;
 }
 
 /** Adds what was just decided alone. Strikes that have passed, or have led to a ban, are not sent. */
-function decidedAlone(unsent: Unsent | undefined, { admitted, refused, state }: QuotaOutcome): Unsent {
-  const { minute, day, strikes, bannedUntilMs, banLevel } = state;
-  const decided = {
-    minute,
-    minuteUsed: admitted,
-    day,
-    dayUsed: admitted,
-    strikes: refused,
-    bannedUntilMs,
-    banLevel,
-  };
+function decidedAlone(
+  unsent: Unsent | undefined,
+  { admitted, refused, state }: QuotaOutcome,
+  limits: Limits,
+): Unsent {
+  const decided = { ...countsOf(state, admitted, limits), ...banOf(state), strikes: refused };
   const all = unsent === undefined ? decided : addUp(unsent, decided);
-  return { ...all, strikes: Math.min(all.strikes, strikes) };
+  return { ...all, strikes: Math.min(all.strikes, state.strikes) };
 }
 
+/** `used` requests in each limited window. */
+function countsOf(state: Readonly<WindowCounts>, used: number, limits: Limits): WindowCounts {
+  const counts = { ...noCounts };
+  for (const { window } of limits) {
+    counts[window] = state[window];
+    counts[usedIn[window]] = used;
+  }
+  return counts;
+}
+
+function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaState>) {
+  return { bannedUntilMs, banLevel, liftedMs, resetMs };
+}
+
+/** Of an earlier generation of counts or bans nothing is added. */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
+  const sum = { ...later };
+  if (earlier.resetMs === later.resetMs) {
+    for (const window of planWindows) {
+      if (earlier[window] === later[window]) sum[usedIn[window]] += earlier[usedIn[window]];
+    }
+  }
+  if (earlier.liftedMs !== later.liftedMs) return sum;
   return {
-    minute: later.minute,
-    minuteUsed: later.minuteUsed + (earlier.minute === later.minute ? earlier.minuteUsed : 0),
-    day: later.day,
-    dayUsed: later.dayUsed + (earlier.day === later.day ? earlier.dayUsed : 0),
+    ...sum,
     strikes: earlier.strikes + later.strikes,
     bannedUntilMs: Math.max(earlier.bannedUntilMs, later.bannedUntilMs),
     banLevel: Math.max(earlier.banLevel, later.banLevel),

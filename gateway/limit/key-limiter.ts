@@ -1,9 +1,10 @@
 import type { BanPolicy, Decision, DecisionSource, Key } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { WindowsMs } from './calendar-windows.ts';
 import { type DecidedTogether, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
-import { rateLimit } from './rate-limit-state.ts';
-import type { QuotaCall, WindowLengths } from './store/decide-quota.ts';
+import { rateLimitState } from './rate-limit-state.ts';
+import type { QuotaCall, QuotaState } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 
@@ -17,9 +18,17 @@ export interface StoreHealth {
 
 export interface KeyLimiter {
   decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  /** Somebody lifted the key's ban, or reset it: nothing that was told before holds. */
+  forget(keyId: string, state: Readonly<QuotaState>): void;
   /** Sends what was decided alone and not sent yet; stops when the store fails. */
   report(): Promise<void>;
 }
+
+/** What it bounds, as in `timeouts-and-sizes.ts`. */
+export type KeyLimiterBounds = Pick<
+  Bounds,
+  'banRepeatedMs' | 'storeProbeIntervalMs' | 'keysPerReportMax' | 'requestsPerCallMax'
+>;
 
 /**
  * Decides the requests of valid keys. Those of one key in one turn of the event loop are one call, and all calls of a
@@ -37,11 +46,12 @@ export function createKeyLimiter(deps: {
   ledger: KeyLedger;
   clock: StoreClock;
   nowMs: () => number;
-  lengths: WindowLengths;
+  windowsMs: WindowsMs;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
+  bounds: KeyLimiterBounds;
 }): KeyLimiter {
-  const { store, source, health, ledger, clock, nowMs, lengths, onFailure } = deps;
+  const { store, source, health, ledger, clock, nowMs, windowsMs, onFailure, bounds } = deps;
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
   /** What banned keys were told, on the store's clock since `toldFromMs`. */
@@ -56,8 +66,17 @@ export function createKeyLimiter(deps: {
       const refused = open === undefined ? refuseFromMemory(key, bans) : undefined;
       return refused === undefined ? join(openBatch(key, bans)) : Promise.resolve(refused);
     },
+    forget(keyId, state) {
+      toldBans.delete(keyId);
+      ledger.replace(keyId, state);
+    },
     report,
   };
+
+  /** A reload may give two requests of one key and turn different terms: each is decided on its own. */
+  function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
+    return batch.limits === key.limits && batch.bans === bans && batch.requests < bounds.requestsPerCallMax;
+  }
 
   function join(batch: Batch): Promise<Decision> {
     const index = batch.requests;
@@ -87,7 +106,7 @@ export function createKeyLimiter(deps: {
     if (repeated !== undefined) return repeated;
     const outcome = ledger.refuse({ keyId, limits, bans }, storeNowMs);
     if (outcome === undefined) return undefined;
-    const decision = decisionAt(0, { outcome, source, limits, lengths });
+    const decision = decisionAt(0, { outcome, source, limits, windowsMs });
     if (decision.kind === 'banned') toldBans.set(keyId, { decision, untilMs: outcome.state.bannedUntilMs });
     return decision;
   }
@@ -128,7 +147,7 @@ export function createKeyLimiter(deps: {
           outcome: reply.outcome,
           source,
           limits: batch.limits,
-          lengths,
+          windowsMs,
         };
         batch.answer.resolve({ kind: 'decided', together });
       } else answerAlone(batch, reply?.mayHaveRun ?? true);
@@ -155,16 +174,17 @@ export function createKeyLimiter(deps: {
 
   function answerAlone(batch: Batch, mayBeCharged: boolean): void {
     const storeNowMs = clock.nowMs();
-    const { keyId, limits, requests } = batch;
+    const { limits, requests } = batch;
     if (onFailure === 'refuse') {
-      const seen = rateLimit(ledger.lastSeen(keyId, storeNowMs), limits, lengths, storeNowMs);
+      const counts = ledger.lastSeen(batch, storeNowMs);
+      const seen = rateLimitState(counts, { limits, windowsMs, nowMs: storeNowMs });
       const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
       batch.answer.resolve({ kind: 'unavailable', rateLimit: seen, source: 'local', retryAtMs });
       return;
     }
     const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);
     deps.onDecidedAlone(requests);
-    batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, lengths } });
+    batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, windowsMs } });
   }
 
   async function report(): Promise<void> {
@@ -189,8 +209,3 @@ interface Batch {
 type Answer =
   | { readonly kind: 'decided'; readonly together: DecidedTogether }
   | Extract<Decision, { kind: 'unavailable' }>;
-
-/** A reload may give two requests of one key and turn different terms: each is decided on its own. */
-function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
-  return batch.limits === key.limits && batch.bans === bans && batch.requests < bounds.requestsPerCallMax;
-}

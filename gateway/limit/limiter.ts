@@ -1,12 +1,15 @@
 import type { Logger } from 'pino';
-import type { AddressDecision, BanPolicy, Decision, Key, Settings } from '../model.ts';
-import { type Bounds, bounds } from '../timeouts-and-sizes.ts';
+import type { AddressDecision, BanPolicy, Decision, Key, RateLimitState, Settings } from '../model.ts';
+import { redisKeys } from '../redis-keys.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type AddressBucket, createAddressBucket } from './address-bucket.ts';
+import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
-import type { WindowLengths } from './store/decide-quota.ts';
+import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import { emptyQuotaState, openWindows, type QuotaState } from './store/decide-quota.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
-import type { QuotaStore } from './store/quota-store.ts';
+import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisClient } from './store/redis-client.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
@@ -20,6 +23,12 @@ export interface Limiter {
   chargeAddress(address: string, perMinute: number): Promise<AddressDecision>;
   /** One CORS preflight, charged to its address apart from that. */
   chargePreflight(address: string): Promise<AddressDecision>;
+  /** Where keys are now, in their order; nothing is charged. */
+  read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
+  /** Ends a key's ban on all processes: on this one at once, on others within `bounds.refusalRememberedMs`. */
+  liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
+  /** Forgets all that was counted of a key, bans included; likewise. */
+  reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** A new snapshot is in force: ask the store again instead of refusing from memory. */
   forgetRefusals(): void;
   state(): StoreState;
@@ -39,18 +48,33 @@ export type StoreState =
       readonly reason?: string;
     };
 
+export interface KeysRead {
+  readonly kind: 'read';
+  readonly keys: readonly KeyStatus[];
+}
+
+export interface KeyStatus {
+  /** As its next request would be told, before it is charged. */
+  readonly rateLimit: RateLimitState;
+  /** Refusals that count towards the next ban, and how many bans led here. */
+  readonly strikes: number;
+  readonly banLevel: number;
+}
+
 export interface LimiterDeps {
   /** Absent: the embedded memory store. */
   readonly redis?: Settings['redis'];
   readonly log: Logger;
-  readonly bounds?: Bounds;
   /** This process's clock, epoch ms. Redis's clock decides where there is one. */
   readonly nowMs: () => number;
-  readonly windowLengths?: WindowLengths;
+  /** Windows of other lengths; for tests. */
+  readonly windowsMs?: Partial<WindowsMs>;
+  readonly bounds: Bounds;
 }
 
-export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: LimiterDeps): Limiter {
-  const ledger = createKeyLedger(windowLengths);
+export function createLimiter({ redis, log, nowMs, bounds, ...deps }: LimiterDeps): Limiter {
+  const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };
+  const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
   const { addresses, preflights } = backing;
@@ -63,7 +87,8 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
     ledger,
     clock,
     nowMs,
-    lengths: windowLengths,
+    windowsMs,
+    bounds,
     onFailure: redis?.onFailure ?? 'local',
     onDecidedAlone(requests) {
       decidedAlone += requests;
@@ -75,6 +100,14 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
     decide: keys.decide,
     chargeAddress: addresses.charge,
     chargePreflight: (address) => preflights.charge(address, bounds.preflightsPerMinuteMax),
+    async read(of) {
+      const read = await backing.store.read(of.map(({ id }) => id));
+      if (read.kind === 'failed') return read;
+      const statuses = of.map((key, index) => statusOf(key, read.states[index], read.nowMs));
+      return { kind: 'read', keys: statuses };
+    },
+    liftBan: async (keyId, bans) => forget(keyId, await backing.store.liftBan(keyId, bans)),
+    reset: async (keyId, bans) => forget(keyId, await backing.store.reset(keyId, bans)),
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
     async close() {
@@ -87,24 +120,40 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
     },
   };
 
+  function forget<Reply extends QuotaChanged | StoreFailure>(keyId: string, reply: Reply): Reply {
+    if (reply.kind === 'changed') keys.forget(keyId, reply.state);
+    return reply;
+  }
+
+  function statusOf({ limits }: Key, counted: Readonly<QuotaState> | undefined, atMs: number): KeyStatus {
+    const state = { ...(counted ?? emptyQuotaState) };
+    openWindows(state, limits, windowsMs, atMs);
+    const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
+    const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs: atMs });
+    if (banUntilMs <= atMs) return { rateLimit, strikes, banLevel };
+    const retryAtMs = Math.max(banUntilMs, roomAtMs(rateLimit));
+    return { rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }), strikes, banLevel };
+  }
+
   function openMemory(): Backing {
     return {
-      store: createMemoryQuotaStore({ lengths: windowLengths, nowMs }),
+      store: createMemoryQuotaStore({ windowsMs, nowMs, bounds }),
       health: alwaysThere,
-      addresses: createAddressBucket({ name: 'address', nowMs }),
-      preflights: createAddressBucket({ name: 'preflight', nowMs }),
+      addresses: createAddressBucket({ name: 'address', nowMs, bounds }),
+      preflights: createAddressBucket({ name: 'preflight', nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
       close: () => {},
     };
   }
 
   function openRedis({ url, prefix, onFailure }: NonNullable<Settings['redis']>): Backing {
-    const client = createRedisClient(url);
+    const client = createRedisClient(url, bounds);
     const watch = watchStore({
       client,
-      probeKey: `${prefix}:probe`,
+      probeKey: redisKeys.probe.name(prefix),
       log: log.child({ onFailure }),
       nowMs,
+      bounds,
       describeOutage: () => ({ requestsDecidedAlone: decidedAlone, keysToWriteBack: ledger.unsentKeys() }),
       onReturn() {
         decidedAlone = 0;
@@ -116,12 +165,13 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
       store: createRedisQuotaStore({
         client,
         prefix,
-        lengths: windowLengths,
+        windowsMs,
         deadlineMs: bounds.storeDeadlineMs,
+        patientDeadlineMs: bounds.storePatientDeadlineMs,
       }),
       health: watch,
-      addresses: createAddressBucket({ name: 'address', redis: shared, nowMs: clock.nowMs }),
-      preflights: createAddressBucket({ name: 'preflight', redis: shared, nowMs: clock.nowMs }),
+      addresses: createAddressBucket({ name: 'address', redis: shared, nowMs: clock.nowMs, bounds }),
+      preflights: createAddressBucket({ name: 'preflight', redis: shared, nowMs: clock.nowMs, bounds }),
       state: () => ({ kind: 'redis', onFailure, ...watch.state() }),
       close() {
         watch.close();
@@ -130,8 +180,6 @@ export function createLimiter({ redis, log, nowMs, windowLengths = calendar }: L
     };
   }
 }
-
-const calendar: WindowLengths = { minuteMs: 60_000, dayMs: 86_400_000 };
 
 /** What stands behind the limiter: memory, or Redis and the watch over it. */
 interface Backing {

@@ -1,42 +1,47 @@
 import type { Limits, RateLimitState, Window } from '../model.ts';
-import type { WindowLengths } from './store/decide-quota.ts';
+import { type WindowsMs, windowStartMs } from './calendar-windows.ts';
+import { usedIn, type WindowCounts } from './store/decide-quota.ts';
 
-/** The counts that a rateLimit is made of. */
-export interface WindowUse {
-  readonly minute: number;
-  readonly minuteUsed: number;
-  readonly day: number;
-  readonly dayUsed: number;
-}
-
-/** Where a key stands in its two windows at `nowMs`. */
-export function rateLimit(
-  use: WindowUse,
-  limits: Limits,
-  lengths: WindowLengths,
-  nowMs: number,
+/** What a key is told of its windows at `nowMs`. */
+export function rateLimitState(
+  counts: Readonly<WindowCounts>,
+  {
+    limits,
+    windowsMs,
+    nowMs,
+    usedLater = 0,
+  }: {
+    readonly limits: Limits;
+    readonly windowsMs: WindowsMs;
+    readonly nowMs: number;
+    /** Requests in `counts` that come after the one that is told. */
+    readonly usedLater?: number;
+  },
 ): RateLimitState {
-  const minute: Window = {
-    name: 'minute',
-    limit: limits.perMinute,
-    remaining: Math.max(0, limits.perMinute - use.minuteUsed),
-    resetMs: (use.minute + 1) * lengths.minuteMs,
-    windowSeconds: lengths.minuteMs / 1000,
-  };
-  const day: Window = {
-    name: 'day',
-    limit: limits.perDay,
-    remaining: Math.max(0, limits.perDay - use.dayUsed),
-    resetMs: (use.day + 1) * lengths.dayMs,
-    windowSeconds: lengths.dayMs / 1000,
-  };
-  return { nowMs, windows: [minute, day], inForce: inForce(minute, day) };
+  const windows: Window[] = [];
+  let inForce: Window | undefined;
+  for (const { window: name, max } of limits) {
+    const index = counts[name];
+    const lengthMs = windowsMs[name];
+    const resetMs = windowStartMs(lengthMs, index + 1);
+    const window = {
+      name,
+      limit: max,
+      remaining: Math.max(0, max - counts[usedIn[name]] + usedLater),
+      resetMs,
+      windowSeconds: (resetMs - windowStartMs(lengthMs, index)) / 1000,
+    };
+    windows.push(window);
+    if (inForce === undefined || refusesFirst(window, inForce)) inForce = window;
+  }
+  if (inForce === undefined) throw new Error('a key without limits passed validation');
+  return { nowMs, windows, inForce };
 }
 
-/** The window that would refuse first: smallest remaining, on a tie the one that resets later. */
-function inForce(minute: Window, day: Window): Window {
-  if (minute.remaining !== day.remaining) return minute.remaining < day.remaining ? minute : day;
-  return minute.resetMs > day.resetMs ? minute : day;
+/** The window in force is the one that would refuse first: smallest remaining, on a tie the one that resets later. */
+function refusesFirst(window: Window, other: Window): boolean {
+  if (window.remaining !== other.remaining) return window.remaining < other.remaining;
+  return window.resetMs >= other.resetMs;
 }
 
 /** When a request finds room again: the latest reset among the spent windows, 0 when none is spent. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Limits } from '../../gateway/model.ts';
 
 /** A key of the benchmark with its one secret. */
 export interface Credential {
@@ -18,6 +17,12 @@ export interface Credentials {
   readonly manyFile: string;
   readonly floodFile: string;
   readonly flood: Credential;
+}
+
+/** As they stand in the configurations of all subjects. */
+interface Limits {
+  readonly perMinute: number;
+  readonly perDay: number;
 }
 
 /** No run comes near it: what is measured is admission. */

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { digestSecret } from '../../gateway/config/issue-secret.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { configFolder, keysDocument, mainDocument } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 /** Runs the command line as a process of its own. */
 async function tollgate(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -87,10 +88,9 @@ test('keys create shows the secret alone on standard output and keeps every byte
   expect(readdirSync(pathOf('.')).toSorted()).toEqual(['keys.yaml', 'openapi.yaml', 'tollgate.yaml']);
 
   const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'valid' && loaded.settings.keys.get('big')?.limits).toEqual({
-    perMinute: 5000,
-    perDay: 1_000_000,
-  });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('big')?.limits).toEqual(
+    limitsOf({ perMinute: 5000, perDay: 1_000_000 }),
+  );
 });
 
 test.each([
@@ -141,7 +141,7 @@ test('keys list shows each key with its limits and no digest', async () => {
   const { file } = configFolder();
   const { stdout } = await tollgate(['keys', 'list', '--config', file]);
   expect(stdout).toBe(
-    'ID    PLAN  PER MINUTE  PER DAY  VALID SECRETS  NAME\nacme  free  60          1000     1\n',
+    'ID    PLAN  LIMITS              VALID SECRETS  NAME\nacme  free  60/minute 1000/day  1\n',
   );
 });
 
@@ -155,12 +155,12 @@ test.each([
   [
     'a custom plan without limits',
     '--id a --plan enterprise',
-    'The plan enterprise is custom: say --per-minute and --per-day.',
+    'The plan enterprise is custom: say at least one of --per-second, --per-minute, --per-hour, --per-day, --per-month.',
   ],
   [
     'limits on another plan',
     '--id a --plan free --per-day 5',
-    'The plan free has its own limits: leave out --per-minute and --per-day.',
+    'The plan free has its own limits: leave out --per-day.',
   ],
   [
     'a bad date',

@@ -6,6 +6,7 @@ import type { Problem } from '../../gateway/config/problems/problem.ts';
 import { readOperations } from '../../gateway/config/read-operations.ts';
 import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
 import { apiDocument, configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 type Files = Readonly<Record<string, string>>;
 
@@ -136,10 +137,9 @@ test('every key may share its limits by an alias', () => {
   );
   const { file } = configFolder({ 'keys.yaml': keys });
   const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'valid' && loaded.settings.keys.get('k11999')?.limits).toEqual({
-    perMinute: 1,
-    perDay: 2,
-  });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('k11999')?.limits).toEqual(
+    limitsOf({ perMinute: 1, perDay: 2 }),
+  );
 });
 
 test('a value that contains itself is refused where it does', () => {

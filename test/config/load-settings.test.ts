@@ -5,6 +5,7 @@ import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -33,11 +34,14 @@ test('a small configuration is filled up with every default', () => {
     admin: { host: '127.0.0.1', port: 9090 },
     upstream: { url: 'http://backend:3000', health: '/healthz' },
     plans: new Map<string, unknown>([
-      ['free', { perMinute: 60, perDay: 1000 }],
+      ['free', limitsOf({ perMinute: 60, perDay: 1000 })],
       ['enterprise', 'custom'],
     ]),
     keys: new Map([
-      ['acme', { id: 'acme', plan: 'free', limits: { perMinute: 60, perDay: 1000 }, disabled: false }],
+      [
+        'acme',
+        { id: 'acme', plan: 'free', limits: limitsOf({ perMinute: 60, perDay: 1000 }), disabled: false },
+      ],
     ]),
     secrets: new Map([[digestOf('a'), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }]]),
     operations: [
@@ -77,7 +81,7 @@ test('the keys may stand in the main file, with limits and an expiry of their ow
     plan: 'enterprise',
     name: 'Big',
     disabled: true,
-    limits: { perMinute: 1, perDay: 999_999_999_999_999 },
+    limits: limitsOf({ perMinute: 1, perDay: 999_999_999_999_999 }),
   });
   expect(secrets.get(digestOf('a'))?.expiresMs).toBe(Date.UTC(2027, 0, 31, 10));
 });
@@ -289,7 +293,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a key on a custom plan without limits',
     keys('- { id: a, plan: enterprise, secrets: [] }'),
-    'keys.yaml:1:18: `[0]` is on a custom plan; write its `limits: { perMinute: …, perDay: … }`\n  1 | - { id: a, plan: enterprise, secrets: [] }\n    |                  ^',
+    'keys.yaml:1:18: `[0]` is on a custom plan; write its `limits: { … }` with at least one of perSecond, perMinute, perHour, perDay, perMonth\n  1 | - { id: a, plan: enterprise, secrets: [] }\n    |                  ^',
   ],
   [
     'limits on a key of a plan that has its own',
@@ -374,7 +378,7 @@ bans: {}
 `,
     'keys.yaml': `- { id: a, plan: fre, secrets: [] }
 - { id: a, plan: enterprise, secrets: [{ sha256: short }] }
-- { plan: free, secrets: [], limits: { perMinute: 1 } }
+- { plan: free, secrets: [], limits: {} }
 `,
     'openapi.yaml': 'paths: { /a: { gett: {} }, b: { get: { operationId: b } } }\n',
   });
@@ -385,18 +389,18 @@ bans: {}
     'tollgate.yaml:3:39: the field `helth` is unknown; did you mean `health`?',
     'tollgate.yaml:5:22: `plans.free.perMinute` must be a whole number from 1 to 999999999999999',
     'tollgate.yaml:5:34: `plans.free.perDay` must be a whole number from 1 to 999999999999999',
-    'tollgate.yaml:7:9: `plans.gold` must be a mapping with perMinute and perDay, or the word custom',
+    'tollgate.yaml:7:9: `plans.gold` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or the word custom',
     'tollgate.yaml:11:15: the environment variable SIZE is not set; set it or SIZE_FILE, or write `${SIZE:-default}`',
     'tollgate.yaml:12:1: this field stands here twice; keep one',
     'tollgate.yaml:10:1: the first one is here',
     'keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?',
     'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique',
     'keys.yaml:1:9: it is here',
-    'keys.yaml:2:18: `[1]` is on a custom plan; write its `limits: { perMinute: …, perDay: … }`',
+    'keys.yaml:2:18: `[1]` is on a custom plan; write its `limits: { … }` with at least one of perSecond, perMinute, perHour, perDay, perMonth',
     'keys.yaml:2:50: `[1].secrets[0].sha256` must be the SHA-256 digest of the whole secret, 64 hex digits',
     'keys.yaml:3:3: `[2].id` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -',
-    'keys.yaml:3:30: `[2].limits.perDay` is missing; write a whole number from 1 to 999999999999999',
     'keys.yaml:3:30: `[2].limits` is for custom plans only; remove it or choose a custom plan',
+    'keys.yaml:3:38: `[2].limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth',
     'openapi.yaml:1:16: `gett` is no method that the gateway supports; did you mean `get`?',
     'openapi.yaml:1:28: `b` could never match; a path begins with `/`',
   ]);

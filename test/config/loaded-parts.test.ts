@@ -4,6 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { assembleLoaded, type LoadedPart, partsOf } from '../../gateway/config/loaded-parts.ts';
 import type { Key, Secret, Settings } from '../../gateway/model.ts';
 import { configFolder } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 type Tables = Pick<Settings, 'keys' | 'secrets'>;
 
@@ -18,7 +19,7 @@ function tablesOf(count: number) {
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
   for (let i = 0; i < count; i++) {
-    const limits = { perMinute: 60, perDay: 1000 };
+    const limits = limitsOf({ perMinute: 60, perDay: 1000 });
     keys.set(`key-${i}`, { id: `key-${i}`, plan: 'free', limits, disabled: false });
     secrets.set(`digest-${i}`, { keyId: `key-${i}`, expiresMs: Number.POSITIVE_INFINITY });
   }
@@ -54,7 +55,7 @@ it('on a base only what is new, changed or gone is sent, and the rest stays the 
   const raised: Key = {
     id: 'key-3',
     plan: 'pro',
-    limits: { perMinute: 300, perDay: 10_000 },
+    limits: limitsOf({ perMinute: 300, perDay: 10_000 }),
     disabled: false,
   };
   keys.set('key-3', raised).delete('key-4');

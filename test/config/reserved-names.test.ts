@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 function load(files: Readonly<Record<string, string>>) {
   const { file, pathOf } = configFolder(files);
@@ -78,7 +79,10 @@ describe('a name that every object inherits is a name like any other', () => {
     });
     expect(report).toEqual([]);
     expect([...(settings?.plans.keys() ?? [])]).toEqual(['free', name]);
-    expect(settings?.keys.get(name)).toMatchObject({ plan: name, limits: { perMinute: 7, perDay: 8 } });
+    expect(settings?.keys.get(name)).toMatchObject({
+      plan: name,
+      limits: limitsOf({ perMinute: 7, perDay: 8 }),
+    });
     expect(settings?.operations).toEqual([{ id: name, method: 'GET', template: `/${name}/{${name}}` }]);
   });
 

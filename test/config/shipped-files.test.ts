@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 const demoDigests = Object.fromEntries(
   ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE'].map((plan, i) => [
@@ -22,9 +23,9 @@ test.each(['production', 'staging', 'local'])(
       environment: name,
       basePath: '/v1',
       plans: new Map<string, unknown>([
-        ['free', { perMinute: 60, perDay: 1_000 }],
-        ['pro', { perMinute: 300, perDay: 10_000 }],
-        ['business', { perMinute: 1_000, perDay: 100_000 }],
+        ['free', limitsOf({ perMinute: 60, perDay: 1_000 })],
+        ['pro', limitsOf({ perMinute: 300, perDay: 10_000 })],
+        ['business', limitsOf({ perMinute: 1_000, perDay: 100_000 })],
         ['enterprise', 'custom'],
       ]),
     });

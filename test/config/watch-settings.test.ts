@@ -28,7 +28,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }) => {
       const free = settings.plans.get('free');
-      reports.push(typeof free === 'object' ? free.perMinute : 'custom');
+      reports.push(Array.isArray(free) ? free[0].max : 'custom');
     },
     onInvalid: ({ problems }) => reports.push(formatProblems(problems).split('\n', 1)[0] ?? ''),
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { QuotaCall, QuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import { toLimitFields } from '../../gateway/config/schema/limit-fields.ts';
+import { emptyQuotaState, type QuotaCall, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaReply } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { guarantees } from './quota-store-guarantees.ts';
@@ -47,23 +48,35 @@ type Charge = (deps: Deps, call: QuotaCall, keys: Keys) => Promise<Use>;
 
 /** A QuotaStore for single requests without bans around one way of charging; it reads the counts for 0 requests. */
 function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store clock'): MakeStore {
-  return (deps) => ({ decide: (calls) => Promise.all(calls.map((call) => decideOne(deps, call))) });
+  const unneeded = () => Promise.reject(new Error('no guarantee of these limiters asks for this'));
+  return (deps) => ({
+    decide: (calls) => Promise.all(calls.map((call) => decideOne(deps, call))),
+    read: unneeded,
+    liftBan: unneeded,
+    reset: unneeded,
+  });
 
   async function decideOne(deps: Deps, call: QuotaCall): Promise<QuotaReply> {
     const nowMs = time === 'own clock' ? deps.nowMs() : Number((await deps.client.time())[0]) * 1000;
-    const minute = Math.floor(nowMs / deps.lengths.minuteMs);
-    const day = Math.floor(nowMs / deps.lengths.dayMs);
+    const minute = Math.floor(nowMs / deps.windowsMs.minute);
+    const day = Math.floor(nowMs / deps.windowsMs.day);
     const key = `${deps.prefix}:${call.keyId}`;
     const keys = { minute: `${key}:m${minute}`, day: `${key}:d${day}` };
     const use = call.requests === 0 ? await read(deps, keys) : await charge(deps, call, keys);
     const state: QuotaState = {
+      ...emptyQuotaState,
       ...{ minute, minuteUsed: use.minuteUsed, day, dayUsed: use.dayUsed },
-      ...{ strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0 },
     };
     const admitted = use.isAdmitted ? 1 : 0;
     const refused = call.requests - admitted;
     return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, state } };
   }
+}
+
+/** These limiters know two windows. */
+function limitsIn({ limits }: QuotaCall): { perMinute: number; perDay: number } {
+  const { perMinute = 0, perDay = 0 } = toLimitFields(limits);
+  return { perMinute, perDay };
 }
 
 async function read({ client }: Deps, keys: Keys): Promise<Use> {
@@ -73,7 +86,7 @@ async function read({ client }: Deps, keys: Keys): Promise<Use> {
 
 async function getThenSet(deps: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const { minuteUsed, dayUsed } = await read(deps, keys);
-  if (minuteUsed >= call.limits.perMinute || dayUsed >= call.limits.perDay) {
+  if (minuteUsed >= limitsIn(call).perMinute || dayUsed >= limitsIn(call).perDay) {
     return { isAdmitted: false, minuteUsed, dayUsed };
   }
   await deps.client.mset(keys.minute, minuteUsed + 1, keys.day, dayUsed + 1);
@@ -83,7 +96,7 @@ async function getThenSet(deps: Deps, call: QuotaCall, keys: Keys): Promise<Use>
 async function incrementThenCheck({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const minuteUsed = await client.incr(keys.minute);
   const dayUsed = await client.incr(keys.day);
-  const isAdmitted = minuteUsed <= call.limits.perMinute && dayUsed <= call.limits.perDay;
+  const isAdmitted = minuteUsed <= limitsIn(call).perMinute && dayUsed <= limitsIn(call).perDay;
   return { isAdmitted, minuteUsed, dayUsed };
 }
 
@@ -94,8 +107,8 @@ const chargeOne = `
 
 /** The day is charged before the minute is asked. */
 async function oneCallPerWindow({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
-  const day = (await client.eval(chargeOne, 1, keys.day, call.limits.perDay)) as [number, number];
-  const minute = (await client.eval(chargeOne, 1, keys.minute, call.limits.perMinute)) as [number, number];
+  const day = (await client.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
+  const minute = (await client.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [number, number];
   return { isAdmitted: day[0] === 1 && minute[0] === 1, minuteUsed: minute[1], dayUsed: day[1] };
 }
 
@@ -110,7 +123,7 @@ const chargeBoth = `
   return {admitted and 1 or 0, minute, day}`;
 
 async function atomically(deps: Deps, call: QuotaCall, keys: Keys, chargesRefused: boolean): Promise<Use> {
-  const { perMinute, perDay } = call.limits;
+  const { perMinute, perDay } = limitsIn(call);
   const args = [perMinute, perDay, chargesRefused ? 1 : 0];
   const reply = await deps.client.eval(chargeBoth, 2, keys.minute, keys.day, ...args);
   const [isAdmitted, minuteUsed, dayUsed] = reply as [number, number, number];

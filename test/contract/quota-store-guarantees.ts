@@ -1,13 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type {
-  QuotaCall,
-  QuotaOutcome,
-  Unsent,
-  WindowLengths,
+import { calendarMonth, type WindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import {
+  emptyQuotaState,
+  noCounts,
+  type QuotaCall,
+  type QuotaOutcome,
+  type QuotaState,
+  type Unsent,
 } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix } from '../support/redis.ts';
 
 /**
@@ -18,7 +22,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'of many requests at once exactly the limit is admitted, whoever asks'(subject) {
     const lengths = await freshLengths(subject);
     const stores = await Promise.all([1, 2, 3].map(() => subject.open(lengths)));
-    const call = callOf({ perMinute: 50, perDay: 1000 });
+    const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
     const outcomes = await Promise.all(
       Array.from({ length: 300 }, (_, index) => decide(stores[index % 3], { ...call, requests: 1 })),
     );
@@ -29,7 +33,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'the day limit holds as exactly as the minute limit'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 1000, perDay: 30 });
+    const call = callOf(limitsOf({ perMinute: 1000, perDay: 30 }));
     const outcomes = await Promise.all(
       Array.from({ length: 90 }, () => decide(store, { ...call, requests: 1 })),
     );
@@ -38,7 +42,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'a request refused by the minute is charged in neither window'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 2, perDay: 10 });
+    const call = callOf(limitsOf({ perMinute: 2, perDay: 10 }));
     for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
     const { state } = await decide(store, call);
     expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
@@ -46,7 +50,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'a request refused by the day is charged in neither window'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 10, perDay: 2 });
+    const call = callOf(limitsOf({ perMinute: 10, perDay: 2 }));
     for (let index = 0; index < 6; index++) await decide(store, { ...call, requests: 1 });
     const { state } = await decide(store, call);
     expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
@@ -54,26 +58,61 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'of n requests in one call as many are admitted as there is room for'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 5, perDay: 100 });
+    const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
     const first = await decide(store, { ...call, requests: 3 });
     const second = await decide(store, { ...call, requests: 4 });
     expect([first.admitted, first.refused, second.admitted, second.refused]).toEqual([3, 0, 2, 2]);
   },
 
+  async 'any list of windows is charged as one: in all of them or in none'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const rest = { perMinute: 9, perHour: 9, perDay: 9, perMonth: 9 };
+    for (const spent of ['perSecond', ...Object.keys(rest)]) {
+      const call = callOf(limitsOf({ perSecond: 9, ...rest, [spent]: 3 }));
+      const first = await decide(store, { ...call, requests: 5 });
+      expect([spent, first.admitted, first.refused]).toEqual([spent, 3, 2]);
+      expect([spent, ...usedOf(first.state)]).toEqual([spent, 3, 3, 3, 3, 3]);
+      const second = await decide(store, { ...call, requests: 1 });
+      expect([spent, second.refused, ...usedOf(second.state)]).toEqual([spent, 1, 3, 3, 3, 3, 3]);
+    }
+  },
+
+  async 'a month is that of the UTC calendar'(subject) {
+    const windowsMs = { ...(await freshLengths(subject)), month: calendarMonth };
+    const store = await subject.open(windowsMs);
+    const { nowMs, state } = await decide(store, { ...callOf(limitsOf({ perMonth: 3 })), requests: 4 });
+    const now = new Date(nowMs);
+    expect([state.month, state.monthUsed]).toEqual([
+      now.getUTCFullYear() * 12 + now.getUTCMonth() - 1970 * 12,
+      3,
+    ]);
+  },
+
+  async 'used stays used when the list of windows is edited and edited back'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const before = callOf(limitsOf({ perMinute: 9, perDay: 5 }));
+    await decide(store, { ...before, requests: 4 });
+    const edited = { ...before, limits: limitsOf({ perMinute: 9, perHour: 2 }) };
+    const inBetween = await decide(store, { ...edited, requests: 3 });
+    expect([inBetween.admitted, inBetween.refused, inBetween.state.minuteUsed]).toEqual([2, 1, 6]);
+    const after = await decide(store, { ...before, requests: 3 });
+    expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([1, 7, 5]);
+  },
+
   async 'used stays used when a limit is changed in mid-window'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 5, perDay: 100 });
+    const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
     await decide(store, { ...call, requests: 5 });
-    const lowered = { ...call, limits: { perMinute: 3, perDay: 100 }, requests: 1 };
-    const raised = { ...call, limits: { perMinute: 7, perDay: 100 }, requests: 5 };
+    const lowered = { ...call, limits: limitsOf({ perMinute: 3, perDay: 100 }), requests: 1 };
+    const raised = { ...call, limits: limitsOf({ perMinute: 7, perDay: 100 }), requests: 5 };
     expect((await decide(store, lowered)).refused).toBe(1);
     expect((await decide(store, raised)).admitted).toBe(2);
   },
 
   async 'a new minute opens with all its room while the day goes on'(subject) {
     const minuteMs = 1_000;
-    const store = await subject.open({ minuteMs, dayMs: (await freshLengths(subject)).dayMs });
-    const call = callOf({ perMinute: 3, perDay: 100 });
+    const store = await subject.open({ ...(await freshLengths(subject)), minute: minuteMs });
+    const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
     const { state } = await decide(store, { ...call, requests: 3 });
     await waitUntil(subject, (state.minute + 1) * minuteMs);
     const next = await decide(store, { ...call, requests: 4 });
@@ -82,10 +121,10 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'every process counts in the same window, however wrong its own clock is'(subject) {
     const minuteMs = 60_000;
-    const dayMs = (await freshLengths(subject)).dayMs;
-    const behind = await subject.open({ minuteMs, dayMs }, -90_000);
-    const ahead = await subject.open({ minuteMs, dayMs }, 90_000);
-    const call = callOf({ perMinute: 1000, perDay: 1000 });
+    const windowsMs = { ...(await freshLengths(subject)), minute: minuteMs };
+    const behind = await subject.open(windowsMs, -90_000);
+    const ahead = await subject.open(windowsMs, 90_000);
+    const call = callOf(limitsOf({ perMinute: 1000, perDay: 1000 }));
     const first = await decide(behind, { ...call, requests: 1 });
     const second = await decide(ahead, { ...call, requests: 1 });
     const minutesBetween = Math.floor(second.nowMs / minuteMs) - Math.floor(first.nowMs / minuteMs);
@@ -96,7 +135,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'the refusal that reaches the threshold bans, and requests during a ban are not counted'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-    const call = { ...callOf({ perMinute: 2, perDay: 100 }), bans };
+    const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 100 })), bans };
     const first = await decide(store, { ...call, requests: 10 });
     expect([first.admitted, first.refused, first.banned]).toEqual([2, 4, 4]);
     expect(first.state.bannedUntilMs).toBe(first.nowMs + 60_000);
@@ -110,7 +149,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans, requests: 1 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
     await decide(store, call);
     const lengthsMs: number[] = [];
     for (const pauseMs of [0, 0, 0, 650]) {
@@ -125,7 +164,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 
   async 'what a process decided alone is added to the same windows, and only there'(subject) {
     const store = await subject.open(await freshLengths(subject));
-    const call = callOf({ perMinute: 10, perDay: 100 });
+    const call = callOf(limitsOf({ perMinute: 10, perDay: 100 }));
     const { state } = await decide(store, { ...call, requests: 2 });
     const alone: Unsent = {
       ...nothingUnsent,
@@ -141,7 +180,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a ban and strikes that are written back are merged and lower nothing'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
     await decide(store, { ...call, requests: 3 });
     const struck = await decide(store, { ...call, unsent: { ...nothingUnsent, strikes: 2 } });
     expect([struck.state.strikes, struck.state.bannedUntilMs]).toEqual([4, 0]);
@@ -156,32 +195,95 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'reported refusals that reach the threshold ban before the requests that bring them'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-    const call = { ...callOf({ perMinute: 1, perDay: 100 }), bans };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
     await decide(store, { ...call, requests: 1 });
     const outcome = await decide(store, { ...call, requests: 2, unsent: { ...nothingUnsent, strikes: 5 } });
     expect([outcome.banned, outcome.state.strikes, outcome.state.banLevel]).toEqual([2, 0, 1]);
   },
+
+  async 'to read counts charges nothing, and of an unknown key there are none'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
+    const { state } = await decide(store, { ...call, requests: 3 });
+    for (let again = 0; again < 2; again++) {
+      const read = await store.read([call.keyId, 'nobody']);
+      if (read.kind !== 'read') throw new Error(read.reason);
+      expect(read.states).toEqual([state, emptyQuotaState]);
+      expect(Math.abs(read.nowMs - (await subject.nowMs()))).toBeLessThan(20_000);
+    }
+  },
+
+  async 'a lifted ban admits at once what the windows have room for, and the ladder starts over'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
+    const raised = { ...call, limits: limitsOf({ perMinute: 5, perDay: 100 }) };
+    expect((await decide(store, { ...call, requests: 5 })).state.banLevel).toBe(1);
+    expect((await decide(store, { ...raised, requests: 1 })).banned).toBe(1);
+    const lifted = await store.liftBan(call.keyId, bans);
+    expect(lifted).toMatchObject({
+      kind: 'changed',
+      state: { bannedUntilMs: 0, banLevel: 0, minuteUsed: 3 },
+    });
+    const after = await decide(store, { ...raised, requests: 4 });
+    expect([after.admitted, after.refused, after.banned]).toEqual([2, 1, 1]);
+    expect(after.state.bannedUntilMs - after.nowMs).toBe(60_000);
+  },
+
+  async 'a ban or strikes that a process collected before a ban was lifted do not bring it back'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
+    const { state } = await decide(store, { ...call, requests: 1 });
+    const changed = await store.liftBan(call.keyId, bans);
+    if (changed.kind !== 'changed') throw new Error(changed.reason);
+    const collected = {
+      ...nothingUnsent,
+      ...{ minute: state.minute, minuteUsed: 2, day: state.day, dayUsed: 2 },
+      ...{ strikes: 9, bannedUntilMs: changed.nowMs + 60_000, banLevel: 1 },
+    };
+    const late = await decide(store, { ...call, requests: 1, unsent: collected });
+    // What was admitted is charged all the same.
+    expect([late.admitted, late.state.strikes, late.state.minuteUsed]).toEqual([1, 0, 4]);
+    const { liftedMs } = late.state;
+    const newer = { ...collected, liftedMs };
+    expect((await decide(store, { ...call, requests: 1, unsent: newer })).banned).toBe(1);
+  },
+
+  async 'a reset forgets all counts, and those that a process collected before it'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
+    const { state } = await decide(store, { ...call, requests: 4 });
+    const collected = { ...nothingUnsent, ...{ minute: state.minute, minuteUsed: 2, strikes: 3 } };
+    await store.reset(call.keyId, call.bans);
+    const after = await decide(store, { ...call, requests: 2, unsent: collected });
+    expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([2, 2, 2]);
+    expect(after.state.strikes).toBe(0);
+  },
 };
+
+function usedOf({ secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed }: Readonly<QuotaState>): number[] {
+  return [secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed];
+}
 
 /** A store under test. */
 export interface Subject {
   /** Opens one more client of the store, in a process whose own clock is `skewMs` off. */
-  open(lengths: WindowLengths, skewMs?: number): Promise<QuotaStore> | QuotaStore;
+  open(lengths: WindowsMs, skewMs?: number): Promise<QuotaStore> | QuotaStore;
   /** The store's clock. */
   nowMs(): Promise<number>;
 }
 
 export const nothingUnsent: Unsent = {
-  minute: 0,
-  minuteUsed: 0,
-  day: 0,
-  dayUsed: 0,
+  ...noCounts,
   strikes: 0,
   bannedUntilMs: 0,
   banLevel: 0,
+  liftedMs: 0,
+  resetMs: 0,
 };
 
-export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<WindowLengths> {
+export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<WindowsMs> {
   return freshWindows(await subject.nowMs());
 }
 

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMemoryQuotaStore } from '../../gateway/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
@@ -24,20 +26,20 @@ describe('the Redis store', () => {
   it('keeps one readable hash per key, in one cluster slot, that expires when nothing of it matters', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
-    const call = { ...callOf({ perMinute: 2, perDay: 10 }), keyId: 'acme', requests: 3 };
+    const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
     const { nowMs, state } = await decide(store, call);
     const key = `${subject.prefix}:{acme}`;
-    expect(await subject.client.hgetall(key)).toEqual(
-      Object.fromEntries(Object.entries(state).map(([field, value]) => [field, String(value)])),
-    );
-    expect([state.minuteUsed, state.dayUsed, state.strikes, state.strikesFromMs]).toEqual([2, 2, 1, nowMs]);
-    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.dayMs);
+    expect(await subject.client.hgetall(key)).toEqual({
+      ...{ minute: String(state.minute), minuteUsed: '2', day: String(state.day), dayUsed: '2' },
+      ...{ strikes: '1', strikesFromMs: String(nowMs), bannedUntilMs: '0', banLevel: '0' },
+    });
+    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day);
   });
 
   it('counts limits up to the largest that a header can carry, to the last digit', async () => {
     const store = await subject.open(await freshLengths(subject));
     const limit = 999_999_999_999_999;
-    const call = callOf({ perMinute: limit, perDay: limit });
+    const call = callOf(limitsOf({ perMinute: limit, perDay: limit }));
     await decide(store, { ...call, requests: limit - 1 });
     const { admitted, refused, state } = await decide(store, { ...call, requests: 2 });
     expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
@@ -46,7 +48,7 @@ describe('the Redis store', () => {
   it('never steps back to an earlier window when an older clock takes over', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
-    const call = { ...callOf({ perMinute: 5, perDay: 10 }), requests: 1 };
+    const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };
     const { state } = await decide(store, call);
     const ahead = { minute: state.minute + 2, minuteUsed: 5, day: state.day + 1, dayUsed: 7 };
     await subject.client.hset(`${subject.prefix}:{${call.keyId}}`, ahead);
@@ -59,9 +61,9 @@ describe('the memory store', () => {
   const stores = new Map<string, QuotaStore>();
   /** One process, one store: every client of the same windows is that store. */
   const subject: Subject = {
-    open(lengths) {
-      const id = JSON.stringify(lengths);
-      const store = stores.get(id) ?? createMemoryQuotaStore({ lengths, nowMs: Date.now });
+    open(windowsMs) {
+      const id = JSON.stringify(windowsMs);
+      const store = stores.get(id) ?? createMemoryQuotaStore({ windowsMs, nowMs: Date.now, bounds });
       stores.set(id, store);
       return store;
     },

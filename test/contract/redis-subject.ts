@@ -1,18 +1,21 @@
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
-import type { WindowLengths } from '../../gateway/limit/store/decide-quota.ts';
+import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisClient } from '../../gateway/limit/store/redis-client.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
 /** How a store on Redis is made; the broken limiters have the same shape. */
 export type MakeStore = (deps: {
   client: Redis;
   prefix: string;
-  lengths: WindowLengths;
+  windowsMs: WindowsMs;
   /** Generous: what is tested here is what Redis decides, not how fast this machine is. */
   deadlineMs: number;
+  patientDeadlineMs: number;
   /** The clock of the process that the store runs in. */
   nowMs: () => number;
 }) => QuotaStore;
@@ -26,12 +29,13 @@ export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
   return {
     prefix,
     client: own,
-    async open(lengths, skewMs = 0) {
+    async open(windowsMs, skewMs = 0) {
       return make({
         client: await connect(),
         prefix,
-        lengths,
+        windowsMs,
         deadlineMs: 20_000,
+        patientDeadlineMs: 20_000,
         nowMs: () => Date.now() + skewMs,
       });
     },
@@ -47,7 +51,7 @@ export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
   };
 
   async function connect(): Promise<Redis> {
-    const client = createRedisClient(redisUrl());
+    const client = createRedisClient(redisUrl(), tunedBounds(patientStore));
     client.on('error', () => {});
     clients.push(client);
     if (client.status !== 'ready') await once(client, 'ready');

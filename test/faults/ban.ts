@@ -32,7 +32,7 @@ export async function measureBan(): Promise<Ban> {
   const key = makeCustomKey(limitPerMinute, 1_000_000);
   const fleet = await startFleet({
     starts: Array.from({ length: 3 }, () => ({
-      tuning: { bounds: patientStore, windowLengths: { minuteMs: 2_000, dayMs: 86_400_000_000 } },
+      tuning: { bounds: patientStore, windowsMs: { minute: 2_000, day: 86_400_000_000 } },
     })),
     config: {
       keys: [key.entry],

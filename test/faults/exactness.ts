@@ -8,7 +8,7 @@ export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
   readonly limits: { readonly perMinute: number; readonly perDay: number };
-  readonly windowLengths?: NonNullable<Tuning['windowLengths']>;
+  readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
   /** The load starts this long before a minute window ends, so that it crosses into the next. */
   readonly startBeforeEndMs: number;
 }
@@ -38,16 +38,16 @@ interface WindowCount {
 
 /** Many clients on one key over three gateway processes, whose clocks are 90 s behind, right, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
-  const { requests, clients, limits, windowLengths, startBeforeEndMs } = options;
+  const { requests, clients, limits, windowsMs, startBeforeEndMs } = options;
   const key = makeCustomKey(limits.perMinute, limits.perDay);
   const fleet = await startFleet({
     starts: [-90_000, 0, 90_000].map((clockSkewMs) => ({
-      tuning: { clockSkewMs, bounds: patientStore, ...(windowLengths && { windowLengths }) },
+      tuning: { clockSkewMs, bounds: patientStore, ...(windowsMs && { windowsMs }) },
     })),
     config: { keys: [key.entry], bans: { after: 1_000_000 } },
   });
   try {
-    await sleepUntilBeforeEnd(windowLengths?.minuteMs ?? 60_000, startBeforeEndMs);
+    await sleepUntilBeforeEnd(windowsMs?.minute ?? 60_000, startBeforeEndMs);
     const startedMs = performance.now();
     const load = startLoad({
       origins: fleet.origins,

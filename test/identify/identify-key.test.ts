@@ -2,11 +2,17 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createIdentifyKey } from '../../gateway/identify/identify-key.ts';
 import type { Key, Secret } from '../../gateway/model.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
 const sha256 = (secret: string) => createHash('sha256').update(secret).digest('hex');
 
-const acme: Key = { id: 'acme', plan: 'free', limits: { perMinute: 60, perDay: 1000 }, disabled: false };
+const acme: Key = {
+  id: 'acme',
+  plan: 'free',
+  limits: limitsOf({ perMinute: 60, perDay: 1000 }),
+  disabled: false,
+};
 const closed: Key = { ...acme, id: 'closed', disabled: true };
 
 function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number][]) {

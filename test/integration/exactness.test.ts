@@ -8,7 +8,7 @@ it('three processes with clocks 90 s apart admit exactly the limit of each minut
     // The second window spends the day, whatever the first one had time for.
     limits: { perMinute: 300, perDay: 310 },
     // A day that does not end during the test.
-    windowLengths: { minuteMs: 1_000, dayMs: 86_400_000_000 },
+    windowsMs: { minute: 1_000, day: 86_400_000_000 },
     startBeforeEndMs: 300,
   });
   expect(found).toMatchObject({ answers: 4_000, failures: [], over: 0, under: 0, toldTwice: 0 });

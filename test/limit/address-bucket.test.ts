@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { redisUrl } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
-import { patientStore } from '../support/tuning.ts';
 import { openLimiter, openLimiters, untilAway, untilBack } from './limiter-fixture.ts';
-
-Object.assign(bounds, patientStore);
 
 async function charge(limiter: Limiter, address: string, times: number, perMinute = 3) {
   const decisions = [];
@@ -51,12 +47,13 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
 });
 
 it('in memory, a scan from more addresses than are remembered frees only the ones counted first', async () => {
-  const limiter = openLimiter({});
+  const rememberedAddressesMax = 1_000;
+  const limiter = openLimiter({ tuning: { rememberedAddressesMax } });
   const remaining = async (address: string) =>
     (await limiter.chargeAddress(address, 3)).rateLimit.inForce.remaining;
   const first = '2001:db8::1';
   expect(await remaining(first)).toBe(2);
-  for (let index = 1; index < bounds.rememberedAddressesMax; index++) {
+  for (let index = 1; index < rememberedAddressesMax; index++) {
     await remaining(`2001:db9:${(index >> 8).toString(16)}:${(index & 0xff).toString(16)}::1`);
   }
   expect(await remaining(first)).toBe(1);

@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Limiter } from '../../gateway/limit/limiter.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
-import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import {
   count,
@@ -20,9 +18,6 @@ import {
   untilAway,
   untilBack,
 } from './limiter-fixture.ts';
-
-/** A lost connection and a refused write say so themselves; being busy is no outage. */
-Object.assign(bounds, patientStore);
 
 /** The relay is the address that a failover moves from the primary to its replica. */
 let primary: RedisServer;
@@ -71,6 +66,7 @@ it('a replica that is not promoted yet takes no writes: each process decides alo
   await expectWellAfterwards(limiters, prefix);
 });
 
+/** A lost connection and a refused write say so themselves; being busy is no outage. */
 function openTwo() {
   return openLimiters(2, `redis://127.0.0.1:${relay.port}`);
 }

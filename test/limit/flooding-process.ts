@@ -1,7 +1,9 @@
 /** A process of its own with one limiter: sends `requests` requests of one key and tells its parent the outcome. */
 import { pino } from 'pino';
+import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { limitsOf } from '../support/limits-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
 interface Options {
@@ -12,20 +14,20 @@ interface Options {
   readonly perMinute: number;
   /** How wrong the clock of this process is. */
   readonly skewMs: number;
-  readonly windowLengths: { readonly minuteMs: number; readonly dayMs: number };
+  readonly windowsMs: WindowsMs;
 }
 
 const options: Options = JSON.parse(process.argv[2] ?? '');
-const { url, prefix, keyId, requests, perMinute, skewMs, windowLengths } = options;
+const { url, prefix, keyId, requests, perMinute, skewMs, windowsMs } = options;
 
-Object.assign(bounds, patientStore);
 const limiter = createLimiter({
   redis: { url, prefix, onFailure: 'local' },
   log: pino(process.stderr),
   nowMs: () => Date.now() + skewMs,
-  windowLengths,
+  windowsMs,
+  bounds: tunedBounds(patientStore),
 });
-const key = { id: keyId, plan: 'free', limits: { perMinute, perDay: 1_000_000 }, disabled: false };
+const key = { id: keyId, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
 const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
 const told: Record<string, number> = {};

@@ -1,18 +1,20 @@
 import { expect, it } from 'vitest';
+import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { createKeyLedger, type KeyTerms } from '../../gateway/limit/key-ledger.ts';
 import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
-const lengths = { minuteMs: 60_000, dayMs: 86_400_000 };
+const few = { ...bounds, rememberedKeysMax: 100 };
 const nowMs = 1_000_000;
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: { perMinute: 1, perDay: 1 }, bans });
+const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });
 
 /** What the store replies to a call of a key whose minute is spent: its strikes are counted. */
 function reply(strikes: number) {
   const state = {
     ...emptyQuotaState,
-    minute: Math.floor(nowMs / lengths.minuteMs),
+    minute: Math.floor(nowMs / calendarWindowsMs.minute),
     minuteUsed: 1,
     strikes,
     strikesFromMs: strikes === 0 ? 0 : nowMs,
@@ -21,15 +23,14 @@ function reply(strikes: number) {
 }
 
 it('strikes that are under way while more keys come than are remembered are counted once', () => {
-  const ledger = createKeyLedger(lengths);
+  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds: few });
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, 1), reply(0));
   for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, nowMs)?.refused).toBe(1);
   const call = ledger.openCall(terms, 1);
   expect(call.unsent?.strikes).toBe(5);
 
-  for (let index = 0; index < bounds.rememberedKeysMax; index++)
-    ledger.openCall(termsOf(`other-${index}`), 1);
+  for (let index = 0; index < few.rememberedKeysMax; index++) ledger.openCall(termsOf(`other-${index}`), 1);
   ledger.settle(call, reply(6));
-  expect(ledger.lastSeen('acme', nowMs).strikes).toBe(6);
+  expect(ledger.lastSeen(terms, nowMs).strikes).toBe(6);
 });

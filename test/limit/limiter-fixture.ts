@@ -3,8 +3,12 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../gateway/limit/limiter.ts';
 import type { BanPolicy, Decision, Key } from '../../gateway/model.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix } from '../support/redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** A limiter, and the lines it logged. */
@@ -17,18 +21,25 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-type Options = { url?: string; prefix?: string; onFailure?: 'local' | 'refuse' } & Partial<LimiterDeps>;
+type Options = {
+  url?: string;
+  prefix?: string;
+  onFailure?: 'local' | 'refuse';
+  /** Default: a store that is slow because the machine is busy stays in charge. */
+  tuning?: Partial<Bounds>;
+} & Partial<Pick<LimiterDeps, 'nowMs' | 'windowsMs'>>;
 
 /** A limiter that is closed when the test ends. */
 export function openLimiter(options: Options): LoggedLimiter {
-  const { url, prefix = freshPrefix(), onFailure = 'local', ...deps } = options;
+  const { url, prefix = freshPrefix(), onFailure = 'local', tuning = patientStore, ...deps } = options;
   const logged: LogLine[] = [];
   const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const redis = url === undefined ? {} : { redis: { url, prefix, onFailure } };
   const limiter = createLimiter({
     log,
     nowMs: Date.now,
-    windowLengths: freshWindows(Date.now()),
+    windowsMs: freshWindows(Date.now()),
+    bounds: tunedBounds(tuning),
     ...redis,
     ...deps,
   });
@@ -37,14 +48,14 @@ export function openLimiter(options: Options): LoggedLimiter {
 }
 
 /** Limiters that share their counts, as processes of one gateway do. */
-export function openLimiters(count: number, url: string) {
+export function openLimiters(count: number, url: string, tuning?: Partial<Bounds>) {
   const prefix = freshPrefix();
-  const shared = { url, prefix, windowLengths: freshWindows(Date.now()) };
+  const shared = { url, prefix, windowsMs: freshWindows(Date.now()), ...(tuning && { tuning }) };
   return { prefix, limiters: Array.from({ length: count }, () => openLimiter(shared)) };
 }
 
 export function keyOf(perMinute: number, perDay: number, id: string = freshPrefix()): Key {
-  return { id, plan: 'free', limits: { perMinute, perDay }, disabled: false };
+  return { id, plan: 'free', limits: limitsOf({ perMinute, perDay }), disabled: false };
 }
 
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };

@@ -1,13 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import type { KeyStatus, Limiter } from '../../gateway/limit/limiter.ts';
+import type { Key } from '../../gateway/model.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
-import { patientStore } from '../support/tuning.ts';
+import { startTcpRelay } from '../support/tcp-relay.ts';
+import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
-import { count, decideInTurn, decideTogether, keyOf, noBans, openLimiter } from './limiter-fixture.ts';
-
-Object.assign(bounds, patientStore);
+import {
+  count,
+  decideInTurn,
+  decideTogether,
+  keyOf,
+  noBans,
+  openLimiter,
+  untilAway,
+  untilBack,
+} from './limiter-fixture.ts';
 
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
@@ -27,7 +39,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
   it('decides requests of one key and turn on their own terms when a reload falls between them', async () => {
     const limiter = open();
     const before = keyOf(2, 100);
-    const after = { ...before, limits: { perMinute: 4, perDay: 100 } };
+    const after = { ...before, limits: limitsOf({ perMinute: 4, perDay: 100 }) };
     const decisions = await Promise.all([
       ...[1, 2, 3].map(() => limiter.decide(before, noBans)),
       ...[1, 2, 3].map(() => limiter.decide(after, noBans)),
@@ -50,7 +62,11 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     const limiter = open();
     const key = keyOf(10, 100);
     await decideTogether(limiter, key, 8);
-    const [decision] = await decideTogether(limiter, { ...key, limits: { perMinute: 5, perDay: 100 } }, 1);
+    const [decision] = await decideTogether(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 5, perDay: 100 }) },
+      1,
+    );
     expect([decision?.kind, decision?.rateLimit.inForce.remaining]).toEqual(['refused', 0]);
   });
 
@@ -59,7 +75,11 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     const key = keyOf(1, 100);
     await decideTogether(limiter, key, 3);
     limiter.forgetRefusals();
-    const [decision] = await decideTogether(limiter, { ...key, limits: { perMinute: 2, perDay: 100 } }, 1);
+    const [decision] = await decideTogether(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 2, perDay: 100 }) },
+      1,
+    );
     expect(decision?.kind).toBe('admitted');
   });
 
@@ -111,34 +131,114 @@ describe('refusals from memory', () => {
     await until('it is admitted', async () => (await limiter.decide(key, bans)).kind === 'admitted');
   });
 
-  it('end at the announced instant, and not one second earlier, on a process whose clock is wrong', async () => {
-    const windowLengths = { minuteMs: 2_000, dayMs: 86_400_000 };
-    const limiter = openLimiter({ url: redisUrl(), windowLengths, nowMs: () => Date.now() + 90_000 });
+  it('end at the announced instant and not before, on a process whose clock is wrong', async () => {
+    const windowsMs = { minute: 2_000, day: 86_400_000 };
+    const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
     const key = keyOf(1, 1000);
     const [, refused] = await decideTogether(limiter, key, 2);
     if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-    while (Date.now() < refused.retryAtMs - 1_000) await new Promise((resolve) => setTimeout(resolve, 20));
-    const earlier = await limiter.decide(key, noBans);
-    if (Date.now() < refused.retryAtMs) expect(earlier.kind).toBe('refused');
-    while (Date.now() < refused.retryAtMs) await new Promise((resolve) => setTimeout(resolve, 1));
-    expect((await limiter.decide(key, noBans)).kind).toBe('admitted');
+    // One request every 20 ms: the clock that decided each of them says on which side of the instant it was.
+    const decisions = [];
+    while (decisions.at(-1)?.kind !== 'admitted') {
+      decisions.push(await limiter.decide(key, noBans));
+      await sleep(20);
+    }
+    const admitted = decisions.pop();
+    expect(admitted?.rateLimit.nowMs).toBeGreaterThanOrEqual(refused.retryAtMs);
+    expect(decisions.length).toBeGreaterThan(0);
+    for (const { kind, rateLimit } of decisions) {
+      expect([kind, rateLimit.nowMs < refused.retryAtMs]).toEqual(['refused', true]);
+    }
   });
 });
 
 it('a banned key that floods is told the same, and nothing of a ban from the instant of its end', async () => {
   let nowMs = Date.now();
-  const windowLengths = { minuteMs: 1_000, dayMs: 2_000 };
-  const limiter = openLimiter({ nowMs: () => nowMs, windowLengths });
+  const windowsMs = { minute: 1_000, day: 2_000 };
+  const limiter = openLimiter({ nowMs: () => nowMs, windowsMs });
   const key = keyOf(1, 100);
   await decideInTurn(limiter, key, 4, { ...bans, after: 3 });
   const ban = await limiter.decide(key, bans);
   if (ban.kind !== 'banned') throw new Error(`the key is ${ban.kind}`);
-  expect(await limiter.decide(key, bans)).toBe(ban);
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'banned', retryAtMs: ban.retryAtMs });
   nowMs = ban.retryAtMs - 1;
   expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'banned', retryAtMs: ban.retryAtMs });
   nowMs = ban.retryAtMs;
   expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'admitted' });
 });
+
+describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
+  it('is over at once on the process that lifts it, which says before and after where the key is', async () => {
+    const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+    const key = keyOf(5, 1000);
+    await decideInTurn(limiter, key, 110, bans);
+    const [banned] = await readKeys(limiter, key);
+    expect(banned).toMatchObject({ banLevel: 1, rateLimit: { inForce: { name: 'minute', remaining: 0 } } });
+    expect(banned?.rateLimit.banUntilMs).toBeGreaterThan(banned?.rateLimit.nowMs ?? Number.NaN);
+    await limiter.liftBan(key.id, bans);
+    expect((await limiter.decide(key, bans)).kind).toBe('refused');
+    const raised = { ...key, limits: limitsOf({ perMinute: 6, perDay: 1000 }) };
+    expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
+    const [free] = await readKeys(limiter, raised);
+    expect(free?.rateLimit.banUntilMs).toBeUndefined();
+    expect(free?.rateLimit.windows.map(({ name, remaining }) => [name, remaining])).toEqual([
+      ['minute', 0],
+      ['day', 994],
+    ]);
+  });
+
+  it('and a quota that is reset, leave nothing of what was counted', async () => {
+    const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+    const key = keyOf(5, 1000);
+    await decideInTurn(limiter, key, 110, bans);
+    await limiter.reset(key.id, bans);
+    const [status] = await readKeys(limiter, key);
+    expect(status).toMatchObject({ strikes: 0, banLevel: 0 });
+    expect(status?.rateLimit.windows.map(({ remaining }) => remaining)).toEqual([5, 1000]);
+    expect(count(await decideInTurn(limiter, key, 6), 'admitted')).toBe(5);
+  });
+});
+
+it('a ban that one process collected alone, away from Redis, does not come back after another lifted it', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const relay = await startTcpRelay(server.port);
+  onTestFinished(() => relay.stop());
+  const prefix = freshPrefix();
+  const windowsMs = freshWindows(Date.now());
+  const away = openLimiter({
+    url: `redis://127.0.0.1:${relay.port}`,
+    prefix,
+    windowsMs,
+    tuning: steadyStore,
+  });
+  const near = openLimiter({ url: server.url, prefix, windowsMs });
+  const key = keyOf(5, 1000);
+  await decideInTurn(away, key, 5, bans);
+  relay.switchTo(1);
+  relay.cut();
+  await untilAway(away);
+  const alone = await decideInTurn(away, key, 150, bans);
+  expect(alone.at(-1)).toMatchObject({ kind: 'banned', source: 'local' });
+  await near.liftBan(key.id, bans);
+  relay.switchTo(server.port);
+  await untilBack(away);
+  await until('what was collected has arrived', async () => {
+    const [decision] = await decideTogether(away, key, 1, bans);
+    return decision?.source === 'shared';
+  });
+  const raised = { ...key, limits: limitsOf({ perMinute: 20, perDay: 1000 }) };
+  for (const limiter of [away, near]) {
+    limiter.forgetRefusals();
+    expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
+  }
+});
+
+async function readKeys(limiter: Limiter, ...keys: Key[]): Promise<readonly KeyStatus[]> {
+  const read = await limiter.read(keys);
+  if (read.kind === 'failed') throw new Error(read.reason);
+  return read.keys;
+}
 
 async function scriptCalls(url: string): Promise<number> {
   const client = new Redis(url);

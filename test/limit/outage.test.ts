@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Decision } from '../../gateway/model.ts';
 import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
+import { limitsOf } from '../support/limits-of.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -19,7 +20,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-Object.assign(bounds, steadyStore);
+const tuning = steadyStore;
 
 let server: RedisServer;
 let inspector: Redis;
@@ -50,7 +51,7 @@ const outages: readonly { name: string; begin: () => unknown; end: () => unknown
 
 describe.each(outages)('while Redis is $name', ({ begin, end }) => {
   it('a process goes on from the counts it last saw and writes its use back', async () => {
-    const limiter = openLimiter({ url: server.url });
+    const limiter = openLimiter({ tuning, url: server.url });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
     await begin();
@@ -63,7 +64,11 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
       await end();
     }
     await untilBack(limiter);
-    const [shared] = await decideInTurn(limiter, { ...key, limits: { perMinute: 20, perDay: 100 } }, 1);
+    const [shared] = await decideInTurn(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 20, perDay: 100 }) },
+      1,
+    );
     // A Redis that came back empty knows the 7 it was told; any other the 3 before as well.
     const used = 20 - (shared?.rateLimit.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
@@ -74,7 +79,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
   });
 
   it('under `refuse` requests are told that the store is unavailable, and when to try again', async () => {
-    const limiter = openLimiter({ url: server.url, onFailure: 'refuse' });
+    const limiter = openLimiter({ tuning, url: server.url, onFailure: 'refuse' });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
     await begin();
@@ -95,7 +100,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
 });
 
 it('every decision is made, on one side or the other, while Redis goes and comes under load', async () => {
-  const limiter = openLimiter({ url: server.url });
+  const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(1_000_000, 1_000_000);
   const decisions: Decision[] = [];
   let isRunning = true;
@@ -121,7 +126,7 @@ it('every decision is made, on one side or the other, while Redis goes and comes
 
 it('an outage admits at most one more limit per process, and what was written back counts', async () => {
   const key = keyOf(40, 1_000);
-  const { limiters } = openLimiters(3, server.url);
+  const { limiters } = openLimiters(3, server.url, tuning);
   const admitted: number[] = [];
   const ask = async (requests: number) => {
     for (const limiter of limiters) {
@@ -145,7 +150,7 @@ it('an outage admits at most one more limit per process, and what was written ba
 
 it('a ban that falls during an outage is shared when Redis is back', async () => {
   const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
-  const [limiter, neighbour] = openLimiters(2, server.url).limiters;
+  const [limiter, neighbour] = openLimiters(2, server.url, tuning).limiters;
   if (limiter === undefined || neighbour === undefined) throw new Error('two limiters were opened');
   const key = keyOf(2, 100);
   await decideInTurn(limiter, key, 1, bans);
@@ -159,7 +164,7 @@ it('a ban that falls during an outage is shared when Redis is back', async () =>
 });
 
 it('a call that timed out and ran after all is not charged twice', async () => {
-  const limiter = openLimiter({ url: server.url });
+  const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(10, 100);
   await decideInTurn(limiter, key, 1);
   server.freeze();
@@ -169,13 +174,17 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
   expect(inDoubt?.rateLimit.inForce.remaining).toBe(8);
   await until('Redis counts them once', async () => {
-    const [decision] = await decideInTurn(limiter, { ...key, limits: { perMinute: 0, perDay: 100 } }, 1);
+    const [decision] = await decideInTurn(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 0, perDay: 100 }) },
+      1,
+    );
     return decision?.source === 'shared' && decision.rateLimit.windows[1]?.remaining === 95;
   });
 });
 
 it('a Redis that lost its scripts goes on deciding', async () => {
-  const limiter = openLimiter({ url: server.url });
+  const limiter = openLimiter({ tuning, url: server.url });
   const keys = [keyOf(10, 100), keyOf(10, 100)];
   const ask = async () => (await Promise.all(keys.map((key) => decideTogether(limiter, key, 2)))).flat();
   await ask();
@@ -188,7 +197,7 @@ it('a Redis that lost its scripts goes on deciding', async () => {
 
 it('the gateway starts while Redis is away, and uses it from when it is there', async () => {
   await server.kill();
-  const limiter = openLimiter({ url: server.url });
+  const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(10, 100);
   expect((await decideInTurn(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'local' });
   expect(limiter.state()).toMatchObject({
@@ -201,7 +210,7 @@ it('the gateway starts while Redis is away, and uses it from when it is there', 
 });
 
 it('closing is bounded while Redis is frozen', async () => {
-  const limiter = openLimiter({ url: server.url });
+  const limiter = openLimiter({ tuning, url: server.url });
   await decideInTurn(limiter, keyOf(1, 100), 5);
   server.freeze();
   try {

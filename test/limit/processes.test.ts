@@ -15,7 +15,7 @@ async function flood(options: object): Promise<Record<string, number>> {
 
 it('three processes with clocks minutes apart admit exactly the limit between them', async () => {
   // The windows have just begun, so the process whose clock is behind is still in the ones before.
-  const windowLengths = freshWindows(Date.now());
+  const windowsMs = freshWindows(Date.now());
   const prefix = freshPrefix();
   const shared = {
     url: redisUrl(),
@@ -23,7 +23,7 @@ it('three processes with clocks minutes apart admit exactly the limit between th
     keyId: 'burst',
     requests: 4_000,
     perMinute: 5_000,
-    windowLengths,
+    windowsMs,
   };
   const told = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
   expect(told.reduce((sum, { admitted = 0 }) => sum + admitted, 0)).toBe(5_000);

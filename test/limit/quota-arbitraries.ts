@@ -1,10 +1,23 @@
 import fc from 'fast-check';
-import type { BanPolicy, Limits } from '../../gateway/model.ts';
+import { type BanPolicy, type Limits, planWindows } from '../../gateway/model.ts';
 
-export const limits: fc.Arbitrary<Limits> = fc.record({
-  perMinute: fc.integer({ min: 1, max: 12 }),
-  perDay: fc.integer({ min: 1, max: 30 }),
-});
+/** Any of the windows, at least one, shortest first. */
+export const limits: fc.Arbitrary<Limits> = fc
+  .record(
+    { second: max(6), minute: max(12), hour: max(20), day: max(30), month: max(40) },
+    { requiredKeys: [] },
+  )
+  .filter((stated) => Object.keys(stated).length > 0)
+  .map((stated) =>
+    planWindows.flatMap((window) => {
+      const limit = stated[window];
+      return limit === undefined ? [] : [{ window, max: limit }];
+    }),
+  );
+
+function max(most: number): fc.Arbitrary<number> {
+  return fc.integer({ min: 1, max: most });
+}
 
 /** Ban ladders short enough that a run of a few hundred ms climbs them. */
 export const bans: fc.Arbitrary<BanPolicy> = fc.record({
@@ -14,12 +27,12 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   maxMs: fc.integer({ min: 20, max: 60 }),
 });
 
-/** Relative to the windows of the moment: of this one or the one before. */
+/** Relative to the windows of the moment: of these or the ones before; and of this generation or an older one. */
 export const unsent = fc.record({
-  minutesBack: fc.integer({ min: 0, max: 1 }),
-  minuteUsed: fc.integer({ min: 0, max: 5 }),
-  daysBack: fc.integer({ min: 0, max: 1 }),
-  dayUsed: fc.integer({ min: 0, max: 5 }),
+  windowsBack: fc.integer({ min: 0, max: 1 }),
+  used: fc.integer({ min: 0, max: 5 }),
+  ofOlderBans: fc.boolean(),
+  ofOlderCounts: fc.boolean(),
   strikes: fc.integer({ min: 0, max: 10 }),
   bannedForMs: fc.integer({ min: -10, max: 30 }),
   banLevel: fc.integer({ min: 0, max: 4 }),

@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
+import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { decisionAt } from '../../gateway/limit/decision-at.ts';
-import { rateLimit, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
-import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import { rateLimitState, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
+import { emptyQuotaState, noCounts } from '../../gateway/limit/store/decide-quota.ts';
+import { limitsOf } from '../support/limits-of.ts';
 
-const lengths = { minuteMs: 60_000, dayMs: 86_400_000 };
+const windowsMs = calendarWindowsMs;
 const nowMs = 86_400_000 * 20_000 + 3_600_000;
 const minute = nowMs / 60_000;
 const day = 20_000;
@@ -29,7 +31,8 @@ it.each([
 ])('with $used used of $limits the window in force is the $inForce', (row) => {
   const [minuteUsed = 0, dayUsed = 0] = row.used;
   const [perMinute = 0, perDay = 0] = row.limits;
-  const at = rateLimit({ minute, minuteUsed, day, dayUsed }, { perMinute, perDay }, lengths, nowMs);
+  const counts = { ...noCounts, minute, minuteUsed, day, dayUsed };
+  const at = rateLimitState(counts, { limits: limitsOf({ perMinute, perDay }), windowsMs, nowMs });
   expect(at.inForce).toMatchObject({ name: row.inForce, remaining: row.remaining, resetMs: row.resetMs });
   expect(at.windows.map((window) => [window.name, window.windowSeconds])).toEqual([
     ['minute', 60],
@@ -43,7 +46,7 @@ it('each request of a batch is told its own remaining, and a ban when a request 
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
     outcome: { nowMs, admitted: 2, refused: 1, banned: 1, state },
-    ...{ source: 'shared' as const, limits: { perMinute: 3, perDay: 1000 }, lengths },
+    ...{ source: 'shared' as const, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   const [first, second, refused, banned] = [0, 1, 2, 3].map((index) => decisionAt(index, together));
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
@@ -56,7 +59,7 @@ it('each request of a batch is told its own remaining, and a ban when a request 
     inForce: { name: 'minute', remaining: 0, resetMs: minuteEnd },
     windows: [
       { name: 'minute', remaining: 0, resetMs: minuteEnd },
-      { name: 'day', remaining: 950, resetMs: (day + 1) * lengths.dayMs },
+      { name: 'day', remaining: 950, resetMs: (day + 1) * windowsMs.day },
     ],
   });
 });
@@ -66,7 +69,7 @@ it('during a ban the window in force has nothing left until the ban ends, whatev
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
     outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
-    ...{ source: 'shared' as const, limits: { perMinute: 3, perDay: 1000 }, lengths },
+    ...{ source: 'shared' as const, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   expect(decisionAt(0, together)).toMatchObject({
     retryAtMs: bannedUntilMs,

@@ -1,13 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import {
   decideQuota,
   emptyQuotaState,
+  liftBan,
+  noCounts,
+  openWindows,
+  type QuotaOutcome,
   type QuotaState,
+  resetQuota,
   type Unsent,
+  usedIn,
 } from '../../gateway/limit/store/decide-quota.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import { type BanPolicy, type Limits, planWindows } from '../../gateway/model.ts';
 import { decide } from '../contract/quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
 import { freshPrefix } from '../support/redis.ts';
@@ -19,46 +27,108 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
-const step = fc.record({
+const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
+  verb: fc.constantFrom('decide', 'decide', 'decide', 'decide', 'decide', 'decide', 'lift', 'reset'),
   requests: fc.integer({ min: 0, max: 20 }),
-  limits: arbitrary.limits,
   unsent: fc.option(arbitrary.unsent, { nil: undefined }),
 });
 
-it('the script in Redis and the pure function decide every sequence alike', async () => {
+it('the scripts in Redis and the pure functions decide, lift and reset every sequence alike', async () => {
   // Windows of a few ms, so that a run crosses many of their boundaries on Redis's own clock.
-  const lengths = { minuteMs: 10, dayMs: 40 };
-  const store = await subject.open(lengths);
+  const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
+  const store = await subject.open(windowsMs);
   await fc.assert(
-    fc.asyncProperty(arbitrary.bans, fc.array(step, { maxLength: 25 }), async (bans, sequence) => {
-      const keyId = freshPrefix();
-      let model: Readonly<QuotaState> = emptyQuotaState;
-      for (const { pauseMs, requests, limits, unsent } of sequence) {
-        if (pauseMs > 0) await sleep(pauseMs);
-        const call = { keyId, limits, bans, requests, unsent: unsent && toUnsent(unsent, model) };
-        const actual = await decide(store, call);
-        // A ban is forgotten with its hash, some time after its level has fallen back to the start.
-        const forgotten = { ...model, bannedUntilMs: 0, banLevel: 0 };
-        const isPast = actual.nowMs >= model.bannedUntilMs + bans.maxMs;
-        const expected = (isPast ? [model, forgotten] : [model]).map((before) =>
-          decideQuota(before, call, lengths, actual.nowMs),
-        );
-        expect(expected).toContainEqual(actual);
-        model = actual.state;
-      }
-    }),
+    fc.asyncProperty(
+      fc.array(arbitrary.limits, { minLength: 1, maxLength: 2 }),
+      arbitrary.bans,
+      fc.array(request, { maxLength: 25 }),
+      async (plans, bans, sequence) => {
+        const keyId = freshPrefix();
+        let model: Readonly<QuotaState> = emptyQuotaState;
+        for (const [index, { pauseMs, verb, requests, unsent }] of sequence.entries()) {
+          if (pauseMs > 0) await sleep(pauseMs);
+          if (verb !== 'decide') {
+            const changed = await (verb === 'lift' ? store.liftBan : store.reset)(keyId, bans);
+            if (changed.kind !== 'changed') throw new Error(changed.reason);
+            const change = verb === 'lift' ? liftBan : resetQuota;
+            const expected = pastOrPresent(model, bans, changed.nowMs).map((before) =>
+              opened(change(before, changed.nowMs), windowsMs, changed.nowMs),
+            );
+            expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
+            model = changed.state;
+            continue;
+          }
+          // An edit comes and goes in the middle of the sequence.
+          const limits = plans[Math.floor(index / 5) % plans.length] ?? [];
+          const call = { keyId, limits, bans, requests, unsent: unsent && toUnsent(unsent, model) };
+          const actual = await decide(store, call);
+          const expected = pastOrPresent(model, bans, actual.nowMs).map((before) =>
+            limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs), limits),
+          );
+          expect(expected).toContainEqual(actual);
+          model = { ...model, ...onlyOf(actual.state, limits) };
+        }
+      },
+    ),
     { numRuns: 150, interruptAfterTimeLimit: 8_000 },
   );
 });
 
+/** A ban or a generation is forgotten with its hash, some time after it matters no more. */
+function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: number): Readonly<QuotaState>[] {
+  const before = [model];
+  const withoutBan = { ...model, bannedUntilMs: 0, banLevel: 0 };
+  if (nowMs >= model.bannedUntilMs + bans.maxMs) before.push(withoutBan);
+  if (nowMs >= Math.max(model.bannedUntilMs, model.liftedMs) + bans.maxMs) {
+    before.push({ ...withoutBan, liftedMs: 0, resetMs: 0 });
+  }
+  return before;
+}
+
+/** A decision that changes nothing but opens windows is not written: the windows of now are what counts. */
+function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
+  const open = { ...state };
+  openWindows(
+    open,
+    planWindows.map((window) => ({ window, max: 1 })),
+    windowsMs,
+    nowMs,
+  );
+  return open;
+}
+
+/** The reply of the script has no windows but the limited ones. */
+function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
+  return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
+}
+
+function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
+  const { strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs } = state;
+  const windows = limits.flatMap(({ window }) => [
+    [window, state[window]],
+    [usedIn[window], state[usedIn[window]]],
+  ]);
+  return {
+    ...Object.fromEntries(windows),
+    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
+  };
+}
+
 function toUnsent(
   relative: typeof arbitrary.unsent extends fc.Arbitrary<infer T> ? T : never,
-  { minute, day, bannedUntilMs }: Readonly<QuotaState>,
+  state: Readonly<QuotaState>,
 ): Unsent {
-  const { minutesBack, minuteUsed, daysBack, dayUsed, strikes, bannedForMs, banLevel } = relative;
+  const { windowsBack, used, ofOlderBans, ofOlderCounts, strikes, bannedForMs, banLevel } = relative;
+  const windows = planWindows.flatMap((window) => [
+    [window, state[window] - windowsBack],
+    [usedIn[window], used],
+  ]);
   return {
-    ...{ minute: minute - minutesBack, minuteUsed, day: day - daysBack, dayUsed },
-    ...{ strikes, bannedUntilMs: Math.max(0, bannedUntilMs + bannedForMs), banLevel },
+    ...noCounts,
+    ...Object.fromEntries(windows),
+    ...{ strikes, bannedUntilMs: Math.max(0, state.bannedUntilMs + bannedForMs), banLevel },
+    liftedMs: state.liftedMs - (ofOlderBans ? 1 : 0),
+    resetMs: state.resetMs - (ofOlderCounts ? 1 : 0),
   };
 }

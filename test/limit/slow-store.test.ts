@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Decision } from '../../gateway/model.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { startTcpRelay, type TcpRelay } from '../support/tcp-relay.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import {
@@ -20,7 +20,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-Object.assign(bounds, steadyStore);
+const bounds = tunedBounds(steadyStore);
 const inTime = { toServerMs: 50, toClientMs: 50 };
 const late = { toServerMs: bounds.storeDeadlineMs, toClientMs: bounds.storeDeadlineMs };
 const atOnce = { toServerMs: 0, toClientMs: 0 };
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 it('a Redis that answers slowly but in time decides everything, exactly', async () => {
-  const { limiters } = openLimiters(2, url);
+  const { limiters } = openLimiters(2, url, steadyStore);
   relay.delay(inTime);
   const key = keyOf(40, 1_000);
   const turns = limiters.flatMap((limiter) =>
@@ -58,7 +58,7 @@ it('a Redis that answers slowly but in time decides everything, exactly', async 
 });
 
 it('while Redis answers too late every request is decided alone; the state is entered and left once, and nothing is charged twice', async () => {
-  const { limiters, prefix } = openLimiters(2, url);
+  const { limiters, prefix } = openLimiters(2, url, steadyStore);
   const roomy = keyOf(1_000_000, 1_000_000);
   const tight = keyOf(1_000_000, 40);
   const admitted = { roomy: 0, tight: 0 };
@@ -100,7 +100,7 @@ it('while Redis answers too late every request is decided alone; the state is en
 });
 
 it('under `refuse` a Redis that answers too late is a store that is unavailable', async () => {
-  const limiter = openLimiter({ url, onFailure: 'refuse' });
+  const limiter = openLimiter({ tuning: steadyStore, url, onFailure: 'refuse' });
   const key = keyOf(100, 100);
   await decideInTurn(limiter, key, 1);
   relay.delay(late);
@@ -113,9 +113,7 @@ it('under `refuse` a Redis that answers too late is a store that is unavailable'
 
 it('a Redis that is quick alone and too slow under load is tried more rarely with every relapse', async () => {
   // One outage more than those that the load makes does no harm here.
-  Object.assign(bounds, { storeDeadlineMs: 150 });
-  onTestFinished(() => void Object.assign(bounds, steadyStore));
-  const limiter = openLimiter({ url });
+  const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
   const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
   const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));
   const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');

@@ -3,20 +3,18 @@ import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { parseArgs } from 'node:util';
 import { runGateway } from '../../gateway/main.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { tunedBounds } from './tuned-bounds.ts';
 import type { Tuning } from './tuning.ts';
 
 /** The gateway as a process of its own with the tuning of a test. */
 async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
-  const { clockSkewMs = 0, windowLengths, hostsFile } = tuning;
-  // The limiter still reads these itself.
-  Object.assign(bounds, tuning.bounds);
+  const { clockSkewMs = 0, windowsMs, hostsFile } = tuning;
   if (hostsFile !== undefined) resolveFrom(hostsFile);
   await runGateway({
     configFile,
-    bounds: { ...bounds, ...tuning.bounds },
+    bounds: tunedBounds(tuning.bounds ?? {}),
     nowMs: () => Date.now() + clockSkewMs,
-    ...(windowLengths && { windowLengths }),
+    ...(windowsMs && { windowsMs }),
   });
 }
 

@@ -1,3 +1,4 @@
+import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 
 /** What no configuration sets and a test must: see `startGateway`. */
@@ -5,7 +6,7 @@ export interface Tuning {
   /** How far this process's clock is off. */
   readonly clockSkewMs?: number;
   /** Windows of seconds, so that a test can cross their boundaries. */
-  readonly windowLengths?: { readonly minuteMs: number; readonly dayMs: number };
+  readonly windowsMs?: Partial<WindowsMs>;
   /** Shorter timeouts, so that a test can outlast them. */
   readonly bounds?: Partial<Bounds>;
   /** A file of addresses, one a line: what every host name resolves to. */

@@ -17,7 +17,7 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
 const harmlessFields = [
   // An id is public by nature: it is on every access line and in what is forwarded. A secret of ours is no id.
   field('id|plan', String.raw`(?!tg_)[\w.:@+-]+`),
-  field('perMinute|perDay', String.raw`[-+.\d]+`),
+  field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled', 'true|false'),
   field('expires', String.raw`[\dTZ:.+-]+`),
   field('keys', String.raw`[\w./-]+\.ya?ml`),

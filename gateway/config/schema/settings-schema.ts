@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
 import { datePattern, durationPattern, parseDate, parseDuration } from './dates-and-durations.ts';
 import { defaults } from './defaults.ts';
+import { anyLimitField } from './limit-fields.ts';
 
 /** RFC 9651 §3.3.1: the largest integer of a structured field, and limits are told in such fields. */
 const limitMax = 999_999_999_999_999;
@@ -10,10 +11,15 @@ const portMax = 65_535;
 
 const limit = wholeNumber(1, limitMax);
 
-const limits = fields('a mapping with perMinute and perDay', {
-  perMinute: limit.describe('Requests per UTC minute.'),
-  perDay: limit.describe('Requests per UTC day.'),
-});
+const limits = fields(`a mapping with ${anyLimitField}`, {
+  perSecond: limit.optional().describe('Requests per second.'),
+  perMinute: limit.optional().describe('Requests per UTC minute.'),
+  perHour: limit.optional().describe('Requests per UTC hour.'),
+  perDay: limit.optional().describe('Requests per UTC day.'),
+  perMonth: limit.optional().describe('Requests per UTC calendar month.'),
+})
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
+  .meta({ minProperties: 1 });
 
 const duration = z
   .string(expects('a duration such as 60s, 5m or 24h'))
@@ -85,13 +91,10 @@ export const settingsSchema = fields('a mapping of settings', {
   plans: z
     .record(
       planName,
-      z.union(
-        [limits, z.literal('custom')],
-        expects('a mapping with perMinute and perDay, or the word custom'),
-      ),
+      z.union([limits, z.literal('custom')], expects(`a mapping with ${anyLimitField}, or the word custom`)),
       expects('a mapping of plan names to limits'),
     )
-    .describe('By name: the two limits, or `custom` when each key states its own.'),
+    .describe('By name: its limits, or `custom` when each key states its own.'),
   keys: z
     .union(
       [text('the path of the keys file'), keyListSchema],

@@ -1,69 +1,96 @@
 --[[
 The decision on the requests of one key, in one round trip, on Redis's clock: the same function as decide-quota.ts.
+calendar-month.lua stands before it.
 
-Why not rate-limiter-flexible: its windows start at a key's first hit, where ours are aligned to the UTC minute and day;
-it charges one window per round trip, where ours are charged both or none; it charges refused requests, which here are
+Why not rate-limiter-flexible: its windows start at a key's first hit, where ours are those of the UTC calendar; it
+charges one window per round trip, where ours are charged all or none; it charges refused requests, which here are
 free; and it knows no ban ladder.
 
 KEYS[1]  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
-  minute, minuteUsed           index of the minute window (epoch ms / its length), requests admitted in it
-  day, dayUsed                 likewise for the day
+  minute, minuteUsed           number of the minute window (epoch ms / its length), requests admitted in it; likewise
+                               second, hour, day and month (months since January 1970), each once it is limited
   strikes, strikesFromMs       refusals counted towards the next ban, when the first of them was
   bannedUntilMs, banLevel      end of the last ban, and how many bans led to it
+  liftedMs, resetMs            when a ban was lifted, when all counts were reset: the generations of decide-quota.ts
 
-ARGV  1 minute length ms   2 day length ms   3 limit per minute   4 limit per day
-      5 bans: after        6 within ms       7 for ms             8 max ms
-      9 requests to decide (0: only take over what follows)
-     10.. optional, what a process decided on its own and never sent:
-          strikes, minute, minuteUsed, day, dayUsed, bannedUntilMs, banLevel
+ARGV  1 requests to decide (0: only take over what a process decided on its own)
+      2 bans: after   3 within ms   4 for ms   5 max ms
+      6 how many windows are limited, then for each: its name, its length in ms (0: the calendar's month), its limit
+      then, optionally, what a process decided on its own and never sent: strikes, bannedUntilMs, banLevel, liftedMs,
+      resetMs, and for each window in the same order its number and use
 
-Reply  nowMs, admitted, refused, banned, then the eight fields in the order above.
+Reply  nowMs, admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, and for
+       each window its number and use
 
 The first write is HSET, the only one that Redis refuses when it is out of memory or read-only: then nothing was
-written. PEXPIREAT, in the same atomic script, covers every field, so no hash without expiry can exist.
+written. A new hash gets its expiry in the same atomic script, so none without one can exist; later the expiry moves
+on with what it depends on, and never back, since windows that are not limited now may be again after the next edit.
 ]]
-local minuteMs, dayMs = tonumber(ARGV[1]), tonumber(ARGV[2])
-local perMinute, perDay = tonumber(ARGV[3]), tonumber(ARGV[4])
-local after, withinMs = tonumber(ARGV[5]), tonumber(ARGV[6])
-local forMs, maxMs = tonumber(ARGV[7]), tonumber(ARGV[8])
-local requests = tonumber(ARGV[9])
+local requests = tonumber(ARGV[1])
+local after, withinMs = tonumber(ARGV[2]), tonumber(ARGV[3])
+local forMs, maxMs = tonumber(ARGV[4]), tonumber(ARGV[5])
+local windows = tonumber(ARGV[6])
+local unsentAt = 7 + 3 * windows
 
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local stored = redis.call('HMGET', KEYS[1], 'minute', 'minuteUsed', 'day', 'dayUsed',
-  'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel')
-local minute, minuteUsed = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
-local day, dayUsed = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
-local strikes, strikesFromMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
-local bannedUntilMs, banLevel = tonumber(stored[7]) or 0, tonumber(stored[8]) or 0
+local names = { 'strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel', 'liftedMs', 'resetMs' }
+for i = 0, windows - 1 do
+  names[7 + 2 * i] = ARGV[7 + 3 * i]
+  names[8 + 2 * i] = ARGV[7 + 3 * i] .. 'Used'
+end
+local stored = redis.call('HMGET', KEYS[1], unpack(names))
+local strikes, strikesFromMs = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
+local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
+local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
+local bannedBefore = bannedUntilMs
+-- Whether anything changes that the expiry depends on.
+local moves = false
 
 local function ban()
   if nowMs >= bannedUntilMs + maxMs then banLevel = 0 end
   bannedUntilMs = nowMs + math.min(forMs * 2 ^ banLevel, maxMs)
   banLevel = banLevel + 1
   strikes, strikesFromMs = 0, 0
+  moves = true
 end
 
--- Open the windows that now lies in; never a smaller index, a failover may bring an older clock.
-local minuteNow, dayNow = math.floor(nowMs / minuteMs), math.floor(nowMs / dayMs)
-if minuteNow > minute then minute, minuteUsed = minuteNow, 0 end
-if dayNow > day then day, dayUsed = dayNow, 0 end
+-- Open the windows that now lies in; never a smaller number, a failover may bring an older clock.
+local numbers, used = {}, {}
+for i = 1, windows do
+  local lengthMs = tonumber(ARGV[5 + 3 * i])
+  local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
+  local number = tonumber(stored[5 + 2 * i]) or 0
+  if now > number then
+    numbers[i], used[i] = now, 0
+    moves = true
+  else
+    numbers[i], used[i] = number, tonumber(stored[6 + 2 * i]) or 0
+  end
+end
 if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
 
-local unsent = #ARGV > 9
+local unsent = #ARGV >= unsentAt
 if unsent then
-  local unsentStrikes, unsentBannedUntilMs = tonumber(ARGV[10]), tonumber(ARGV[15])
-  if tonumber(ARGV[11]) == minute then minuteUsed = minuteUsed + tonumber(ARGV[12]) end
-  if tonumber(ARGV[13]) == day then dayUsed = dayUsed + tonumber(ARGV[14]) end
-  if unsentBannedUntilMs > bannedUntilMs then
-    bannedUntilMs = math.max(bannedUntilMs, math.min(unsentBannedUntilMs, nowMs + maxMs))
-    banLevel = math.max(banLevel, tonumber(ARGV[16]))
+  moves = true
+  local unsentStrikes, unsentBannedUntilMs = tonumber(ARGV[unsentAt]), tonumber(ARGV[unsentAt + 1])
+  if tonumber(ARGV[unsentAt + 4]) == resetMs then
+    for i = 1, windows do
+      local at = unsentAt + 3 + 2 * i
+      if tonumber(ARGV[at]) == numbers[i] then used[i] = used[i] + tonumber(ARGV[at + 1]) end
+    end
   end
-  if unsentStrikes > 0 and bannedUntilMs <= nowMs then
-    if strikes == 0 then strikesFromMs = nowMs end
-    strikes = strikes + unsentStrikes
-    if strikes >= after then ban() end
+  if tonumber(ARGV[unsentAt + 3]) == liftedMs then
+    if unsentBannedUntilMs > bannedUntilMs then
+      bannedUntilMs = math.max(bannedUntilMs, math.min(unsentBannedUntilMs, nowMs + maxMs))
+      banLevel = math.max(banLevel, tonumber(ARGV[unsentAt + 2]))
+    end
+    if unsentStrikes > 0 and bannedUntilMs <= nowMs then
+      if strikes == 0 then strikesFromMs = nowMs end
+      strikes = strikes + unsentStrikes
+      if strikes >= after then ban() end
+    end
   end
 end
 
@@ -71,8 +98,10 @@ local admitted, refused, banned = 0, 0, 0
 if bannedUntilMs > nowMs then
   banned = requests
 else
-  admitted = math.max(0, math.min(requests, perMinute - minuteUsed, perDay - dayUsed))
-  minuteUsed, dayUsed = minuteUsed + admitted, dayUsed + admitted
+  admitted = requests
+  for i = 1, windows do admitted = math.min(admitted, tonumber(ARGV[6 + 3 * i]) - used[i]) end
+  admitted = math.max(0, admitted)
+  for i = 1, windows do used[i] = used[i] + admitted end
   local rest = requests - admitted
   if rest > 0 then
     refused = math.min(rest, math.max(0, after - 1 - strikes))
@@ -82,20 +111,40 @@ else
     else
       if strikes == 0 then strikesFromMs = nowMs end
       strikes = strikes + refused
+      moves = true
     end
   end
 end
 
--- A flood on a banned key changes nothing, and writes nothing.
-if unsent or admitted + refused > 0 or (banned > 0 and bannedUntilMs ~= (tonumber(stored[7]) or 0)) then
-  redis.call('HSET', KEYS[1], 'minute', minute, 'minuteUsed', minuteUsed, 'day', day, 'dayUsed', dayUsed,
-    'strikes', strikes, 'strikesFromMs', strikesFromMs, 'bannedUntilMs', bannedUntilMs, 'banLevel', banLevel)
-  redis.call('PEXPIREAT', KEYS[1], math.max(
-    (minute + 1) * minuteMs,
-    (day + 1) * dayMs,
-    strikes > 0 and strikesFromMs + withinMs or 0,
-    bannedUntilMs > 0 and bannedUntilMs + maxMs or 0))
+local reply = { nowMs, admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs }
+for i = 1, windows do
+  reply[9 + 2 * i], reply[10 + 2 * i] = numbers[i], used[i]
 end
 
-return { nowMs, admitted, refused, banned,
-  minute, minuteUsed, day, dayUsed, strikes, strikesFromMs, bannedUntilMs, banLevel }
+-- A flood on a banned key changes nothing, and writes nothing.
+if unsent or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
+  local fields = {}
+  for i = 1, #names do
+    -- The generations are not ours to write.
+    if i ~= 5 and i ~= 6 then
+      fields[#fields + 1] = names[i]
+      fields[#fields + 1] = reply[i + 4]
+    end
+  end
+  redis.call('HSET', KEYS[1], unpack(fields))
+  if moves then
+    local expiresMs = math.max(
+      strikes > 0 and strikesFromMs + withinMs or 0,
+      bannedUntilMs > 0 and bannedUntilMs + maxMs or 0,
+      liftedMs > 0 and liftedMs + maxMs or 0)
+    for i = 1, windows do
+      local lengthMs = tonumber(ARGV[5 + 3 * i])
+      local ends = numbers[i] + 1
+      expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
+    end
+    -- A hash that is new has no expiry: PTTL says -1.
+    if redis.call('PTTL', KEYS[1]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[1], expiresMs) end
+  end
+end
+
+return reply

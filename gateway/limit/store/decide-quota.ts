@@ -1,61 +1,64 @@
-import type { BanPolicy, Limits } from '../../model.ts';
+import type { BanPolicy, Limits, PlanWindow } from '../../model.ts';
+import { type WindowsMs, windowIndex, windowStartMs } from '../calendar-windows.ts';
 
 /**
- * The decision on `requests` requests of one key at one instant: ban first, then both windows, charged in both or in
- * none. `decide-quota.lua` is the same function inside Redis; the tests hold the two against each other.
+ * The decision on `requests` requests of one key at one instant: ban first, then every window of its limits, charged in
+ * all of them or in none. `decide-quota.lua` is the same function inside Redis; the tests hold the two against each
+ * other.
  *
  * Deciding n at once equals deciding n times one: the first `admitted` requests find room, the next `refused` ones
  * do not, and the rest are `banned`, beginning with the refusal that reached `bans.after`.
  */
 export function decideQuota(
-  before: QuotaState,
+  before: Readonly<QuotaState>,
   call: QuotaCall,
-  lengths: WindowLengths,
+  windowsMs: WindowsMs,
   nowMs: number,
 ): QuotaOutcome {
   const { limits, bans, requests, unsent } = call;
   const state = { ...before };
-  rollWindows(state, lengths, nowMs);
+  openWindows(state, limits, windowsMs, nowMs);
   endStrikes(state, bans, nowMs);
   if (unsent !== undefined) {
-    addUnsent(state, unsent, bans, nowMs);
+    addUnsent(state, unsent, call, nowMs);
     if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
   }
   if (state.bannedUntilMs > nowMs) return { nowMs, admitted: 0, refused: 0, banned: requests, state };
 
-  const room = Math.min(limits.perMinute - state.minuteUsed, limits.perDay - state.dayUsed);
-  const admitted = Math.max(0, Math.min(requests, room));
-  state.minuteUsed += admitted;
-  state.dayUsed += admitted;
+  const admitted = Math.max(0, Math.min(requests, roomIn(state, limits)));
+  for (const { window } of limits) state[usedIn[window]] += admitted;
   const rest = requests - admitted;
   const refused = rest === 0 ? 0 : strike(state, rest, bans, nowMs);
   return { nowMs, admitted, refused, banned: rest - refused, state };
 }
 
-/** What the store holds of one key; times are epoch ms on the store's clock. */
-export interface QuotaState {
-  /** Index of the minute window (epoch ms / its length) and what was admitted in it; likewise the day. */
-  minute: number;
-  minuteUsed: number;
-  day: number;
-  dayUsed: number;
+/** By the window's name its number (`windowIndex`), and by `…Used` the requests admitted in it. */
+export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
+
+/** What the store holds of one key: the fields of its hash. Times are epoch ms on the store's clock. */
+export interface QuotaState extends WindowCounts {
   /** Refusals counted towards the next ban, and when the first of them was. */
   strikes: number;
   strikesFromMs: number;
   bannedUntilMs: number;
   /** How many bans led here: the next one lasts `forMs` × 2^level. */
   banLevel: number;
+  /**
+   * When a ban was lifted last, and when all counts were reset last; 0: never. They are the generation of bans and of
+   * counts: what a process collected before is of an older one, and is dropped when it arrives.
+   */
+  liftedMs: number;
+  resetMs: number;
 }
 
 /** What a process decided on its own for a key and has not told the store yet. */
-export interface Unsent {
-  readonly minute: number;
-  readonly minuteUsed: number;
-  readonly day: number;
-  readonly dayUsed: number;
+export interface Unsent extends Readonly<WindowCounts> {
   readonly strikes: number;
   readonly bannedUntilMs: number;
   readonly banLevel: number;
+  /** The generation that the process knew of. */
+  readonly liftedMs: number;
+  readonly resetMs: number;
 }
 
 export interface QuotaCall {
@@ -77,44 +80,72 @@ export interface QuotaOutcome {
   readonly state: Readonly<QuotaState>;
 }
 
-/** A minute and a day; tests use seconds. */
-export interface WindowLengths {
-  readonly minuteMs: number;
-  readonly dayMs: number;
-}
+/** The field of a window's use. */
+export const usedIn = {
+  second: 'secondUsed',
+  minute: 'minuteUsed',
+  hour: 'hourUsed',
+  day: 'dayUsed',
+  month: 'monthUsed',
+} as const satisfies Record<PlanWindow, keyof WindowCounts>;
 
-export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
+export const noCounts: Readonly<WindowCounts> = Object.freeze({
+  second: 0,
+  secondUsed: 0,
   minute: 0,
   minuteUsed: 0,
+  hour: 0,
+  hourUsed: 0,
   day: 0,
   dayUsed: 0,
+  month: 0,
+  monthUsed: 0,
+});
+
+export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
+  ...noCounts,
   strikes: 0,
   strikesFromMs: 0,
   bannedUntilMs: 0,
   banLevel: 0,
+  liftedMs: 0,
+  resetMs: 0,
 });
 
+/** How many requests every window still has room for; negative where a limit fell below what was used. */
+export function roomIn(counts: Readonly<WindowCounts>, limits: Limits): number {
+  let room = Number.POSITIVE_INFINITY;
+  for (const { window, max } of limits) room = Math.min(room, max - counts[usedIn[window]]);
+  return room;
+}
+
 /** Opens the windows that `nowMs` lies in. Never a smaller index: a failover may bring an older clock. */
-export function rollWindows(state: QuotaState, lengths: WindowLengths, nowMs: number): void {
-  const minute = Math.floor(nowMs / lengths.minuteMs);
-  if (minute > state.minute) {
-    state.minute = minute;
-    state.minuteUsed = 0;
-  }
-  const day = Math.floor(nowMs / lengths.dayMs);
-  if (day > state.day) {
-    state.day = day;
-    state.dayUsed = 0;
+export function openWindows(state: QuotaState, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
+  for (const { window } of limits) {
+    const index = windowIndex(windowsMs[window], nowMs);
+    if (index <= state[window]) continue;
+    state[window] = index;
+    state[usedIn[window]] = 0;
   }
 }
 
 /**
- * Adds what a process decided on its own. Use of a window that has ended counts no more, and nothing is ever lowered.
- * A ban ends at most `maxMs` from now, whatever the clock it was set by.
+ * Adds what a process decided on its own. Use of a window that has ended counts no more, nothing is ever lowered, and
+ * what is of an older generation is dropped: a ban that was lifted stays lifted. A ban ends at most `maxMs` from now,
+ * whatever the clock it was set by.
  */
-export function addUnsent(state: QuotaState, unsent: Unsent, bans: BanPolicy, nowMs: number): void {
-  if (unsent.minute === state.minute) state.minuteUsed += unsent.minuteUsed;
-  if (unsent.day === state.day) state.dayUsed += unsent.dayUsed;
+export function addUnsent(
+  state: QuotaState,
+  unsent: Unsent,
+  { limits, bans }: { readonly limits: Limits; readonly bans: BanPolicy },
+  nowMs: number,
+): void {
+  if (unsent.resetMs === state.resetMs) {
+    for (const { window } of limits) {
+      if (unsent[window] === state[window]) state[usedIn[window]] += unsent[usedIn[window]];
+    }
+  }
+  if (unsent.liftedMs !== state.liftedMs) return;
   if (unsent.bannedUntilMs > state.bannedUntilMs) {
     state.bannedUntilMs = Math.max(state.bannedUntilMs, Math.min(unsent.bannedUntilMs, nowMs + bans.maxMs));
     state.banLevel = Math.max(state.banLevel, unsent.banLevel);
@@ -126,13 +157,31 @@ export function addUnsent(state: QuotaState, unsent: Unsent, bans: BanPolicy, no
 }
 
 /** When nothing of the state matters any more, epoch ms: the store may drop it then. */
-export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, lengths: WindowLengths): number {
-  return Math.max(
-    (state.minute + 1) * lengths.minuteMs,
-    (state.day + 1) * lengths.dayMs,
+export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
+  let atMs = Math.max(
     state.strikes === 0 ? 0 : state.strikesFromMs + bans.withinMs,
     state.bannedUntilMs === 0 ? 0 : state.bannedUntilMs + bans.maxMs,
+    state.liftedMs === 0 ? 0 : state.liftedMs + bans.maxMs,
   );
+  for (const window of Object.keys(usedIn) as PlanWindow[]) {
+    if (state[window] > 0) atMs = Math.max(atMs, windowStartMs(windowsMs[window], state[window] + 1));
+  }
+  return atMs;
+}
+
+/**
+ * Lifts the ban: the key is admitted again where its windows have room, and the ladder starts over. The new generation
+ * keeps out strikes and bans that processes collected before.
+ */
+export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
+  const liftedMs = Math.max(nowMs, before.liftedMs + 1);
+  return { ...before, strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0, liftedMs };
+}
+
+/** Forgets all that was counted, bans included. The new generation keeps out what processes collected before. */
+export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {
+  const { liftedMs } = liftBan(before, nowMs);
+  return { ...emptyQuotaState, liftedMs, resetMs: liftedMs };
 }
 
 /** Strikes count within `withinMs` of the first of them. */

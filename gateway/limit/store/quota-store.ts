@@ -1,9 +1,16 @@
-import type { QuotaCall, QuotaOutcome } from './decide-quota.ts';
+import type { BanPolicy } from '../../model.ts';
+import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
-/** Where the counts of all keys live. One contract suite (`test/contract/`) holds for every adapter. */
+/** Where the counts of all keys live. One contract suite (`test/contract/`) holds for every adapter. Nothing rejects. */
 export interface QuotaStore {
-  /** Decides each call atomically, in the given order. Never rejects; the replies are in the order of the calls. */
+  /** Decides each call atomically, in the given order; the replies are in the order of the calls. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
+  /** What was counted of each key, in the order of the ids; of a key that the store does not know, nothing. */
+  read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
+  /** Ends the key's ban; what a process collected before cannot bring it back (`decide-quota.ts`, generations). */
+  liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
+  /** Forgets all that was counted of the key, bans included. */
+  reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
 }
 
 export type QuotaReply = QuotaDecided | StoreFailure;
@@ -11,6 +18,21 @@ export type QuotaReply = QuotaDecided | StoreFailure;
 export interface QuotaDecided {
   readonly kind: 'decided';
   readonly outcome: QuotaOutcome;
+}
+
+export interface QuotaRead {
+  readonly kind: 'read';
+  /** The store's clock, epoch ms. */
+  readonly nowMs: number;
+  /** As they were counted last: a window that has ended since then is not opened anew. */
+  readonly states: readonly Readonly<QuotaState>[];
+}
+
+export interface QuotaChanged {
+  readonly kind: 'changed';
+  /** The store's clock, epoch ms. */
+  readonly nowMs: number;
+  readonly state: Readonly<QuotaState>;
 }
 
 /** The store gave no answer. A call that `mayHaveRun` must not be sent again: it could be charged twice. */

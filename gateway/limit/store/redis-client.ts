@@ -1,12 +1,15 @@
 import { Redis } from 'ioredis';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 
 /**
  * The connection to Redis that the limiter's parts share. No command is kept for later and none is sent twice by the
  * library: what became of it is for the caller to judge. A connection that goes silent is given up; each caller has its
  * own, shorter deadline (`within-deadline.ts`).
  */
-export function createRedisClient(url: string): Redis {
+export function createRedisClient(
+  url: string,
+  bounds: Pick<Bounds, 'storeConnectTimeoutMs' | 'storeSilenceMaxMs' | 'storeReconnectMaxMs'>,
+): Redis {
   return new Redis(url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -1,21 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { type Redis, ReplyError, type Result } from 'ioredis';
-import type { QuotaCall, WindowLengths } from './decide-quota.ts';
-import type { QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
+import type { BanPolicy, Limits } from '../../model.ts';
+import { redisKeys } from '../../redis-keys.ts';
+import type { WindowsMs } from '../calendar-windows.ts';
+import {
+  emptyQuotaState,
+  type QuotaCall,
+  type QuotaOutcome,
+  type QuotaState,
+  type Unsent,
+  usedIn,
+} from './decide-quota.ts';
+import type { QuotaChanged, QuotaRead, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
 import { withinDeadline } from './within-deadline.ts';
 
-const script = readFileSync(new URL('./decide-quota.lua', import.meta.url), 'utf8');
+const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
+const changeScript = readScript('change-quota.lua');
 
-/** The counts in Redis, one hash `<prefix>:{<key id>}` per key, decided by `decide-quota.lua`. */
+/** The counts in Redis, one hash per key (`redis-keys.ts`), decided by `decide-quota.lua`. */
 export function createRedisQuotaStore(deps: {
   client: Redis;
   prefix: string;
-  lengths: WindowLengths;
-  /** A call without a reply by then has failed, though it may have run. */
+  windowsMs: WindowsMs;
+  /** A decision without a reply by then has failed, though it may have run. */
   deadlineMs: number;
+  /** The same for what people ask: to read, lift, reset. */
+  patientDeadlineMs: number;
 }): QuotaStore {
-  const { client, prefix, lengths, deadlineMs } = deps;
-  client.defineCommand('decideQuota', { numberOfKeys: 1, lua: script });
+  const { client, prefix, windowsMs, deadlineMs, patientDeadlineMs } = deps;
+  const limitArguments = new WeakMap<Limits, readonly (string | number)[]>();
+  client.defineCommand('decideQuota', { numberOfKeys: 1, lua: decideScript });
+  client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
 
   return {
     async decide(calls) {
@@ -26,46 +41,99 @@ export function createRedisQuotaStore(deps: {
       client.stream.uncork();
       return withinDeadline(Promise.all(replies), deadlineMs, () => calls.map(() => late));
     },
+
+    async read(keyIds) {
+      if (client.status !== 'ready') return notConnected;
+      const time = client.time();
+      const hashes = keyIds.map((keyId) => client.hgetall(redisKeys.quota.name(prefix, keyId)));
+      const read = Promise.all([time, Promise.all(hashes)]).then(([now, found]): QuotaRead => {
+        const nowMs = Number(now[0]) * 1000 + Math.floor(Number(now[1]) / 1000);
+        return { kind: 'read', nowMs, states: found.map(stateOf) };
+      });
+      return withinDeadline<QuotaRead | StoreFailure>(read.catch(toFailure), patientDeadlineMs, () => late);
+    },
+
+    liftBan: (keyId, bans) => change('lift', keyId, bans),
+    reset: (keyId, bans) => change('reset', keyId, bans),
   };
 
   function run(call: QuotaCall): Promise<QuotaReply> {
     const { keyId, limits, bans, requests, unsent } = call;
-    // The braces are a hash tag: all of a key lies in one slot of a Redis Cluster.
     const reply = client.decideQuota(
-      `${prefix}:{${keyId}}`,
-      lengths.minuteMs,
-      lengths.dayMs,
-      limits.perMinute,
-      limits.perDay,
+      redisKeys.quota.name(prefix, keyId),
+      requests,
       bans.after,
       bans.withinMs,
       bans.forMs,
       bans.maxMs,
-      requests,
-      ...(unsent === undefined
-        ? []
-        : [
-            unsent.strikes,
-            unsent.minute,
-            unsent.minuteUsed,
-            unsent.day,
-            unsent.dayUsed,
-            unsent.bannedUntilMs,
-            unsent.banLevel,
-          ]),
+      ...argumentsOf(limits),
+      ...(unsent === undefined ? [] : unsentArguments(unsent, limits)),
     );
-    return reply.then(toDecided, toFailure);
+    return reply.then((numbers) => ({ kind: 'decided', outcome: toOutcome(numbers, limits) }), toFailure);
   }
+
+  async function change(verb: 'lift' | 'reset', keyId: string, bans: BanPolicy) {
+    if (client.status !== 'ready') return notConnected;
+    const changed = client
+      .changeQuota(redisKeys.quota.name(prefix, keyId), verb, bans.maxMs)
+      .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
+    return withinDeadline<QuotaChanged | StoreFailure>(
+      changed.catch(toFailure),
+      patientDeadlineMs,
+      () => late,
+    );
+  }
+
+  /** Made once for the limits of a key: they stand in every call. */
+  function argumentsOf(limits: Limits): readonly (string | number)[] {
+    const known = limitArguments.get(limits);
+    if (known !== undefined) return known;
+    const made = [limits.length, ...limits.flatMap(({ window, max }) => [window, windowsMs[window], max])];
+    limitArguments.set(limits, made);
+    return made;
+  }
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+function unsentArguments(unsent: Unsent, limits: Limits): number[] {
+  const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
+  const uses = limits.flatMap(({ window }) => [unsent[window], unsent[usedIn[window]]]);
+  return [strikes, bannedUntilMs, banLevel, liftedMs, resetMs, ...uses];
 }
 
 const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply within the deadline' };
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
 
-function toDecided(reply: ScriptReply): QuotaReply {
-  const [nowMs, admitted, refused, banned] = reply;
-  const [, , , , minute, minuteUsed, day, dayUsed, strikes, strikesFromMs, bannedUntilMs, banLevel] = reply;
-  const state = { minute, minuteUsed, day, dayUsed, strikes, strikesFromMs, bannedUntilMs, banLevel };
-  return { kind: 'decided', outcome: { nowMs, admitted, refused, banned, state } };
+function toOutcome(reply: readonly number[], limits: Limits): QuotaOutcome {
+  const [nowMs = 0, admitted = 0, refused = 0, banned = 0] = reply;
+  const [, , , , strikes = 0, strikesFromMs = 0, bannedUntilMs = 0, banLevel = 0, liftedMs = 0, resetMs = 0] =
+    reply;
+  const state = {
+    ...emptyQuotaState,
+    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
+  };
+  let at = 10;
+  for (const { window } of limits) {
+    state[window] = reply[at++] ?? 0;
+    state[usedIn[window]] = reply[at++] ?? 0;
+  }
+  return { nowMs, admitted, refused, banned, state };
+}
+
+function toHash(flat: readonly (string | number)[]): Record<string, string> {
+  const hash: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) hash[String(flat[i])] = String(flat[i + 1]);
+  return hash;
+}
+
+/** The state that a hash holds: its fields have the same names. */
+function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
+  const state: QuotaState = { ...emptyQuotaState };
+  for (const field of Object.keys(state) as (keyof QuotaState)[]) state[field] = Number(hash[field] ?? 0);
+  return state;
 }
 
 /** An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. */
@@ -73,23 +141,9 @@ function toFailure(error: Error): StoreFailure {
   return { kind: 'failed', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
 }
 
-type ScriptReply = [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-];
-
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    decideQuota(key: string, ...args: number[]): Result<ScriptReply, Context>;
+    decideQuota(key: string, ...args: (string | number)[]): Result<number[], Context>;
+    changeQuota(key: string, verb: string, bansMaxMs: number): Result<[number, ...string[]], Context>;
   }
 }

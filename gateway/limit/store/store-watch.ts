@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { withinDeadline } from './within-deadline.ts';
 
 /** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
@@ -29,8 +29,18 @@ export function watchStore(deps: {
   onReturn: () => void;
   /** Figures for the log line that says that Redis is back. */
   describeOutage: () => Record<string, number>;
+  bounds: Pick<
+    Bounds,
+    | 'storeDeadlineMs'
+    | 'storeStartTimeoutMs'
+    | 'storeProbeIntervalMs'
+    | 'storeHeartbeatIntervalMs'
+    | 'storeFailuresMax'
+    | 'storeRelapseMs'
+    | 'storeProbesMax'
+  >;
 }): StoreWatch {
-  const { client, probeKey, log, nowMs } = deps;
+  const { client, probeKey, log, nowMs, bounds } = deps;
   let phase: 'starting' | 'available' | 'away' = 'starting';
   let sinceMs = nowMs();
   let reason: string | undefined = 'not connected yet';

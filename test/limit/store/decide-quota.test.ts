@@ -6,10 +6,12 @@ import {
   expiresMs,
   type QuotaOutcome,
   type QuotaState,
+  usedIn,
 } from '../../../gateway/limit/store/decide-quota.ts';
+import { limitsOf } from '../../support/limits-of.ts';
 import * as arbitrary from '../quota-arbitraries.ts';
 
-const lengths = { minuteMs: 50, dayMs: 200 };
+const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
 const steps = fc.array(
   fc.record({ pauseMs: fc.integer({ min: 0, max: 40 }), requests: fc.integer({ min: 0, max: 20 }) }),
   { maxLength: 40 },
@@ -24,11 +26,11 @@ it('deciding n requests at once equals deciding n times one, bans included', () 
       for (const { pauseMs, requests } of sequence) {
         nowMs += pauseMs;
         const call = { keyId: 'k', limits, bans };
-        const batch = decideQuota(together, { ...call, requests }, lengths, nowMs);
+        const batch = decideQuota(together, { ...call, requests }, windowsMs, nowMs);
         together = batch.state;
         const kinds: string[] = [];
         for (let index = 0; index < requests; index++) {
-          const single = decideQuota(oneByOne, { ...call, requests: 1 }, lengths, nowMs);
+          const single = decideQuota(oneByOne, { ...call, requests: 1 }, windowsMs, nowMs);
           oneByOne = single.state;
           kinds.push(kindOf(single));
         }
@@ -53,17 +55,15 @@ it('never admits beyond a limit, never charges a refusal, and expires no sooner 
       let nowMs = 1_000_000;
       for (const { pauseMs, requests } of sequence) {
         nowMs += pauseMs;
-        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests }, lengths, nowMs);
+        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests }, windowsMs, nowMs);
         state = outcome.state;
-        for (const [window, limit, used] of [
-          [`minute ${state.minute}`, limits.perMinute, state.minuteUsed],
-          [`day ${state.day}`, limits.perDay, state.dayUsed],
-        ] as const) {
-          admittedIn.set(window, (admittedIn.get(window) ?? 0) + outcome.admitted);
-          expect(used).toBe(admittedIn.get(window));
-          expect(used).toBeLessThanOrEqual(limit);
+        for (const { window, max } of limits) {
+          const name = `${window} ${state[window]}`;
+          admittedIn.set(name, (admittedIn.get(name) ?? 0) + outcome.admitted);
+          expect(state[usedIn[window]]).toBe(admittedIn.get(name));
+          expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
         }
-        expect(expiresMs(state, bans, lengths)).toBeGreaterThan(nowMs);
+        expect(expiresMs(state, bans, windowsMs)).toBeGreaterThan(nowMs);
       }
     }),
     { numRuns: 500 },
@@ -71,16 +71,16 @@ it('never admits beyond a limit, never charges a refusal, and expires no sooner 
 });
 
 it('never steps back to an earlier window', () => {
-  const call = { keyId: 'k', limits: { perMinute: 2, perDay: 9 }, bans: farAway, requests: 2 };
-  const { state } = decideQuota(emptyQuotaState, call, lengths, 1_000_000);
-  const older = decideQuota(state, call, lengths, 1_000_000 - 500);
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 2, perDay: 9 }), bans: farAway, requests: 2 };
+  const { state } = decideQuota(emptyQuotaState, call, windowsMs, 1_000_000);
+  const older = decideQuota(state, call, windowsMs, 1_000_000 - 500);
   expect([older.refused, older.state.minute, older.state.day]).toEqual([2, state.minute, state.day]);
 });
 
 it('counts strikes in a fixed span that begins with the first refusal', () => {
   const bans = { after: 3, withinMs: 100, forMs: 10, maxMs: 100 };
-  const day = { minuteMs: 1_000_000, dayMs: 1_000_000 };
-  const call = { keyId: 'k', limits: { perMinute: 1, perDay: 1 }, bans };
+  const day = { ...windowsMs, minute: 1_000_000, day: 1_000_000 };
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans };
   let { state } = decideQuota(emptyQuotaState, { ...call, requests: 1 }, day, 1_000_000);
   const kinds = [0, 99, 100, 150, 199].map((offsetMs) => {
     const outcome = decideQuota(state, { ...call, requests: 1 }, day, 1_000_000 + offsetMs);

@@ -1,0 +1,55 @@
+import type { Limit, Limits, PlanWindow } from '../model.ts';
+import { type LimitField, limitFields } from './schema/limit-fields.ts';
+import { nameOf } from './schema/shape-problems.ts';
+
+/** Limits and where they stand: `plans.free`, `keys[3].limits`. */
+export interface StatedLimits {
+  readonly path: readonly PropertyKey[];
+  readonly limits: Limits;
+}
+
+/** What is probably not meant, and the field that it is about. */
+export interface LimitWarning {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/**
+ * Limits that cannot do what they say: of a longer window, below that of a shorter one, so that the shorter one is
+ * never used in full; or so high that the shorter one never lets anybody reach it.
+ */
+export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarning[] {
+  return limits.flatMap((longer, index) =>
+    limits.slice(0, index).flatMap((shorter) => {
+      const message = comparison(shorter, longer);
+      const at = [...path, fieldOf(longer.window)];
+      return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${longer.max}) ${message}` }];
+    }),
+  );
+}
+
+function comparison(shorter: Limit, longer: Limit): string | undefined {
+  const other = `${fieldOf(shorter.window)} (${shorter.max})`;
+  if (longer.max < shorter.max) return `is below ${other}, so that one can never be used in full`;
+  const reachable = shorter.max * mostIn(shorter.window, longer.window);
+  if (longer.max <= reachable) return undefined;
+  return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;
+}
+
+const mostSeconds: Readonly<Record<PlanWindow, number>> = {
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  month: 31 * 86_400,
+};
+
+function mostIn(shorter: PlanWindow, longer: PlanWindow): number {
+  return mostSeconds[longer] / mostSeconds[shorter];
+}
+
+function fieldOf(window: PlanWindow): LimitField {
+  const field = (Object.keys(limitFields) as LimitField[]).find((name) => limitFields[name] === window);
+  if (field === undefined) throw new Error(`no field limits the ${window}`);
+  return field;
+}

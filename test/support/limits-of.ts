@@ -1,0 +1,2 @@
+/** Limits as plans state them: `limitsOf({ perMinute: 60, perDay: 1000 })`. */
+export { toLimits as limitsOf } from '../../gateway/config/schema/limit-fields.ts';
