@@ -1,7 +1,8 @@
 /**
  * The closed catalogue of errors that the gateway answers with: what a client reads in `code`, the HTTP status, a
- * public text, and whose fault it is. Causes stay in the log; a client never sees them.
+ * public text, and whose fault it is. A new error code is one entry here. Causes stay in the log; a client never sees them.
  */
+import { rememberLast } from './remember-last.ts';
 
 /** Who has to act so that the request succeeds; on the access line. */
 export type Fault = 'client' | 'gateway' | 'upstream';
@@ -56,7 +57,7 @@ const catalogue = {
   upstream_failed: {
     status: 502,
     fault: 'upstream',
-    message: 'The backend gave no valid answer.',
+    message: 'The backend gave no valid response.',
   },
   store_unavailable: {
     status: 503,
@@ -88,38 +89,35 @@ export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 /**
  * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. It is ASCII: as
  * many octets as characters, whatever the encoding.
+ *
+ * @param message public; the catalogue's text unless given
  */
-export function errorBody(code: ErrorCode, message?: string): string {
-  if (message === undefined) return bodies[code];
-  if (last.message !== message || last.code !== code) last = { code, message, body: bodyOf(code, message) };
-  return last.body;
+export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
+  return bodies[code](message);
 }
 
-/** All refusals of a flood say the same within a second. */
-let last: { readonly code: ErrorCode; readonly message: string; readonly body: string } = {
-  code: 'internal',
-  message: '',
-  body: '',
-};
-
+/** One for each code. All refusals of a flood have the same message for a second. */
 const bodies = Object.fromEntries(
-  Object.entries(catalogue).map(([code, { message }]) => [code, bodyOf(code as ErrorCode, message)]),
-) as Readonly<Record<ErrorCode, string>>;
+  Object.keys(catalogue).map((code) => [
+    code,
+    rememberLast((message: string) => bodyOf(code as ErrorCode, message)),
+  ]),
+) as Readonly<Record<ErrorCode, (message: string) => string>>;
 
 function bodyOf(code: ErrorCode, message: string): string {
   const text = JSON.stringify({ code, message, status: errors[code].status });
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A complete error answer, for a response and for a bare socket alike. */
+/** A whole response that the gateway makes itself: an error, or the answer to a preflight. */
 export interface OwnResponse {
   readonly status: number;
-  /** Flat name, value, …; with `Content-Length`, without `Date` and `Connection`. */
+  /** Flat name, value, …; with `Content-Length`, without the fields of the connection (`Date`, `Connection`). */
   readonly fields: readonly string[];
   readonly body: string;
 }
 
-/** What Node's parser, or a limit of the listener, found wrong with a request. */
+/** What Node's parser, or the screen, found wrong with a request. */
 export interface Rejection {
   readonly code: ErrorCode;
   /** Public; repeats nothing that the client sent. */

@@ -1,15 +1,15 @@
 /**
- * Makes a function of a value that remembers what it gave for the last one. Requests that come together are alike:
- * dozens share a millisecond, and all of a flood share their path, their key and what it was told. It took 7 % less CPU
- * per refusal and 3 % less per forwarded request.
+ * Makes a function of one value that keeps its last result, and gives it again as long as the value is the same. Many
+ * requests in a row share a value: those of the same second share their `Date`, those of a flood their path, their key and
+ * the message that they are refused with. Measured: 7 % less CPU per refusal, 3 % less per forwarded request.
  *
- * @param make gives the same for the same value, and what it gives is not changed
+ * @param make gives equal results for the same value; nobody changes a result
  */
-export function rememberLast<Of, Made>(make: (of: Of) => Made): (of: Of) => Made {
-  let last: { readonly of: Of; readonly made: Made } | undefined;
+export function rememberLast<Value, Result>(make: (value: Value) => Result): (value: Value) => Result {
+  let last: { readonly value: Value; readonly result: Result } | undefined;
 
-  return (of) => {
-    if (last === undefined || last.of !== of) last = { of, made: make(of) };
-    return last.made;
+  return (value) => {
+    if (last === undefined || last.value !== value) last = { value, result: make(value) };
+    return last.result;
   };
 }

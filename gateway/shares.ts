@@ -1,13 +1,13 @@
 /**
- * Something that many holders use and nobody may use up: connections, places in a queue, octets of memory. A holder may
- * take while it holds less than what is free. The first holder therefore gets half at most, n greedy ones get one part
- * in n + 1 each, and as large a part stays free for whoever comes next. This is the dynamic
- * threshold by which switches share their memory among ports (Choudhury and Hahne, IEEE/ACM Transactions on Networking
- * 6(2), 1998), with its factor at 1.
+ * A fixed amount of something (connections, places in a queue, octets of memory) that holders share and none may use up.
+ * A holder may take more as long as it then holds no more than what is free. So one greedy holder gets half at most, n
+ * greedy ones get 1/(n + 1) each, and as much stays free for the next holder. Switches share their memory among ports in
+ * this way: it is the dynamic threshold of Choudhury and Hahne (IEEE/ACM Transactions on Networking 6(2), 1998) with the
+ * factor 1.
  */
 export class Shares {
   private readonly max: number;
-  /** Holders stay when they have given all back: one that takes and gives with every request would churn the table. */
+  /** A holder stays here when it has given all back, so that taking and giving with every request is no work for the table. */
   private readonly holders = new Map<string, Holding>();
   private holding = 0;
   private taken = 0;
@@ -16,7 +16,7 @@ export class Shares {
     this.max = max;
   }
 
-  /** What nobody holds. */
+  /** The part that nobody holds. */
   get free(): number {
     return this.max - this.taken;
   }
@@ -29,7 +29,7 @@ export class Shares {
     return this.heldBy(holder) + amount <= this.free;
   }
 
-  /** @returns false, and nothing is taken, when it would be more than the holder's share */
+  /** @returns false when that is more than the holder may take; nothing is taken then */
   take(holder: string, amount: number): boolean {
     const own = this.holders.get(holder) ?? this.addHolder(holder);
     if (own.amount + amount > this.free) return false;
@@ -62,5 +62,5 @@ interface Holding {
   amount: number;
 }
 
-/** Holders that hold nothing and are remembered, beside twice as many as hold something. */
+/** Holders are forgotten, those that hold nothing, when there are this many more than twice those that hold something. */
 const idleHoldersMax = 1_024;

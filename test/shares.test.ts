@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Shares } from '../gateway/shares.ts';
@@ -30,12 +31,14 @@ describe('shares', () => {
     expect(shares.take('late', 1)).toBe(true);
   });
 
-  it('stay small however many holders come and go', () => {
+  it('take a bounded memory however many holders come and go', () => {
     const shares = new Shares(10);
     for (let i = 0; i < 100_000; i++) {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
       shares.give(`key-${i}`, 1);
     }
+    // All that the shares hold, in bytes: 100,000 names would take two million.
+    expect(serialize(shares).length).toBeLessThan(200_000);
     shares.take('last', 2);
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);
   });
