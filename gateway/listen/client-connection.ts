@@ -4,36 +4,39 @@ import type { Rejection } from '../errors.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { closeGently } from './close-gently.ts';
 
-/** One client connection: the order of its answers, and its end. */
+/** One client connection: which of its requests is served when, its idle and write timeouts, and how it is closed. */
 export interface Connection {
   readonly socket: Socket;
-  /** Serves a request when those before it are answered. */
+  /** A request has arrived: it is served once those before it have been answered. */
   receive(res: ClientResponse): void;
   /**
-   * What the parser refused: a fault in the body of the newest request is that request's, anything else is served like a
-   * request, as the last one.
+   * The parser has refused what the client sent. Where the body of the newest request is not complete, the fault is in
+   * that body and belongs to that request. Otherwise the rejection is served like one more request, the last.
+   *
+   * @param options.isHead whether the refused request was a HEAD: its response has no body
    */
   reject(rejection: Rejection, options: { readonly isHead: boolean }): void;
-  /** Nothing after the requests received so far can be served. */
+  /** Serves no request beyond those received so far. */
   stopReceiving(): void;
-  /** The request that is received next is the last: Node drops what it has read behind an upgrade that it ignores. */
+  /** Serves one more request and no other: Node drops the bytes behind a request whose `Upgrade` it ignores. */
   receiveLast(): void;
-  /** The connection now belongs to whoever serves the upgrade; `res` is for refusing it. */
+  /** Gives the socket to the forwarder of upgrades. `res` is for a response other than 101. */
   handOver(res: ClientResponse): void;
-  /** No request has come yet. */
+  /** Whether no request has arrived yet. */
   isNew(): boolean;
-  /** No request is under way or waiting. */
+  /** Whether no request is being served or waiting. */
   isIdle(): boolean;
-  /** Neither side moved a byte for as long as the socket's timer was set to. */
+  /** Called when the socket's timer fires: for that long neither side has moved a byte. */
   onInactive(): void;
-  /** Whatever is answered last says `Connection: close`; an idle connection stays open for one more request. */
+  /** Begins a drain: the last response says `Connection: close`. An idle connection stays open for one more request. */
   drain(): void;
+  /** Ends the connection after what was written. */
   close(): void;
 }
 
 export interface ConnectionOptions {
   readonly socket: Socket;
-  /** Begins to serve a request, or what the parser made of one. Never throws. */
+  /** Begins to serve a request or a rejection. Never throws. */
   readonly serve: (res: ClientResponse) => void;
   readonly bounds: {
     readonly pipelinedMax: number;
@@ -46,34 +49,34 @@ export interface ConnectionOptions {
 }
 
 type State =
-  /** `new`: nothing was served yet; `idle`: all that was received is answered. */
+  /** `new`: no request has arrived yet; `idle`: all requests that arrived are answered. */
   | { readonly kind: 'new' | 'idle' }
   | { readonly kind: 'serving'; readonly res: ClientResponse }
-  /** Answered before its body had arrived; what comes now is the rest of that, and then the next request. */
+  /** The request was answered before its body was complete: the rest of the body comes first, then the next request. */
   | { readonly kind: 'awaiting_body'; readonly req: IncomingMessage }
-  /** It belongs to whoever serves an upgrade. */
+  /** The socket belongs to the forwarder of upgrades. */
   | { readonly kind: 'handed_over' }
-  /** Nothing more is served or written. */
+  /** Nothing more is served, and nothing more is written. */
   | { readonly kind: 'closed' };
 
 /**
- * Requests of one connection are served one after the other, as nginx does: Node would hand out all that a client
- * pipelined at once, also those behind a request whose refusal ends the connection, and would charge and forward
- * requests whose answers can never be sent.
+ * Serves the requests of one connection one after the other, as nginx does. Node hands out all requests that a client has
+ * pipelined at once. Those behind a request whose refusal ends the connection would then be charged and forwarded, though
+ * their responses can never be sent.
  */
 export function createConnection({ socket, serve, bounds }: ConnectionOptions): Connection {
   let state: State = { kind: 'new' };
-  /** What may still be received: any number of requests, one, or none. */
+  /** How many more requests are accepted: any number, one, or none. */
   let intake: 'open' | 'last' | 'none' = 'open';
-  /** Pipelined behind the request that is being served. */
+  /** Requests that the client has pipelined behind the one that is being served. */
   const waiting: ClientResponse[] = [];
-  /** Nothing is read while requests wait. */
-  let isHeld = false;
-  /** How long neither side has moved a byte, and what they had moved before. */
+  /** Whether reading is paused, because requests wait. */
+  let isPaused = false;
+  /** How long neither side has moved a byte, and how many both had moved when that was measured. */
   let inactiveMs = 0;
   let bytesMoved = 0;
 
-  // Node calls this after an answer with `Connection: close`. Its own would reset a client that is still sending.
+  // Node calls this after a response with `Connection: close`. Its own version resets a client that is still sending.
   const destroySoon = socket.destroySoon;
   socket.destroySoon = close;
 
@@ -85,11 +88,11 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
       return;
     }
     waiting.push(res);
-    // Not in this turn: the parser resumes the socket at the end of each message of the packet that it is reading.
-    setImmediate(holdWhileWaiting);
+    // One turn later: the parser resumes the socket at the end of each request in the packet that it is reading.
+    setImmediate(pauseWhileWaiting);
   }
 
-  /** HTTP/1.0 without keep-alive (RFC 9112 §9.3); Node's parser also takes `Proxy-Connection` for it. */
+  /** Whether it is HTTP/1.0 without keep-alive (RFC 9112 §9.3). Node's `shouldKeepAlive` also heeds `Proxy-Connection`. */
   function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
     return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
   }
@@ -102,7 +105,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     serve(res);
   }
 
-  /** Node does this for the responses that it makes itself. */
+  /** For the response to a rejection; Node attaches the responses that it has made itself. */
   function attach(res: ClientResponse): void {
     res.assignSocket(socket);
     res.once('finish', () => {
@@ -123,27 +126,28 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     const next = waiting.shift();
     if (next === undefined) {
       state = { kind: 'idle' };
-      if (intake === 'open') letGo();
+      if (intake === 'open') resumeReading();
       else close();
       return;
     }
-    if (!next.req.complete) letGo();
+    if (!next.req.complete) resumeReading();
     begin(next);
   }
 
-  /** Up to the last answer: Node takes the end of a client's side, when it reads it, for the end of the client. */
-  function holdWhileWaiting(): void {
+  /** The end of the client's side stays unread too: Node would take it for the end of both sides. */
+  function pauseWhileWaiting(): void {
     if (waiting.length === 0) return;
-    isHeld = true;
+    isPaused = true;
     socket.pause();
   }
 
-  function letGo(): void {
-    if (!isHeld) return;
-    isHeld = false;
+  function resumeReading(): void {
+    if (!isPaused) return;
+    isPaused = false;
     socket.resume();
   }
 
+  /** `res` is the last response of the connection. */
   function endAfter(res: ClientResponse): void {
     res.shouldKeepAlive = false;
     intake = 'none';
@@ -163,14 +167,14 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     } else if (state.kind === 'awaiting_body' && !state.req.complete) {
       close();
     } else if (intake !== 'none') {
-      // Behind the last request nothing is answered.
+      // A rejection behind the last request is not answered.
       socket.pause();
       receive(responseTo(rejection, isHead));
       intake = 'none';
     }
   }
 
-  /** A response to what never became a request. */
+  /** The response to something that the parser has not accepted as a request. */
   function responseTo(rejection: Rejection, isHead: boolean): ClientResponse {
     const req = new IncomingMessage(socket);
     req.complete = true;
@@ -194,7 +198,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     const isServing = state.kind === 'serving' || state.kind === 'handed_over';
     const isWaiting = !isServing || writableLength > 0;
     const leftMs = (isServing ? bounds.writeTimeoutMs : bounds.keepAliveTimeoutMs) - inactiveMs;
-    // The backend's silence and a slow body have their own limits; idleness and a client that does not read end here.
+    // Idle connections and clients that do not read end here. A silent upstream and a slow body have timeouts of their own.
     if (isWaiting && leftMs <= 0) socket.destroy();
     else socket.setTimeout(isWaiting ? Math.min(leftMs, bounds.writeTimeoutMs) : bounds.writeTimeoutMs);
   }
@@ -213,7 +217,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
       socket.destroySoon = destroySoon;
       res.shouldKeepAlive = false;
       res.assignSocket(socket);
-      // Node takes its own listeners off an upgraded socket; `res` needs them until it is detached.
+      // Node has removed its own listeners from the socket; `res` needs these two until it is detached.
       socket.setTimeout(bounds.writeTimeoutMs);
       socket.on('timeout', () => res.socket === socket && onInactive());
       socket.on('drain', () => res.socket === socket && res.emit('drain'));

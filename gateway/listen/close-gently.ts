@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 
 /**
- * Closes a connection whose client may still be sending (RFC 9112 §9.6): ends our side after what was written, then
- * throws away what still arrives until the client closes too. To destroy it at once would answer those bytes with a
- * reset, which can take the answer from the client before it was read. Past `bytesMax` nothing more is read; after
- * `timeoutMs` the connection is cut.
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). It ends our side after what was written, and
+ * discards what still arrives until the client closes its side too. If the socket were destroyed at once, those bytes
+ * would be answered with a reset, and the client could lose the response before it has read it. Past `bytesMax` nothing
+ * more is read; after `timeoutMs` the socket is destroyed.
  */
 export function closeGently(socket: Socket, options: { bytesMax: number; timeoutMs: number }): void {
-  // Node's server stops and restarts the reading in listeners of its own, which it drops once anybody else listens for
-  // data: first it has to restart.
+  // Node's server removes its own listeners, which pause and resume the socket, as soon as another listener for data is
+  // added. So the socket is resumed first.
   socket.once('resume', () => discardInput(socket, options.bytesMax));
   socket.pause();
   socket.resume();
@@ -17,7 +17,7 @@ export function closeGently(socket: Socket, options: { bytesMax: number; timeout
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** The parser gets nothing more: what follows the last answer is neither a body to forward nor a request to serve. */
+/** Takes the input from the parser: behind the last response there is no body to forward and no request to serve. */
 function discardInput(socket: Socket, bytesMax: number): void {
   let bytesLeft = bytesMax;
   socket.removeAllListeners('data');

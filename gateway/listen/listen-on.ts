@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from 'node:net';
 
 /**
- * Listens on an address and tells which one it became, since port 0 means any free one.
+ * Listens on an address. Resolves with the address in use: port 0 stands for any free one.
  *
  * @throws when the address cannot be listened on
  */

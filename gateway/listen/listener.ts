@@ -14,34 +14,35 @@ import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
 /**
- * What reaches the gateway: a request; a WebSocket handshake, whose `res` is for refusing it; or what Node's parser made
- * of neither, whose `res.rejection` says why.
+ * What arrives at the gateway: a request, a WebSocket handshake, or something that Node's parser has refused. Of a
+ * rejection `res.rejection` says why.
  */
 export type Arrival =
   | { readonly kind: 'request' | 'rejection'; readonly res: ClientResponse }
   | {
       readonly kind: 'upgrade';
+      /** For every response to the handshake, the 101 included. */
       readonly res: ClientResponse;
-      /** To be taken over, once `res` is detached from it. */
+      /** Carries the other protocol after the 101. */
       readonly socket: Duplex;
-      /** What came behind the handshake. */
+      /** The bytes that the client has sent behind the handshake. */
       readonly head: Buffer;
     };
 
 export interface ListenerHandlers {
   /**
-   * Everything that arrives, one at a time on each connection; must not throw. A request without a body emits no event of
-   * its own. For `Expect: 100-continue` no 100 has been sent: that is `res.writeContinue()`, right before the body is read.
-   * An answer given before the body has arrived says `Connection: close`; what then still arrives is read within limits
-   * and thrown away. A fault that the parser finds in a body is told by `res.rejection` and `res.onRejected`.
+   * Called for everything that arrives, one at a time on each connection; must not throw. A request without a body emits no
+   * events. For `Expect: 100-continue` no 100 has been sent yet: call `res.writeContinue()` right before reading the body.
+   * A response that is given before the body is complete closes the connection; the rest of the body is read within bounds
+   * and discarded. A fault that the parser finds in a body is reported by `res.rejection` and `res.onRejected`.
    */
   onArrival(arrival: Arrival): void;
   /**
-   * A pure look at a request with an `Upgrade` field. When false the field is ignored (RFC 9110 §7.8) and the
-   * connection closed after the answer.
+   * Whether a request with an `Upgrade` field may change the protocol. If not, the field is ignored (RFC 9110 §7.8) and the
+   * connection is closed after the response. Must have no effects.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
-  /** Hears of bugs in what has no exchange yet. */
+  /** Called with an exception that belongs to no exchange yet. */
   reportBug(bug: unknown): void;
 }
 
@@ -66,8 +67,9 @@ export interface Listener {
   /** @throws when the address cannot be listened on */
   listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
   /**
-   * Stops accepting, lets answers in flight finish with `Connection: close`, and cuts what is left after `deadlineMs`.
-   * An idle connection stays open for a moment, so that a request just on its way is served and not reset.
+   * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys what is left after
+   * `deadlineMs`. An idle connection stays open for `drainIdleGraceMs`, so that a request that is just arriving is served
+   * and not reset.
    */
   drain(options: { readonly deadlineMs: number }): Promise<void>;
   /** How many connections are open. */
@@ -79,31 +81,31 @@ export interface ListenerOptions {
   readonly bounds: ListenerBounds;
 }
 
-/** The edge towards clients: Node's HTTP server with every limit set and no answer of its own. */
+/** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
 export function createListener({ handlers, bounds }: ListenerOptions): Listener {
   const connections = new Map<Duplex, Connection>();
-  /** By address as the address bucket tells them apart: IPv6 by /64. */
+  /** Connections of each client address; IPv6 addresses count by their /64. */
   const shares = new Shares(bounds.connectionsMax);
   let draining = false;
 
   const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
     ServerResponse: ClientResponse,
     insecureHTTPParser: false,
-    // The screen looks at Host itself: Node would answer bare.
+    // The screen checks Host. Node would write a response of its own.
     requireHostHeader: false,
     joinDuplicateHeaders: false,
     maxHeaderSize: bounds.headersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
     requestTimeout: bounds.requestTimeoutMs,
     connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
-    // Node would change a socket's timer twice a request for it, 3 % of the CPU of a refusal; see `onInactive`.
+    // `onInactive` closes idle connections instead: Node would set the timer twice a request, 3 % of the CPU of a refusal.
     keepAliveTimeout: 0,
     noDelay: true,
-    // No stream machinery for a body that is not there: 4 % less CPU a refusal.
+    // Requests without a body get no stream: 4 % less CPU a refusal.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
-  // Node drops fields above its own count silently; the screen counts and refuses.
+  // Above its own maximum Node drops fields silently; the screen counts them and refuses.
   server.maxHeadersCount = 0;
   server.maxConnections = bounds.connectionsMax;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
@@ -119,7 +121,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
 
   function accept(socket: Socket): void {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
-    // A reset may come in any state; an upgraded socket has lost Node's own listener.
+    // A reset may come in any state, and Node has removed its own listener from an upgraded socket.
     socket.on('error', () => socket.destroy());
     if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) {
       socket.destroy();
@@ -139,19 +141,20 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
   }
 
   function receive(req: IncomingMessage, res: ClientResponse): void {
-    // Half an HTTP/2 preface reads as a request, and Node drops the connection of whatever is called PRI. An empty method
-    // makes the screen answer 501.
+    // The beginning of HTTP/2's preface reads as a request with the method PRI, and Node would drop its connection. An empty
+    // method makes the screen answer 501.
     if (req.method === 'PRI') req.method = '';
     const connection = connections.get(req.socket);
-    // An empty version makes the screen answer 400. Where that costs least: clients of RTSP begin with it.
+    // An empty version makes the screen answer 400. Only the first request of a connection is examined, and those of
+    // HTTP/1.0, since a client of another protocol begins with it.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) req.httpVersion = '';
     connection?.receive(res);
   }
 
   /**
-   * Only for a plain GET that nothing is in flight before: the protocol after it could not be told from a body. One that
-   * also expects a 100 would have to get that first (RFC 9110 §7.8).
+   * Only a GET without a body may, and only while no other request of its connection is being served: the other protocol
+   * could not be told from a body. A request that also expects a 100 would have to get that first (RFC 9110 §7.8).
    */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;
@@ -168,7 +171,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
     return false;
   }
 
-  /** Node's parser asks, and hears of no bug. */
+  /** Node's parser calls it: an exception would be lost there. */
   function isWanted(req: IncomingMessage): boolean {
     try {
       return handlers.wantsUpgrade(req);
@@ -188,10 +191,10 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
     const connection = connections.get(socket);
     const rejection = rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
-      // A failed connection, or one that timed out without a byte: there is nothing to answer.
+      // The connection failed, or it timed out before a byte arrived: there is nothing to answer.
       socket.destroy();
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-      // Bytes behind a request that said `Connection: close` itself; its answer is the last.
+      // Bytes behind a request with `Connection: close`: the response to that request is the last.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
   }
@@ -210,7 +213,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
     async drain({ deadlineMs }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
-      // Not http's own close(), which cuts idle connections at once, and with them requests that are just arriving.
+      // Not the close() of node:http: that destroys idle connections at once, and requests that are just arriving with them.
       const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
       for (const connection of connections.values()) connection.drain();
       await Promise.race([closed, deadline, sleep(bounds.drainIdleGraceMs, undefined, { ref: false })]);

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * What is used of the parser that Node's server keeps for each connection. It is not documented, but there is no other way
- * to learn these two things; where a Node has no such parser, they are not known.
+ * The undocumented part of Node's parser that the two functions below need; there is no documented way to learn what they
+ * find out. In a Node without it, they find nothing.
  */
 interface NodeParser {
   /** @returns the number of octets that were parsed, or why they cannot be */
@@ -17,9 +17,9 @@ function parserOf(socket: Socket): NodeParser | undefined {
 }
 
 /**
- * Node's parser takes what follows a request with `Upgrade` for another protocol and reports no fault in it, also where
- * the field is ignored and a body follows: a broken chunk would be waited for until the request times out. From now on
- * such a fault is a `clientError` like any other. To be called when the packet with the head has been parsed.
+ * Has faults in the body of a request with an ignored `Upgrade` reported as `clientError`, like any other. Node's parser
+ * takes the bytes behind such a head for another protocol and reports no fault in them: a broken chunk would be waited for
+ * until the request times out. To be called when the packet with the head has been parsed.
  */
 export function reportBodyFaults(req: IncomingMessage): void {
   const { socket } = req;
@@ -30,10 +30,10 @@ export function reportBodyFaults(req: IncomingMessage): void {
     const parsed = parse.call(this, bytes);
     return typeof parsed === 'number' && parsed !== bytes.length ? bodyFault() : parsed;
   };
-  // Parsers are used again for other connections.
+  // Node uses the parser again for another connection.
   socket.once('close', () => Reflect.deleteProperty(parser, 'execute'));
-  // Whoever listens for data has Node hand the packets to the parser from JavaScript. The empty one asks about the fault
-  // that the packet with the head may have had.
+  // With a listener for data, Node calls `execute` above for each packet. The empty packet has it report a fault in the
+  // packet that the head came in.
   socket.on('data', () => {});
   socket.emit('data', Buffer.alloc(0));
 }
@@ -46,9 +46,9 @@ function bodyFault(): Error {
 }
 
 /**
- * Whether a request says that it is of another protocol: Node's parser also takes `RTSP/1.0` and `ICE/1.0`. To be called
- * while the request is being parsed. It looks at the packet, which costs a microsecond, and is not known of a request line
- * that came in an earlier packet than the end of its head.
+ * Whether the request line names another protocol: Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. To be called
+ * while the request is being parsed. It searches the packet, which takes a microsecond. The protocol is not recognised when
+ * the request line came in an earlier packet than the end of the head.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';

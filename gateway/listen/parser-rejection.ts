@@ -1,6 +1,6 @@
 import type { Rejection } from '../errors.ts';
 
-/** What Node's parser says of a request that it refused; `rawPacket` is the piece of input it was reading. */
+/** The error of Node's parser when it refuses input; `rawPacket` is the packet it was reading. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly reason?: string;
@@ -8,7 +8,7 @@ export interface ParserError extends Error {
   readonly rawPacket?: Buffer;
 }
 
-/** Our word for a parser error; undefined when it is the connection's failure and there is nobody to tell. */
+/** The error that the client hears for a parser error; undefined when the connection itself failed, so that nobody can hear. */
 export function parserRejection(error: ParserError): Rejection | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
@@ -29,15 +29,15 @@ export function parserRejection(error: ParserError): Rejection | undefined {
 }
 
 /**
- * Whether the request that was refused was a HEAD, whose answer has no body (RFC 9110 §9.3.2). It is not known of a request
- * line that came in an earlier packet than the fault.
+ * Whether the refused request was a HEAD, whose response has no body (RFC 9110 §9.3.2). It is not recognised when its
+ * request line came in an earlier packet than the fault.
  */
 export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  // HEAD is a method that the parser knows.
+  // The parser knows HEAD, so an unknown method is another one.
   if (rawPacket === undefined || code === 'HPE_INVALID_METHOD') return false;
   let start = lineStart(rawPacket, bytesParsed);
   let line = rawPacket.toString('latin1', start, bytesParsed);
-  // The line with the fault may be the request line; above it that is the first line that says a version.
+  // The fault may be in the request line itself. Otherwise the request line is the next one above that names a version.
   if (line.startsWith('HEAD ')) return true;
   while (start > 0 && line !== '\r\n') {
     const end = start;
@@ -48,7 +48,7 @@ export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boole
   return false;
 }
 
-/** The parser's reasons are fixed texts that repeat nothing of the input. */
+/** The parser's reasons are fixed texts, which repeat nothing of the input. */
 function malformed({ reason }: ParserError): Rejection {
   return {
     code: 'invalid_request',
@@ -56,7 +56,7 @@ function malformed({ reason }: ParserError): Rejection {
   };
 }
 
-/** A method and the beginning of a target. A target that spans packets is not recognised and is called a large header. */
+/** Whether it is a method and the beginning of a URI. A URI that spans packets is not recognised: then the header is said to be too large. */
 function isRequestLine(line: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
 }

@@ -42,16 +42,16 @@ export function screenUri(uri: string, bytesMax: number): string | ScreenRefusal
   return (hasEscape ? escapeFault(path) : undefined) ?? path;
 }
 
-/** `.` or `..`, ended by a slash, the query or the end; escaped dots are refused with all needless escapes. */
+/** Whether `.` or `..` is a whole segment here. Escaped dots are refused elsewhere, with all needless escapes. */
 function isDotSegment(uri: string, start: number): boolean {
   const end = uri.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
   return end === uri.length || uri.charCodeAt(end) === slash || uri.charCodeAt(end) === question;
 }
 
 /**
- * What is wrong with a path's escapes. An escaped unreserved character is equivalent to the plain one (RFC 3986
- * §2.3), so `/%70ets` would be matched as one operation here and routed to another by a backend that decodes; the
- * same rule covers escaped dot segments. Twice-escaped separators are for backends that decode twice.
+ * Finds the fault in a path's escapes, if any. An escaped unreserved character is equivalent to the plain one (RFC 3986
+ * §2.3): `/%70ets` would be no operation here and `/pets` at an upstream that decodes it. The same rule refuses escaped dot
+ * segments. Separators that are escaped twice would get past the check of an upstream that decodes twice.
  */
 function escapeFault(path: string): ScreenRefusal | undefined {
   for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {
@@ -72,7 +72,7 @@ function escapeFault(path: string): ScreenRefusal | undefined {
   return isUtf8(path) ? undefined : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
 }
 
-/** The octet that the escape at `index` stands for; undefined without two hexadecimal digits. */
+/** The octet that the escape at `index` stands for; undefined where two hexadecimal digits are missing. */
 function escapedByte(path: string, index: number): number | undefined {
   const high = hexValue(path.charCodeAt(index + 1));
   const low = hexValue(path.charCodeAt(index + 2));
@@ -85,7 +85,7 @@ function hexValue(byte: number): number | undefined {
   return upper >= 0x41 && upper <= 0x46 ? upper - 0x37 : undefined;
 }
 
-/** Overlong forms such as `%c0%af` are a slash to lax decoders; strict decoding is what finds them. */
+/** Lax decoders read overlong forms such as `%c0%af` as a slash; this strict one rejects them. */
 function isUtf8(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -126,7 +126,7 @@ const unreservedBytes = byteTable(/[A-Za-z0-9\-._~]/);
 const pathBytes = byteTable(/[A-Za-z0-9\-._~%/!$&'()*+,=:@]/);
 const queryBytes = byteTable(/[!"$-~]/);
 
-/** What a second decoding would turn into a separator, a dot, an end of string or one more escape. */
+/** Digits that a second decoding would turn into a separator, a dot, an end of string or one more escape. */
 const twiceEscaped = /^(?:2f|5c|2e|00|25)$/i;
 
 /** A lookup table over the 256 octets: 1 where the character class has the octet. For loops over raw bytes. */
