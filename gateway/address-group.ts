@@ -2,7 +2,8 @@ import ipaddr from 'ipaddr.js';
 
 /**
  * What counts as one client address: an IPv4 address, also when written as IPv4-mapped IPv6, or the /64 of an IPv6
- * address, which is what one subscriber is given (RFC 6177). What is no address counts as itself.
+ * address, since a host may choose any of the 2^64 interface identifiers of its network (RFC 4291 §2.5.1). A text that is
+ * no address counts as itself.
  */
 export function addressGroup(address: string): string {
   const plain = plainAddress(address);

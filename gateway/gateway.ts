@@ -21,7 +21,7 @@ import { type Bounds, bounds as defaultBounds } from './timeouts-and-sizes.ts';
 export interface GatewayOptions {
   readonly settings: Settings;
   readonly log: Pick<Log, 'logger' | 'access'>;
-  /** Timeouts and sizes; tests give their own. */
+  /** Timeouts and sizes; tests pass their own. */
   readonly bounds?: Bounds;
   /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
   readonly nowMs?: () => number;
@@ -32,18 +32,18 @@ export interface GatewayOptions {
 export interface Gateway {
   /** @throws when an address cannot be listened on */
   start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
-  /** Swaps the snapshot: requests in flight finish on the one they began with. */
+  /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
   reload(settings: Settings): void;
-  /** Keeps the last good snapshot and says so in `/readyz`. */
+  /** Reports in `/readyz` that the last valid configuration stays in force. */
   reportFailedReload(error: string): void;
   /**
-   * The graceful end: readiness goes first, then tunnels end and accepting stops, answers in flight finish with
-   * `Connection: close`, and after `bounds.drainDeadlineMs` the rest is cut.
+   * The graceful end. `/readyz` says 503 for `graceMs`; then tunnels are closed, no connection is accepted any more, and
+   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the rest is cut.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
 }
 
-/** Wires the stations of the request path. */
+/** Creates the stations of the request path and connects them. */
 export function createGateway({
   settings,
   log: { logger, access },
@@ -131,7 +131,7 @@ export function createGateway({
     async drain({ graceMs }) {
       phase = 'draining';
       await sleep(graceMs);
-      // A tunnel does not end by itself. By now balancers look elsewhere, and so the client connects again there.
+      // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await Promise.all([limiter.close(), forwarder.close()]);

@@ -14,8 +14,9 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'w
 }
 
 /**
- * Runs the gateway until a signal ends it: SIGTERM drains with a grace for balancers, SIGINT (a person at a terminal)
- * without. A SIGINT while draining ends at once. A bad configuration is printed whole and exits 1.
+ * Runs the gateway until a signal ends it. SIGTERM drains and gives load balancers time to notice; SIGINT (a person at a
+ * terminal) drains without that time. A SIGINT while draining ends the process at once. An invalid configuration is printed
+ * with all its problems, and the process exits with 1.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
@@ -105,9 +106,9 @@ if (isEntryPoint) {
 }
 
 /**
- * V8 allocates in the old generation what it saw survive. While the young generation is still small, under the first
- * load, that is every request in flight, and the decision is for good: from then on requests are garbage that only a
- * full collection finds. With 400 connections it befell every process and took a fifth of its throughput.
+ * Turns V8's pretenuring off. With it, V8 allocates in the old generation whatever it has often seen survive. Under the
+ * first load, while the young generation is small, that is every request in flight, and V8 never revises it: from then on
+ * only a full collection frees requests. With 400 connections that took a fifth of the throughput of every process.
  */
 function keepRequestsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');

@@ -3,8 +3,8 @@ import { errorBody, errors } from '../errors.ts';
 import { type GatewayState, judgeReadiness } from './readiness.ts';
 
 /**
- * The operators' listener, apart from the public one and on loopback by default: `/healthz` says that the process is
- * alive, `/readyz` whether it can serve and what is not as it should be.
+ * The listener for operators, apart from the public one and on loopback by default. `/healthz` says that the process is
+ * alive; `/readyz` says whether it can serve, and what is wrong if anything is.
  */
 export function createAdminListener(currentState: () => GatewayState): Server {
   return createServer((req, res) => {

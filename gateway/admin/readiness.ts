@@ -1,14 +1,14 @@
-/** Where the process is in its life; only `serving` can be ready. */
+/** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
-/** What readiness is judged by: each part as its station reports it. */
+/** What readiness is judged by, as the parts of the gateway report it. */
 export interface GatewayState {
   readonly phase: Phase;
   readonly environment: string;
   readonly config: {
     readonly version: string;
     readonly loadedAt: string;
-    /** Set while the files on disk are not what is in force. */
+    /** Set while the files on disk are invalid, and the last valid configuration is in force. */
     readonly lastError?: string;
   };
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
@@ -18,7 +18,7 @@ export interface GatewayState {
 interface TargetReadiness {
   readonly address: string;
   readonly healthy: boolean;
-  /** Every connection to it is taken. */
+  /** Whether all connections to it are in use. */
   readonly full: boolean;
 }
 
@@ -32,14 +32,14 @@ export interface Readiness {
   readonly httpStatus: 200 | 503;
   readonly body: GatewayState & {
     readonly status: 'ok' | 'degraded' | 'unavailable';
-    /** One sentence for each thing that is not as it should be. */
+    /** One sentence for each fault. */
     readonly reasons: readonly string[];
   };
 }
 
 /**
- * Ready while the gateway can serve. What every replica shares (upstream down, Redis away under `local`, a broken
- * edit) only degrades: a balancer that asks must not remove all replicas at once.
+ * Ready while the gateway can serve. Faults that all replicas have at once (the upstream is down, Redis is away under
+ * `local`, an edit is invalid) only degrade it: a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];

@@ -6,10 +6,10 @@ export type Appended =
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Adds an entry at the end of a list in a YAML text. The entry is spliced in where the document says that the list
- * ends, so every other byte stays as it was written: comments, alignment, quotes.
+ * Adds an entry at the end of a list in a YAML text. Only the entry is inserted, at the end of the list as the parser
+ * found it. Every other byte stays as it was written: comments, alignment, quotes.
  *
- * @param path where the list stands; empty for a document that is a list, or has nothing but comments yet
+ * @param path the path to the list; empty when the document itself is the list, or has nothing but comments yet
  */
 export function appendEntry(options: {
   readonly text: string;

@@ -17,7 +17,7 @@ export interface NewKey {
   readonly expires?: string;
 }
 
-/** The only time that the secret is seen: the keys file has its digest. */
+/** The secret is only seen here: the keys file has its digest. */
 export type Issued = { readonly kind: 'issued'; readonly secret: string; readonly file: string } | Refused;
 
 /**
@@ -66,7 +66,7 @@ function secretEntry(secret: string, expires: string | undefined) {
   return { sha256: digestSecret(secret), ...(expires !== undefined && { expires }) };
 }
 
-/** One sentence on what cannot be, in the words of the command line. */
+/** Why the key cannot be created, in one sentence with the names of the command line's options; undefined when it can. */
 function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']): string | undefined {
   if (keys.has(key.id))
     return `The key ${key.id} exists already; use "keys add-secret" to rotate its secret.`;
@@ -105,7 +105,7 @@ export function limitOption(field: LimitField): string {
   return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** The file's own rules in terms of the options: its lines would be those of a text that was never written. */
+/** Why the entry breaks the rules of the keys file, with the names of the options: the text of the file does not exist yet. */
 function reasonAgainstShape(entry: unknown): string | undefined {
   const issue = keySchema.safeParse(entry).error?.issues[0];
   return issue && `${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`;

@@ -1,6 +1,6 @@
 /**
- * `npm start`: the gateway and the store in one terminal, with demo keys that live only as long as this process. It
- * draws the secrets and hands their digests to the gateway in its environment, so a secret is in no file and no
+ * `npm start`: the gateway and the store in one terminal, with demo keys that are valid as long as this process runs. It
+ * draws the secrets and gives the gateway their digests in its environment, so that no secret is in a file or in an
  * argument list.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -43,8 +43,8 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
 });
 const children = [store, gateway];
 
-// The children are in process groups of their own, so that a Ctrl-C reaches each once: from here. This process hears it
-// twice, from the terminal and from npm; only a later one means "at once".
+// The children are in process groups of their own, so that a Ctrl-C reaches them only through this process, once. This
+// process gets it twice, from the terminal and from npm: the second is ignored unless it comes later.
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
@@ -55,7 +55,7 @@ else if (children.every(isRunning)) {
 }
 
 await Promise.race(children.map(ended));
-// One of them failed: the other is of no use alone.
+// One of them has failed, and the other is of no use alone.
 if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
 const isClean = await Promise.all(children.map(ended));
 process.exitCode = isClean.every(Boolean) ? 0 : 1;
@@ -72,7 +72,7 @@ function spawnNode(script: string, args: readonly string[], env: Record<string, 
   });
 }
 
-/** Whether a child ended well: by itself, or by our signal before it listened for one. */
+/** Resolves when a child has ended: with true when it exited with 0, or was interrupted before it listened for signals. */
 async function ended(child: ChildProcess): Promise<boolean> {
   if (isRunning(child)) await once(child, 'exit');
   return child.exitCode === 0 || child.signalCode === 'SIGINT';
@@ -89,7 +89,7 @@ function stopAll(): void {
   for (const child of children) child.kill('SIGINT');
 }
 
-/** One sentence when nothing can listen on a port: said here, since the processes do not know these names. */
+/** One sentence when a port cannot be listened on. It is written here, since the processes do not know these names. */
 function portProblem(name: string, value: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -104,7 +104,7 @@ function portProblem(name: string, value: string): Promise<string | undefined> {
 
 async function waitUntilUp(): Promise<boolean> {
   const deadlineMs = Date.now() + startTimeoutMs;
-  // A child that ends is not up, whoever else answers on its port.
+  // Another process may answer on the port of a child that has ended.
   while (children.every(isRunning) && Date.now() < deadlineMs) {
     const healthy = await Promise.all([
       answers(`http://127.0.0.1:${adminPort}/readyz`),

@@ -13,10 +13,10 @@ export interface Refused {
   readonly reason: string;
 }
 
-/** What an edit adds, and to which list: the keys, or something inside one of them. */
+/** An entry and the list that it is added to: the keys, or a list inside one of them. */
 export interface Addition {
   readonly kind: 'addition';
-  /** From the list of keys on; empty for the list itself. */
+  /** From the list of keys; empty for that list itself. */
   readonly path: readonly (string | number)[];
   readonly entry: Readonly<Record<string, unknown>>;
 }
@@ -36,7 +36,7 @@ export async function editKeys(
   const { keysFile } = found;
 
   return withLock<Edited>(keysFile, () => {
-    // Somebody else may have had the turn before.
+    // Another process may have edited the file before this one got the lock.
     const before = loadSettings({ file, env });
     if (before.kind === 'invalid') return { kind: 'refused', reason: formatProblems(before.problems) };
     const text = readFileSync(keysFile, 'utf8');

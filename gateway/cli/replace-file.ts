@@ -14,14 +14,14 @@ import {
 import { dirname, join } from 'node:path';
 
 /**
- * Replaces a file's content at once: a reader sees the old text or the new one. Mode and owner stay. Where a file
- * cannot be replaced it is written in place: a bind-mounted single file (EBUSY), a folder that only others may write
- * to, an owner that only root could restore.
+ * Replaces a file's content atomically: a reader sees the old text or the new one. Mode and owner stay. A file that cannot
+ * be replaced is written in place: a single file that is bind-mounted (EBUSY), a folder without the right to write, a file
+ * whose owner only root could restore.
  *
  * @throws when the file cannot be written at all
  */
 export function replaceFile(file: string, text: string): void {
-  // A link stays a link: what it leads to is replaced.
+  // A symbolic link stays one: the file that it leads to is replaced.
   const target = realpathSync(file);
   const { mode, uid, gid } = statSync(target);
   const draft = join(dirname(target), `.${randomUUID()}.tmp`);
@@ -38,7 +38,7 @@ export function replaceFile(file: string, text: string): void {
     renameSync(draft, target);
   } catch (error) {
     rmSync(draft, { force: true });
-    // Anything else (a full disk) would leave half a file: the old one stays.
+    // After any other error (a full disk) writing in place could leave half a file: the old one stays.
     if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }

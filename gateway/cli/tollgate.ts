@@ -103,7 +103,7 @@ function configOption(): Option {
   return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
 }
 
-/** Named from the working directory where it is inside: in a container the full path is not the operator's. */
+/** Relative to the working directory for files inside it: in a container the full path means nothing to the operator. */
 function fromHere(file: string): string {
   const path = relative('', file);
   return path === '' || path.startsWith('..') ? file : path;

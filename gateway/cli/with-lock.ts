@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bounds, bounds as defaultBounds } from '../timeouts-and-sizes.ts';
 
 /**
- * Runs an edit while no other process edits the file. The turn is the folder `<file>.lock` with one file in it, whose
- * name says who has it. Both ways to get it are atomic: a folder made ready aside is renamed into place, which fails
- * while the one there is not empty; and the turn of a process that died is ended by removing that very name, never the
- * folder. So of many that find a dead one's turn, one gets it. Where nothing can be created beside the file (a single
- * file mounted into a read-only container) there is no lock to be had, and the edit runs.
+ * Runs an edit while no other process edits the file. The lock is the folder `<file>.lock` with one file in it, whose name
+ * is the owner's. A process takes the lock by renaming a folder that it has prepared, which fails while the existing one
+ * is not empty. The lock of a process that has died is released by removing the file with its name, never the folder. Both
+ * steps are atomic: of many processes that find a dead owner's lock, one gets it. Where nothing can be created beside the
+ * file (a single file mounted into a read-only container), the edit runs without a lock.
  *
  * @throws when another process keeps the lock
  */
@@ -69,12 +69,12 @@ function ownersOf(lock: string): string[] {
   try {
     return readdirSync(lock);
   } catch {
-    // It was given back in this moment, or it is somebody else's.
+    // It has just been released, or another user owns it.
     return [];
   }
 }
 
-/** Whether its process is gone; of a process on another host (in another container) that cannot be known. */
+/** Whether the owner's process has ended. On another host (in another container) that cannot be known: then false. */
 function isDead(owner: string): boolean {
   const [pid, host] = owner.split('@');
   if (host !== hostname()) return false;
@@ -91,6 +91,6 @@ function release(lock: string): void {
   try {
     rmdirSync(lock);
   } catch {
-    // The next one has it already.
+    // Another process has taken it already.
   }
 }

@@ -2,7 +2,7 @@ import type { Key, Limits, Operation, Secret, Settings } from '../model.ts';
 import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
 import type { RawKey, RawSettings } from './schema/settings-schema.ts';
 
-/** Makes the settings out of parts that were checked: every default filled in, keys with their plan's limits. */
+/** Makes the settings out of parts that have been validated: defaults are filled in, and each key gets its plan's limits. */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly keys: readonly RawKey[];
@@ -64,7 +64,7 @@ function buildKey({ id, plan, name, limits, disabled }: RawKey, plans: Settings[
 
 function limitsOf(plan: Limits | 'custom' | undefined, own: LimitsByField | undefined): Limits {
   const limits = plan === 'custom' ? own && toLimits(own) : plan;
-  // `checkKeys` lets no other key through.
+  // `checkKeys` has refused every other key.
   if (limits === undefined) throw new Error('a key without limits passed validation');
   return limits;
 }

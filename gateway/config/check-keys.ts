@@ -6,7 +6,7 @@ import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
-/** A list of keys as it was read, and where it stands: at the root of the keys file, or under `keys`. */
+/** A list of keys as read from a file, and its path there: the root of the keys file, or `keys` in the main file. */
 export interface KeyList {
   readonly source: YamlSource;
   readonly path: readonly PropertyKey[];
@@ -14,8 +14,9 @@ export interface KeyList {
 }
 
 /**
- * The rules that a key's shape cannot show: ids and digests are unique, the plan exists, and limits stand exactly on
- * keys of a custom plan. Entries may still be of any shape, so that these problems are told together with those.
+ * Checks what the schema of one key cannot: ids and digests are unique, the plan exists, and a key has limits of its own
+ * exactly when its plan is custom. Entries need not have passed the schema, so that both kinds of problems are reported
+ * together.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();

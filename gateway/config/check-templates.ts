@@ -1,4 +1,4 @@
-/** What is wrong with a path template; `other` is the one it conflicts with. */
+/** A fault of a path template; `other` is the template that it conflicts with. */
 export interface TemplateFault {
   readonly template: string;
   readonly message: string;
@@ -6,8 +6,9 @@ export interface TemplateFault {
 }
 
 /**
- * Finds templates that could never match a request that was let in, and pairs of which neither is the more specific.
- * Faults are found one by one, as the caller asks for them: 10,000 templates of one shape make 50 million pairs.
+ * Finds templates that no accepted request could match, and pairs that match the same path with neither being the more
+ * specific. It yields one fault at a time, so that the caller can stop: 10,000 templates of one shape make 50 million
+ * pairs.
  */
 export function* checkTemplates(templates: readonly string[]): Generator<TemplateFault, void> {
   const sound = new Map<number, SplitTemplate[]>();
@@ -61,7 +62,7 @@ function isMatchable(segment: string): boolean {
   return parameter.test(segment) || literal.test(segment);
 }
 
-/** Some path matches both, and neither has literals wherever the other has. Two of one shape are the plainest case. */
+/** Whether some path matches both, and neither has a literal segment wherever the other has one. */
 function areAmbiguous(left: Segments, right: Segments): boolean {
   let leftIsNarrower = false;
   let rightIsNarrower = false;

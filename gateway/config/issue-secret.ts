@@ -4,12 +4,12 @@ import { crc32 } from 'node:zlib';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomCharacters = 40;
 const checksumCharacters = 6;
-/** Bytes from here on would favour the first letters of the alphabet: 256 is no multiple of 62. */
+/** Larger bytes are skipped: 256 is no multiple of 62, so they would make the first letters of the alphabet more likely. */
 const unbiasedBelow = 248;
 
 /**
- * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62, so that a scanner can tell a
- * leaked secret from noise without asking us.
+ * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62, by which a scanner for leaked
+ * secrets recognises one without asking the gateway.
  *
  * @param drawBytes a source of random bytes; every call must give new ones
  */
@@ -24,7 +24,7 @@ export function issueSecret(drawBytes: (count: number) => Uint8Array = randomByt
   return `tg_${random}${checksumOf(random)}`;
 }
 
-/** What the configuration keeps of a secret: the hex SHA-256 digest of all its characters. */
+/** The hex SHA-256 digest of all characters of a secret: all that the configuration keeps of it. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

@@ -17,11 +17,11 @@ import { isMapping } from './source/yaml-to-plain.ts';
 export interface LoadOptions {
   /** The main configuration file; the other files are found through it. */
   readonly file: string;
-  /** What `${NAME}` is filled from. */
+  /** The environment variables for `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Texts that stand in for files' contents: an edit is validated before it is written. */
+  /** Texts to take instead of files' contents, by file: an edit is validated before it is written. */
   readonly drafts?: ReadonlyMap<string, string>;
-  /** Called with each document and the digest of its content, before it is parsed. */
+  /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
 }
 
@@ -30,11 +30,11 @@ export type Loaded = ValidSettings | InvalidSettings;
 export interface ValidSettings {
   readonly kind: 'valid';
   readonly settings: Settings;
-  /** What works but is probably not meant, one sentence each. */
+  /** One sentence for each setting that is valid but probably not meant. */
   readonly warnings: readonly string[];
-  /** Where the keys stand: their own file, or the main one. */
+  /** The file that has the keys: their own, or the main file. */
   readonly keysFile: string;
-  /** Of every file that was read: exactly the content that this result was made of. */
+  /** The digest of every file that was read, of exactly the content that this result was made of. */
   readonly digests: Digests;
   /** A digest of all that was read; the same as `settings.version`. */
   readonly version: string;
@@ -43,7 +43,7 @@ export interface ValidSettings {
 export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
-  /** Of every file that was read, those included that are missing. */
+  /** The digest of every file that was read, missing files included. */
   readonly digests: Digests;
   /** A digest of all that was read. */
   readonly version: string;
@@ -116,7 +116,7 @@ interface ReadKeyList {
   readonly keys: readonly RawKey[];
 }
 
-/** The keys, from the main file or their own. The shape of an inline list was checked with the main file. */
+/** Reads the keys, from the main file or from their own. A list in the main file has passed the schema together with it. */
 function readKeys(
   main: YamlSource,
   mainFile: string,
@@ -163,8 +163,8 @@ function besideFile(mainFile: string, path: string): string {
 }
 
 /**
- * All problems in the order of the files. What a rule says of a value that could not even be read (an unset variable)
- * only follows from that and is left out.
+ * All problems in the order of the files. Where a value could not even be read (its variable is not set), what the rules
+ * say about it is left out: it only follows from that.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));

@@ -2,27 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Key, Secret, Settings } from '../model.ts';
 import type { Loaded } from './load-settings.ts';
 
-/** A loaded configuration on its way between threads: first all but the keys, then what changed of these, a few at a time. */
+/** One message of a loaded configuration to another thread: first everything but the keys, then the changed keys in parts. */
 export type LoadedPart =
   | { readonly kind: 'loaded'; readonly loaded: Loaded; readonly isOnBase: boolean }
   | { readonly kind: 'keys'; readonly keys: Changes<Key>; readonly secrets: Changes<Secret> };
 
-/** New values by name; undefined for what is gone. */
+/** New values by name; undefined for a name that is gone. */
 type Changes<T> = readonly (readonly [name: string, value: T | undefined])[];
 type KeyTables = Pick<Settings, 'keys' | 'secrets'>;
 
 /**
- * Fresh objects of 10,000 keys in one message hold their reader up for 10 to 30 ms, these for less than one. Where
- * they replace what is there already, they also cost it its garbage collection, so only changes are sent.
+ * Keys of one message. All 10,000 keys in one message block the event loop of the receiver for 10 to 30 ms, these for
+ * less than one. Keys that replace equal ones would also be work for its garbage collector: only changes are sent.
  */
 const entriesPerPart = 250;
 
 const nothing: KeyTables = { keys: new Map(), secrets: new Map() };
 
 /**
- * Takes a loaded configuration apart; `assembleLoaded` puts it together again.
+ * Splits a loaded configuration into messages; `assembleLoaded` puts it together again.
  *
- * @param base keys that the other side has already
+ * @param base the keys that the receiver has already
  */
 export function* partsOf(loaded: Loaded, base: KeyTables | undefined): Generator<LoadedPart, void> {
   const isOnBase = base !== undefined;
@@ -42,8 +42,8 @@ export function* partsOf(loaded: Loaded, base: KeyTables | undefined): Generator
 }
 
 /**
- * @param nextPart gives the parts in their order, then undefined
- * @param base what the parts may stand on
+ * @param nextPart gives the messages in their order, then undefined
+ * @param base the keys that the changes are made to
  */
 export async function assembleLoaded(
   nextPart: () => Promise<LoadedPart | undefined>,

@@ -17,14 +17,14 @@ export interface ReadOperations {
 type Path = readonly PropertyKey[];
 type Report = (path: Path, message: string | (() => string), part?: 'name') => void;
 
-/** An operation whose successor is still an operationId. */
+/** An operation before its successor's operationId has been looked up. */
 interface FoundOperation {
   readonly operation: Operation;
   readonly path: Path;
   readonly successorId: string | undefined;
 }
 
-/** Reads the operation table out of an OpenAPI document: paths, methods, operationIds and the `x-` fields of ours. */
+/** Reads the operations of an OpenAPI document: paths, methods, operationIds and the gateway's own `x-` fields. */
 export function readOperations(source: YamlSource, pathsMax: number = configSizes.pathsMax): ReadOperations {
   const list = createProblemList();
   const { problems } = list;
@@ -36,7 +36,7 @@ export function readOperations(source: YamlSource, pathsMax: number = configSize
 
   const paths = isMapping(source.value) ? source.value.paths : undefined;
   if (!isMapping(paths)) {
-    // Its first line would explain nothing, and shows a secret when it is the keys file that is named here.
+    // Without an excerpt: the file's first line explains nothing, and if `api` names the keys file it may hold a secret.
     const place = { ...source.placeOf(['paths']), excerpt: '' };
     const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
     return { operations: [], problems: [{ ...place, message }] };
@@ -90,7 +90,7 @@ const methods: ReadonlyMap<string, Method> = new Map(
   ]),
 );
 
-/** The fields of a path item that are no operation (OpenAPI 3.1 §4.8.9). */
+/** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['summary', 'description', 'parameters', 'servers']);
 
 function readPathItem(template: string, item: unknown, report: Report): FoundOperation[] {
@@ -164,7 +164,7 @@ const deprecationFields = [
 ] as const;
 const extensionFields = [...deprecationFields, 'x-stability', 'x-upgrade'];
 
-/** Any other `x-` field is somebody else's, unless it looks like a slip of the pen. */
+/** An unknown `x-` field belongs to another tool, unless it resembles one of the gateway's: then it is reported as misspelt. */
 function checkExtensionNames({ value, path, report }: OperationSource): void {
   for (const name of Object.keys(value)) {
     if (!name.startsWith('x-') || extensionFields.includes(name)) continue;

@@ -1,4 +1,4 @@
-/** The thread of `createSettingsLoader`: a request begins a load, each `next` asks for one more part of what it gave. */
+/** The thread of `createSettingsLoader`. A `LoadRequest` begins a load; each `next` asks for one more part of its result. */
 import { parentPort } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import { type LoadOptions, loadSettings } from './load-settings.ts';
@@ -6,11 +6,11 @@ import { type LoadedPart, partsOf } from './loaded-parts.ts';
 
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
   readonly number: number;
-  /** The load whose keys the other side has; 0 for none. */
+  /** The number of the load whose keys the other thread has; 0 for none. */
   readonly base: number;
 }
 
-/** Said unasked during a load: the file that was read and is parsed now. */
+/** Sent during a load, unasked: a file has been read and is being parsed. */
 export interface FileRead {
   readonly kind: 'read';
   readonly file: string;

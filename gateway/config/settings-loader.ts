@@ -14,29 +14,29 @@ export interface SettingsLoader {
    * @throws when the thread dies, of memory for example; the next load starts another
    */
   load(options: Omit<LoadOptions, 'drafts'>): Promise<Loaded>;
-  /** Ends the thread; a load under way is given up and never answered. */
+  /** Ends the thread; the promise of a load under way never settles. */
   close(): void;
 }
 
 export type LoaderBounds = Pick<Bounds, 'configThreadIdleMs' | 'configThreadHeapMebibytes'>;
 
 /**
- * Makes a loader that holds up no request: 10,000 keys take most of a second to parse. Its thread starts with a load
- * and stays a while, since the edit of a person is often followed by another and a thread that has compiled the parser
- * takes half the time; then it ends, since between edits it would only hold memory.
+ * Makes a loader that delays no request: 10,000 keys take most of a second to parse. Its thread starts with a load and
+ * stays for a while, since one edit is often followed by another, and a thread that has compiled the parser takes half the
+ * time. Then it ends, since between edits it would only take memory.
  */
 export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
-  /** The newest valid one: the thread need only tell what differs from it. */
+  /** The newest valid result: the thread sends only what differs from it. */
   let last: { readonly number: number; readonly settings: Settings } | undefined;
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytes(bounds) },
     });
-    // Also between loads, where nobody waits for an answer: an unheard error would end the process.
+    // Also between loads, when nobody awaits the thread: an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });
@@ -69,18 +69,18 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   };
 }
 
-/** Never more than the process itself may have, which Node sets by the memory of its container. */
+/** Never more than the heap of the process itself, which Node derives from the memory of its container. */
 function heapMebibytes(bounds: LoaderBounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
-/** The thread's answer. What it says before that about files goes to `onRead`. */
+/** The thread's reply to the last message. Files that it reports before that go to `onRead`. */
 async function nextPart(thread: Worker, onRead: LoadOptions['onRead']): Promise<LoadedPart | undefined> {
   // Unlike `once`, `on` misses no message of several that arrive together.
   for await (const [message] of on(thread, 'message')) {
-    const answer: LoadedPart | FileRead | undefined = message;
-    if (answer?.kind !== 'read') return answer;
-    onRead?.(answer.file, answer.digest);
+    const reply: LoadedPart | FileRead | undefined = message;
+    if (reply?.kind !== 'read') return reply;
+    onRead?.(reply.file, reply.digest);
   }
   return undefined;
 }

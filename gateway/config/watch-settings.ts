@@ -8,11 +8,11 @@ import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends LoadOptions {
-  /** What is in force: the result of the first load. */
+  /** The result of the first load, which is in force. */
   readonly initial: Loaded;
-  /** Called once for each new valid content, also when it is what was in force before an invalid one. */
+  /** Called once for each new valid content, also when an invalid one is changed back to what is in force. */
   readonly onValid: (loaded: ValidSettings) => void;
-  /** Called once for each distinct invalid content; nothing has changed. */
+  /** Called once for each new invalid content; the last valid one stays in force. */
   readonly onInvalid: (loaded: InvalidSettings) => void;
   /** Called once for each load that takes long, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
@@ -28,25 +28,26 @@ export interface SettingsWatch {
   stop(): void;
 }
 
-/** A load that has not answered yet. */
+/** A load that has not ended yet. */
 interface LoadUnderWay {
   readonly startedMs: number;
-  /** The files that it has read, with the digests of what it read. */
+  /** The files that it has read so far, with the digests of their content then. */
   readonly read: Map<string, string>;
   readonly slowTimer: NodeJS.Timeout;
 }
 
 /**
- * Looks at the content of every configuration file at an interval, which sees what file events miss: editors that
- * replace the file, Kubernetes' symlink swaps, bind mounts.
+ * Compares the content of every configuration file at an interval. That sees what file events miss: editors that replace
+ * the file, the symlink swaps of Kubernetes, bind mounts.
  *
- * New content is loaded as soon as it is seen, and accepted once two looks in a row found exactly what the load has
- * read: a file that is still being written may be valid YAML that lacks its last keys. The looks go on during a load,
- * so what happens to the files after those two does not matter: edits faster than loads delay none of them for ever.
+ * New content is loaded as soon as it is seen. It takes effect once two comparisons in a row have found exactly the
+ * content that was loaded: a file that is still being written may be valid YAML that lacks its last keys. The comparisons
+ * go on during a load, and later edits do not undo the two. So edits that follow each other faster than loads cannot keep
+ * all of them from taking effect.
  *
- * A load that takes long is given up when what it has read has changed since: a text that takes minutes must not delay
- * its own repair. Each load after one that was given up has twice as long before it can be given up too. So where every
- * load takes long and edits do not end, some load is still finished.
+ * A load that takes long is given up when the files it has read have changed since: a text that takes minutes to parse
+ * must not delay its own repair. The load after one that was given up has twice the time before it can be given up too.
+ * So even where every load takes long and edits do not end, some load is finished.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, onValid, onInvalid, onSlow, bounds } = options;
@@ -54,23 +55,23 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   const digestFiles = createDigestFiles(bounds);
   const loader = createSettingsLoader(bounds);
   let accepted = initial;
-  /** Loaded and not accepted yet. */
+  /** The result of a load that has not taken effect yet. */
   let candidate: Loaded | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** How long a load is let be though its files have changed. */
+  /** How long a load goes on though its files have changed. */
   let patienceMs = slowAfterMs;
-  /** When a load that failed is tried again, and how long that was put off. */
+  /** When a load is tried again after its thread has died, and the length of that pause. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /** What two looks in a row found, since the load began that may have read it. */
+  /** Contents that two comparisons in a row have found since the last load began. */
   let seenTwice: Digests[] = [];
   let isStopped = false;
-  let timer = setTimeout(look, intervalMs);
+  let timer = setTimeout(compare, intervalMs);
 
-  async function look(): Promise<void> {
+  async function compare(): Promise<void> {
     const before = underWay;
-    // What the load reads from now on may be newer than what this look finds.
+    // What the load reads from now on may be newer than what this comparison finds.
     const readBefore: Digests = new Map(before?.read);
     const files = new Set([...(candidate ?? accepted).digests.keys(), ...readBefore.keys()]);
     const seen = await digestFiles(files, Date.now());
@@ -84,8 +85,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isNews = differ((candidate ?? accepted).digests, seen);
     if (isNews) retryPauseMs = 0;
     if (underWay === undefined && (isNews || performance.now() >= retryAtMs)) void load(seen);
-    // The next look is only planned now, so that no two overlap.
-    timer = setTimeout(look, intervalMs);
+    // Only now, so that no two comparisons overlap.
+    timer = setTimeout(compare, intervalMs);
   }
 
   async function load(seen: Digests): Promise<void> {
@@ -100,7 +101,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
       loaded = await loader.load({ file, env, onRead: (name, digest) => read.set(name, digest) });
       retryPauseMs = 0;
     } catch (error) {
-      // The thread died, of memory for example; the gateway goes on with what it has, and tries again.
+      // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
       const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
       const digests = new Map([...seen, ...read]);
       loaded = { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
@@ -117,7 +118,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 
   function giveUp(load: LoadUnderWay): void {
     clearTimeout(load.slowTimer);
-    // The load is never answered.
+    // The promise of that load never settles.
     loader.close();
     underWay = undefined;
     patienceMs *= 2;
@@ -145,7 +146,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   };
 }
 
-/** What a process takes in only when it starts: its sockets and its store. */
+/** The settings that a process reads only when it starts: its sockets and its store. */
 const fixedAtStart = ['listen', 'admin', 'redis'] as const satisfies readonly (keyof Settings)[];
 
 /** The names of changed settings that take effect only at the next start. */

@@ -2,11 +2,11 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../address-group.ts';
 import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 
-/** Where a request came from, and what the backend is told about it. */
+/** Where a request came from, and what the upstream is told about it. */
 export interface ClientOrigin {
   /** The client's address: the peer's, or the first one behind trusted proxies. */
   readonly address: string;
-  /** The peer is a trusted proxy, so that its `Forwarded` may pass. */
+  /** Whether the peer is a trusted proxy: then its `Forwarded` field is forwarded. */
   readonly trustedPeer: boolean;
   readonly forwardedFor: string;
   readonly forwardedHost: string;
@@ -22,7 +22,7 @@ export interface OriginFields {
   readonly xForwardedProto: string | undefined;
 }
 
-/** Addresses and CIDR ranges as a set that can be asked; undefined when there are none. */
+/** A set of addresses and CIDR ranges; undefined when there are none. */
 export function compileTrustedProxies(trustedProxies: readonly string[]): BlockList | undefined {
   if (trustedProxies.length === 0) return undefined;
   const trusted = new BlockList();
@@ -36,8 +36,8 @@ export function compileTrustedProxies(trustedProxies: readonly string[]): BlockL
 }
 
 /**
- * Reads the client's address. `X-Forwarded-*` is believed only from a trusted peer; `X-Forwarded-For` is then read from
- * the right up to the first address that is no trusted proxy, since everything left of it is the client's own word.
+ * Finds the client's address. `X-Forwarded-*` is believed only from a trusted peer. `X-Forwarded-For` is then read from
+ * the right up to the first address that is no trusted proxy: that client could have written everything left of it.
  */
 export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);
@@ -60,7 +60,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
   };
 }
 
-/** From the right; a hop that is no address ends the walk, since nothing left of it can be believed. */
+/** Read from the right. Something that is no address ends the search, since nothing left of it can be believed. */
 function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
   let nearest: string | undefined;
   for (const hop of chain.toReversed()) {

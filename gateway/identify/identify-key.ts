@@ -18,10 +18,11 @@ const invalid: Identity = { kind: 'refused', code: 'invalid_key' };
 
 /**
  * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the
- * configuration nor a timing tells a secret. Unknown, expired and disabled are one answer: a guesser learns nothing.
+ * configuration nor the time of a comparison gives a secret away. Unknown, expired and disabled secrets are refused alike:
+ * somebody who guesses learns nothing.
  *
- * Secrets of ours are remembered once they were presented, which saves their digest the next time. So there are never
- * more of them than are configured, and a new configuration begins without any.
+ * A valid secret is remembered when it is first presented, which saves its digest the next time. No more secrets are
+ * remembered than are configured, and a new configuration begins without any.
  */
 export function createIdentifyKey({ secrets, keys }: Pick<Settings, 'secrets' | 'keys'>): IdentifyKey {
   const remembered = new Map<string, Secret>();
@@ -29,10 +30,10 @@ export function createIdentifyKey({ secrets, keys }: Pick<Settings, 'secrets' | 
   function findSecret(presented: string): Secret | undefined {
     const known = remembered.get(presented);
     if (known !== undefined) return known;
-    // Node reads fields as Latin-1; the digest is one of the bytes that were sent.
+    // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const secret = secrets.get(hash('sha256', bytes, 'hex'));
-    // A copy: a part of a string keeps the whole of it, which may have been padded.
+    // A copy: V8 keeps the whole field in memory for a part of it, and the field may be padded.
     if (secret !== undefined) remembered.set(bytes.toString('latin1'), secret);
     return secret;
   }

@@ -1,8 +1,8 @@
 import type { Operation } from '../model.ts';
 
 /**
- * The header fields that every answer of an operation carries: `Deprecation` (RFC 9745: when it was deprecated, never
- * the removal date), `Sunset` (RFC 8594), `Link` to the successor (RFC 5829 §3.3) and `X-Stability`.
+ * The header fields that every response of an operation carries: `Deprecation` (RFC 9745; the date of the deprecation, not
+ * of the removal), `Sunset` (RFC 8594), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
  *
  * @returns flat name, value, …
  */

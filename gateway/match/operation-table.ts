@@ -1,7 +1,7 @@
 import type { Operation } from '../model.ts';
 import { operationFields } from './operation-fields.ts';
 
-/** An operation as the request path needs it: with the header fields of its answers made once. */
+/** An operation with the header fields of its responses, which are made once for all requests. */
 export interface OfferedOperation {
   readonly operation: Operation;
   /** Flat name, value, … */
@@ -49,7 +49,7 @@ function segmentsOf(path: string): (string | undefined)[] {
   return path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
 }
 
-/** What a method and a raw path mean to the API. */
+/** The operation of a method and a raw path, or why there is none. */
 export type Match =
   | { readonly kind: 'matched'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
@@ -58,8 +58,8 @@ export type Match =
 const notFound: Match = { kind: 'not_found' };
 
 /**
- * Looks an operation up by the raw path, byte for byte: nothing is decoded or normalised, so that what is matched is
- * what the backend gets. Literal paths go before templated ones (OpenAPI 3.1 §4.8.8); HEAD is served wherever GET is.
+ * Looks an operation up by the raw path, byte for byte. Nothing is decoded or normalised: the upstream gets the same bytes
+ * that were matched. Literal paths take precedence over templated ones (OpenAPI 3.1 §4.8.8); HEAD is served wherever GET is.
  */
 export function matchOperation(table: OperationTable, method: string, path: string): Match {
   const offeredPath = table.literal.get(path) ?? findTemplated(table.templated, path);

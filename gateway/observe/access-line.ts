@@ -2,7 +2,7 @@ import { addressOf, type Exchange } from '../exchange.ts';
 import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 
-/** A careless client may put a key into the path: a segment longer than any int64 is not shown. */
+/** A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. */
 const longSegment = /[^/]{21,}/g;
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
@@ -21,15 +21,15 @@ const decisionMembers = rememberLast(
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
 /**
- * The one line that a finished request leaves in the log: flat JSON without headers, query or secrets. It is put together
- * member by member: the log is what costs this gateway most per request, and `JSON.stringify` of these members took four
- * times as long.
+ * The log line of a finished request: flat JSON without headers, query or secrets. A new field of the line is added here.
+ * It is built member by member, since the log takes more CPU per request than anything else, and `JSON.stringify` of these
+ * members took four times as long.
  */
 export function accessLine(exchange: Exchange): string {
   const { arrival, req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } =
     exchange;
   let line = beginning(exchange.id);
-  // Of what the parser refused only the method HEAD is known.
+  // The parser does not tell the method of a request that it refuses.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
   if (path !== undefined) line += pathMember(path);
   if (offered !== undefined) line += operationMember(offered);
@@ -58,10 +58,10 @@ function windowMembers({ inForce: { name, limit, remaining } }: RateLimitState):
   return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
 }
 
-/** What JSON writes as it is: ASCII without controls, quote and backslash. */
+/** Text that needs no escape in JSON: ASCII without control characters, quote and backslash. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** Text that somebody else wrote, as a JSON string. What we chose ourselves, and addresses, need no look. */
+/** Text that somebody else wrote, as a JSON string. The gateway's own words and addresses need no escaping. */
 function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -5,9 +5,9 @@ import { readableLine } from './readable-line.ts';
 
 export interface Log {
   readonly logger: Logger;
-  /** Writes a finished request's line: a JSON object and the end of the line. */
+  /** Writes the line of a finished request: a JSON object with the line break behind it. */
   access(line: string): void;
-  /** Writes what is buffered, before the process ends; gives up when nobody reads. */
+  /** Writes what is buffered, before the process ends. Gives up after `logCloseTimeoutMs` when nobody reads. */
   close(): Promise<void>;
 }
 
@@ -23,14 +23,14 @@ type LogBounds = Pick<
 >;
 
 /**
- * The process's log on standard output: JSON lines, or one readable line each when a terminal reads it.
- * Nothing is redacted here, because no secret and no header is ever handed to it.
+ * The process's log on standard output: JSON lines, or readable lines for a person. Nothing is redacted here, because no
+ * secret and no header is ever given to it.
  */
 export function createLog({ pretty, bounds }: LogOptions): Log {
   const { stream, close } = pretty ? openTerminal() : openFile(bounds);
   return {
     logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
-    // Past pino's serialiser, which goes field by field: for these flat lines that cost a quarter of a request's CPU.
+    // Not through pino, which serialises field by field: for these flat lines that took a quarter of a request's CPU.
     access: (line) => stream.write(line),
     close,
   };
@@ -46,10 +46,10 @@ function openTerminal(): Output {
   return { stream, close: () => Promise.resolve() };
 }
 
-/** Lines are collected here and not by pino's stream, which measures all that it has collected with every line. */
+/** Lines are collected here and not in pino's stream, which measures everything it has collected again for every line. */
 function openFile(bounds: LogBounds): Output {
   const file = pino.destination({ dest: 1, sync: false, maxLength: bounds.logUnreadBytesMax });
-  // A full disk or a closed pipe costs lines, never requests.
+  // With a full disk or a closed pipe lines are lost, and requests go on.
   file.on('error', () => {});
   let lines = '';
   const timer = setInterval(write, bounds.logFlushIntervalMs).unref();
@@ -75,8 +75,8 @@ function openFile(bounds: LogBounds): Output {
 }
 
 /**
- * Not flushSync, which waits for ever when nobody reads the pipe or the disk is full; the same would befall pino's own
- * flush at the exit of the process, which passes over a destroyed stream.
+ * Flushes and destroys the stream. Not with flushSync, which never returns when nobody reads the pipe or the disk is full.
+ * The stream is destroyed because pino flushes every other one in that way when the process exits.
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
   const flushed = Promise.withResolvers<void>();

@@ -1,8 +1,8 @@
 import { configSizes } from '../config-sizes.ts';
 
 /**
- * The name that was probably meant, or undefined when none is near: at most a third of its letters may differ. Only the
- * first `configSizes.comparedNamesMax` names are compared.
+ * The name that was probably meant; undefined when no name is close enough. At most a third of its letters may differ. Only
+ * the first `configSizes.comparedNamesMax` names are compared.
  */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
   const from = written.slice(0, configSizes.comparedCharsMax).toLowerCase();
@@ -31,14 +31,14 @@ export function didYouMean(written: string, names: Iterable<string>): string {
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
-/** The names with commas between them; of very many only the first. */
+/** The names with commas between them; of a long list only the first ones. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - configSizes.listedNamesMax;
   if (more <= 0) return names.join(', ');
   return `${names.slice(0, configSizes.listedNamesMax).join(', ')} and ${more} more`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) that lead from one name to the other. */
+/** The number of insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);

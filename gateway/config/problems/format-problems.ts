@@ -1,6 +1,6 @@
 import type { Place, Problem } from './problem.ts';
 
-/** The text that a person reads: each problem as `file:line:column: message`, the line, and a caret under the place. */
+/** The problems as a person reads them: `file:line:column: message`, the line itself, and a caret under the place. */
 export function formatProblems(problems: readonly Problem[]): string {
   return problems.map(formatProblem).join('\n\n');
 }

@@ -1,10 +1,10 @@
 import { closestName } from './closest-name.ts';
 
 /**
- * Shows of a line about keys only what is known to be harmless: structure, names of fields, and the values of those
- * fields that hold no secret. All else, comments included, becomes as many asterisks, so that a caret below the line
- * still points right. It looks at the text alone, since a line that is no valid YAML has no tree, and a secret without
- * our prefix has no shape to know it by.
+ * Masks a line about keys, except for parts that are known to be harmless: structure, names of fields, and the values of
+ * fields that hold no secret. Everything else, comments included, is replaced by as many asterisks, so that a caret below
+ * the line still points at its place. It works on the text, since invalid YAML has no tree. It is an allowlist, since a
+ * secret without the prefix `tg_` cannot be recognised.
  */
 export function maskKeyLine(line: string, fieldNames: readonly string[]): string {
   return line.replace(piece, (text: string, harmless: string | undefined, name: string | undefined) => {
@@ -15,7 +15,7 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
 
 /** Fields whose values are shown, as long as they have the form of such a value. */
 const harmlessFields = [
-  // An id is public by nature: it is on every access line and in what is forwarded. A secret of ours is no id.
+  // An id is public: it is on every access line and in forwarded requests. A secret in its place stays masked.
   field('id|plan', String.raw`(?!tg_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled', 'true|false'),
@@ -23,10 +23,10 @@ const harmlessFields = [
   field('keys', String.raw`[\w./-]+\.ya?ml`),
 ];
 
-/** Brackets, the marks of entries, keys and comments, and variables, which stand there by name. */
+/** Brackets, the marks of list entries, keys and comments, and variables, of which only the name is written. */
 const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
 
-/** One piece of a line after the other: what is harmless, the name of a field, quoted text, or any other word. */
+/** The next piece of a line: harmless text, the name of a field, quoted text, or any other word. */
 const piece = new RegExp(
   [
     `(${[...harmlessFields, ...structure].join('|')})`,
@@ -42,7 +42,7 @@ function field(names: string, value: string): string {
   return String.raw`["']?(?:${names})["']?\s*:\s*["']?(?:${value})["']?(?=[\s\]},]|$)`;
 }
 
-/** A slip of the pen is shown, since it is what the problem is about; a secret resembles no field. */
+/** Also a misspelt name is shown, since the problem may be about it; a secret resembles no name of a field. */
 function isFieldName(name: string, fieldNames: readonly string[]): boolean {
   return closestName(name, fieldNames) !== undefined;
 }

@@ -1,12 +1,12 @@
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from './problem.ts';
 
-/** The problems that one check finds, bounded: a file may hold a million faults, and a report lists a hundred. */
+/** The problems that one check finds, up to a maximum: a file may have a million faults, and a report lists a hundred. */
 export interface ProblemList {
   readonly problems: readonly Problem[];
-  /** Nothing more is taken; a check that finds the list full can stop. */
+  /** Whether it takes no more problems, so that the check can stop. */
   isFull(): boolean;
-  /** Takes a problem. It is only made when there is room: to work out its place and its message costs time. */
+  /** Adds a problem. `make` is only called when there is room: to work out a place and a message takes time. */
   add(make: () => Problem): void;
 }
 

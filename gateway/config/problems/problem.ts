@@ -1,26 +1,26 @@
 import { configSizes } from '../config-sizes.ts';
 import { createShowLine, type FileKind } from './show-line.ts';
 
-/** A place in a configuration file, with the source line that a person has to look at. */
+/** A place in a configuration file, with the text of its line. */
 export interface Place {
   readonly file: string;
   /** From 1. */
   readonly line: number;
   /** From 1, in UTF-16 units, as editors count. */
   readonly column: number;
-  /** The line as it is in the file, with a `${VAR}` unfilled and what may be a secret masked. Empty when there is no such file. */
+  /** The line as it is in the file, with `${VAR}` not filled in and possible secrets masked. Empty when there is no such file. */
   readonly excerpt: string;
 }
 
-/** One thing that is wrong in the configuration. Plain data: it goes into the JSON log as it is. */
+/** One fault in the configuration. Plain data: it goes into the JSON log as it is. */
 export interface Problem extends Place {
-  /** What is wrong and what to write instead; never a substituted value or one of a key, which may be a secret. */
+  /** The fault and what to write instead. Never shows a value that was filled in, or one of a key: it may be a secret. */
   readonly message: string;
   /** The other place of a conflict. */
   readonly related?: Place & { readonly message: string };
 }
 
-/** Makes the function that gives the place of a character offset in a text. Nothing is worked out before it is asked. */
+/** Makes the function that gives the place of a character offset in a text. The lines are only counted when it is called. */
 export function createPlaceAt(options: {
   readonly file: string;
   readonly kind: FileKind;

@@ -2,11 +2,11 @@ import { keyFieldNames, settingNames } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
 import { maskSecrets } from './mask-secrets.ts';
 
-/** What a file is: the main file, which may hold a list of keys, the keys file, or the OpenAPI document. */
+/** The main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
 export type FileKind = 'settings' | 'keys' | 'api';
 
 /**
- * Shows one line of a file, without its line break, as a problem or a log may show it: with no secret in it.
+ * Gives one line of a file, without its line break and with secrets masked, as a report or a log may show it.
  *
  * @param start the offset of the line's first character
  * @param end the offset behind its last
@@ -32,16 +32,16 @@ export function createShowLine({ kind, text }: { readonly kind: FileKind; readon
 const shownNames = [...settingNames, ...keyFieldNames];
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
-/** The field that begins a line at the margin, and a field that is `keys` or was probably meant to be, anywhere. */
+/** A field at the beginning of a line without indentation; and, anywhere, the field `keys` or a misspelling of it. */
 const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:/i;
 
 /**
- * Makes the function that tells whether a line of the main file stands under a known field other than `keys`. That is
- * told by the lines above, not by the tree: there is none for a file with a syntax error. A doubt counts as no.
+ * Makes the function that says whether a line of the main file belongs to a known field other than `keys`. It judges by
+ * the lines above, since a file with a syntax error has no tree. When in doubt it says no.
  *
- * The lines are looked at from the first one on, each once, and only where the answer changes is kept: for a hundred
- * problems at the end of a million lines, looking upwards from each would take a minute.
+ * Each line is examined once, from the first on, and only the lines where the result changes are kept: to search upwards
+ * for each of a hundred problems at the end of a million lines would take a minute.
  */
 function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean {
   const changes: { readonly lineStart: number; readonly isUnderOther: boolean }[] = [

@@ -14,7 +14,7 @@ export function parseDate(text: string): number | undefined {
   return Number.isNaN(epochMs) ? undefined : epochMs;
 }
 
-/** What a duration looks like: whole seconds, minutes or hours. */
+/** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000 } as const;

@@ -10,7 +10,7 @@ export function settingsJsonSchema(): string {
       const isStrict =
         type === 'integer' || type === 'boolean' || (type === 'string' && Object.keys(rules).length > 0);
       if (!isStrict) return;
-      // Where a value has a form, a variable may stand in for it.
+      // A value that must have a certain form may also be written as a variable.
       for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];
       Object.assign(jsonSchema, {
         ...(description !== undefined && { description }),

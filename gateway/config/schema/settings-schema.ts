@@ -4,7 +4,7 @@ import { datePattern, durationPattern, parseDate, parseDuration } from './dates-
 import { defaults } from './defaults.ts';
 import { anyLimitField } from './limit-fields.ts';
 
-/** RFC 9651 §3.3.1: the largest integer of a structured field, and limits are told in such fields. */
+/** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
 const limitMax = 999_999_999_999_999;
 const bodyBytesMax = 1_073_741_824;
 const portMax = 65_535;
@@ -145,7 +145,7 @@ export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawKey = z.output<typeof keySchema>;
 
-/** Every message has one form, so that it can follow the name of the field it is about. */
+/** Messages follow the name of the field, so all have one form. */
 function expects(what: string) {
   return {
     error: ({ input }: { readonly input?: unknown }) =>
@@ -199,7 +199,7 @@ function isBaseUrl(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value) && isPlainPath(url.pathname);
 }
 
-/** What the listener lets through byte for byte; an escape or an empty segment in the prefix could never match. */
+/** Whether requests can have this prefix: the screen accepts no empty segment and no needless escape in a path. */
 function isPlainPath(path: string): boolean {
   return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
 }
@@ -217,7 +217,7 @@ function isOrigin(value: string): boolean {
 
 function isAddressOrRange(value: string): boolean {
   const [host = '', prefix] = value.split('/');
-  // The library also reads forms such as 010.1, which other programs read otherwise.
+  // The library also accepts forms such as 010.1, which other programs read as another address.
   const isAddress = ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
   return isAddress && (prefix === undefined || ipaddr.isValidCIDR(value));
 }

@@ -7,28 +7,28 @@ import type { YamlSource } from '../source/parse-yaml.ts';
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Turns what a schema refuses of a document into problems with their places. */
+/** Turns the issues that a schema found in a document into problems with their places. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   addIssues(error.issues, { source, base: [], problems });
   return problems.problems;
 }
 
-interface Target {
+interface IssueContext {
   readonly source: YamlSource;
-  /** Where the value stands whose issues these are. */
+  /** The path of the value that the issues are about. */
   readonly base: Path;
   readonly problems: ProblemList;
 }
 
-function addIssues(issues: readonly Issue[], target: Target): void {
+function addIssues(issues: readonly Issue[], context: IssueContext): void {
   for (const issue of issues) {
-    if (target.problems.isFull()) return;
-    addIssue(issue, target);
+    if (context.problems.isFull()) return;
+    addIssue(issue, context);
   }
 }
 
-function addIssue(issue: Issue, { source, base, problems }: Target): void {
+function addIssue(issue: Issue, { source, base, problems }: IssueContext): void {
   const path = [...base, ...issue.path];
   switch (issue.code) {
     case 'unrecognized_keys': {
@@ -59,12 +59,12 @@ function addIssue(issue: Issue, { source, base, problems }: Target): void {
   }
 }
 
-/** Of a union's branches, the one that was meant is the one whose kind of value is there. */
+/** Whether the value is of another kind than this branch of a union expects: then the branch was not meant. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }
 
-/** A name that resembles none is not repeated: under `keys` it may be a secret, as in `keys: { SECRET: free }`. */
+/** A name that resembles no known one is not repeated: under `keys` it may be a secret, as in `keys: { SECRET: free }`. */
 function unknownField(name: string, known: readonly string[]): string {
   const closest = closestName(name, known);
   return closest === undefined

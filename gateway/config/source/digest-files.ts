@@ -2,10 +2,10 @@ import { readFile, stat } from 'node:fs/promises';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type Digests, digestOfContent, reasonOf, unfitReason } from './read-config-file.ts';
 
-/** Looks at files and answers what they hold. */
+/** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/** What was seen of a file: its identity and times, and a digest of its content. */
+/** What was found of a file: its identity with its times, and the digest of its content. */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
@@ -13,20 +13,24 @@ interface Sighting {
 
 export type DigestBounds = Pick<Bounds, 'configSettledAfterMs'>;
 
-/** Makes a function that remembers what it saw and reads a file only when it may have changed. */
+/** Makes a function that remembers what it found, and reads a file only when it may have changed since. */
 export function createDigestFiles({ configSettledAfterMs }: DigestBounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
   return async (files, nowMs) => {
     const next = new Map<string, Sighting>();
     for (const file of files)
-      next.set(file, await look(file, sightings.get(file), nowMs - configSettledAfterMs));
+      next.set(file, await digestFile(file, sightings.get(file), nowMs - configSettledAfterMs));
     sightings = next;
     return new Map([...next].map(([file, { digest }]) => [file, digest]));
   };
 }
 
-async function look(file: string, before: Sighting | undefined, settledBeforeMs: number): Promise<Sighting> {
+async function digestFile(
+  file: string,
+  before: Sighting | undefined,
+  settledBeforeMs: number,
+): Promise<Sighting> {
   try {
     // `stat` follows links, so a swapped symlink shows as another inode.
     const stats = await stat(file, { bigint: true });

@@ -7,10 +7,10 @@ import type { Substituted } from './substitute-variables.ts';
 import { createOffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
 
-/** A YAML document as plain data that still knows where each part stands. */
+/** A YAML document as plain data, with the place in the file of each part of it. */
 export interface YamlSource {
   readonly value: unknown;
-  /** The place of a value, or of a field's name; of the nearest part around it when there is none. */
+  /** The place of a value, or of a field's name. For a part that is missing, the place of the nearest part around it. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
 }
 
@@ -18,7 +18,7 @@ export type ParsedYaml =
   | {
       readonly kind: 'parsed';
       readonly source: YamlSource;
-      /** What is wrong though the rest can be used: duplicate fields, reserved names, unset variables. */
+      /** Faults that leave the rest readable: duplicate fields, reserved names, unset variables. */
       readonly problems: readonly Problem[];
     }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
@@ -27,11 +27,11 @@ export type ParsedYaml =
 type ProblemAt = (offset: number, message: string) => Problem;
 
 /**
- * Parses one YAML document. Positions are only worked out for problems: a file of 10,000 keys has none.
+ * Parses one YAML document. Lines and columns are only worked out for problems.
  *
- * @param substitute fills the `${…}` of a scalar, after parsing, so that a value can never add structure; absent,
- *   they stay as they are
- * @param tokensMax how many YAML tokens are read
+ * @param substitute fills the `${…}` of a scalar. It is called after parsing, so that a value can never add structure.
+ *   Absent: `${…}` is text like any other
+ * @param tokensMax how many YAML tokens a file may have
  */
 export function parseYaml(options: {
   readonly file: string;
@@ -88,11 +88,11 @@ export function parseYaml(options: {
 }
 
 /**
- * Where the token stands that is one too many; undefined when there is none. The library's lexer takes a tenth of the
- * time of its parser, and next to no memory.
+ * The offset of the first token beyond `tokensMax`; undefined when there is none. The library's lexer takes a tenth of
+ * the time of its parser, and next to no memory.
  */
 function offsetOfToken(text: string, tokensMax: number): number | undefined {
-  // No token of the text is empty.
+  // Each token has at least one character.
   if (text.length <= tokensMax) return undefined;
   let offset = 0;
   let tokens = 0;
@@ -105,7 +105,7 @@ function offsetOfToken(text: string, tokensMax: number): number | undefined {
   return undefined;
 }
 
-/** What the lexer inserts: the start of a document, the end of a flow collection, and a scalar that follows. */
+/** Marks that the lexer inserts between tokens: the start of a document, the end of a flow collection, a scalar that follows. */
 const lexerMarks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
 
 function syntaxProblems(
@@ -123,7 +123,7 @@ function syntaxProblems(
       problems.push(
         problemAt(offset - 1, 'inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`'),
       );
-      // What the parser says from here on only follows from it.
+      // All further syntax errors follow from this one.
       break;
     }
     problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));
@@ -131,14 +131,14 @@ function syntaxProblems(
   return problems;
 }
 
-/** What is never closed is only missed at the end of the file, where no line shows it: the last text is what to look at. */
+/** A bracket or quote that is never closed is reported at the end of the file. The last line with text is shown instead. */
 function visibleOffset(text: string, offset: number): number {
   const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** What to write instead, where the library's own message does not say it. */
+/** Messages that replace those of the library that do not say what to write instead. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',
@@ -149,13 +149,13 @@ const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
 };
 
 function syntaxMessage({ code, message }: YAMLError): string {
-  // After a colon the library quotes the file, which may be a secret; a colon after a space is the indicator itself.
+  // Behind a colon the library quotes the file, which may show a secret. A colon behind a space is YAML's own.
   const [sentence = ''] = message.split(/(?<! ):|\n/, 1);
   const detail = syntaxAdvice[code] ?? sentence.charAt(0).toLowerCase() + sentence.slice(1);
   return `this is not valid YAML: ${detail}`;
 }
 
-/** Fields that stand twice, and those whose name cannot be one, in every mapping. */
+/** Reports, for every mapping, fields that it has twice and fields with a reserved name. */
 function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problems: ProblemList): void {
   visit(document, {
     Map: (_, map) => {
@@ -181,7 +181,7 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
   });
 }
 
-/** An assignment to this name changes an object's prototype and makes no field, in zod's code as in ours. */
+/** Assigning to this name sets an object's prototype and makes no field, in zod's code as in the gateway's. */
 const reservedName =
   'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
 
@@ -211,7 +211,7 @@ function fillVariables(
   });
 }
 
-/** A plain scalar is a number or a boolean when it looks like one, as if its text had stood in the file. */
+/** An unquoted scalar is a number or a boolean when it looks like one, as if the text had been written in the file. */
 function resolvePlain(text: string): string | number | boolean {
   if (/^[-+]?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (text === 'true' || text === 'false') return text === 'true';

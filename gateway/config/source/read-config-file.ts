@@ -3,21 +3,21 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { configSizes } from '../config-sizes.ts';
 
 /**
- * The text of a file, or why there is none in words that follow "the file …". The digest is that of its bytes, or the
- * reason where they were not read.
+ * The text of a file, or the reason why there is none, in words that follow "the file …". Where the bytes were not read,
+ * the reason stands in for their digest.
  */
 export type ReadFile =
   | { readonly kind: 'read'; readonly text: string; readonly digest: string }
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
-/** By file, the digest of its content. */
+/** The digest of each file's content. */
 export type Digests = ReadonlyMap<string, string>;
 
-/** Reads one configuration file of at most `configSizes.fileBytesMax` as UTF-8; the only place that makes text of one. */
+/** Reads one configuration file of at most `configSizes.fileBytesMax` as UTF-8; no other function makes text of one. */
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
-    // A named pipe would wait for a writer for ever; non-blocking, it opens and is then refused as no regular file.
+    // To open a named pipe would wait for its writer for ever. Non-blocking, it opens, and is refused as no regular file.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unread(reasonOf(error));

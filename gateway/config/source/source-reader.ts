@@ -6,22 +6,22 @@ import { parseYaml, type YamlSource } from './parse-yaml.ts';
 import { type Digests, digestOfContent, type ReadFile, readConfigFile } from './read-config-file.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
 
-/** Reads the files of one load and keeps account of everything that the result depends on. */
+/** Reads the files of one load, and records all files and variables that its result depends on. */
 export interface SourceReader {
   /**
-   * Reads one file as data; undefined when it is none, for the reasons in `problems()`.
+   * Reads one file as data; undefined when that fails, for the reasons in `problems()`.
    *
-   * @param kind what it is; `${NAME}` is filled in unless it is the API document, whose texts may show somebody else's
-   * @param mentionedAt where the file is named; that it is missing is a problem there
+   * @param kind `${NAME}` is filled in unless it is the API document, whose texts may contain such a form as an example
+   * @param mentionedAt the place that names the file: a missing file is a problem there
    */
   read(options: {
     readonly file: string;
     readonly kind: FileKind;
     readonly mentionedAt: Place;
   }): YamlSource | undefined;
-  /** What was wrong with reading, parsing and filling in. */
+  /** The problems of reading files, parsing them and filling in variables. */
   problems(): readonly Problem[];
-  /** Of every file asked for, missing ones and those of `NAME_FILE` included. */
+  /** The digest of every file that was asked for, missing files and those of `NAME_FILE` included. */
   digests(): Digests;
   /** 12 hex digits over the files' names and contents and the variables that were filled in. */
   version(): string;

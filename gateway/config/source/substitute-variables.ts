@@ -13,8 +13,8 @@ export type Substituted =
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 
 /**
- * Fills `${NAME}` and `${NAME:-default}`; as in a shell, the default also stands in for an empty value. Reasons name
- * variables, never their values.
+ * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. Reasons name
+ * variables and never show their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();

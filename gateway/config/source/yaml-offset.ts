@@ -8,12 +8,12 @@ export type YamlPath = readonly PropertyKey[];
 export type YamlPart = 'value' | 'name';
 
 /**
- * The character offset of what a path leads to. Where the path goes on but the document does not (a missing field),
- * it is that of the nearest part around it: the name of the field that holds it, or the start of its list entry.
+ * The character offset of the part that a path leads to. For a part that is missing it is the offset of the nearest part
+ * around it: the name of the field that should hold it, or the start of the list entry.
  */
 export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
 
-/** Makes the function that finds offsets. A mapping is indexed when it is first looked into: it may have a million fields. */
+/** Makes the function that finds offsets. A mapping is indexed when it is first searched: it may have a million fields. */
 export function createOffsetOf(document: ParsedDocument, targets: AliasTargets): OffsetOf {
   const indexes = new Map<YAMLMap, ReadonlyMap<unknown, Pair>>();
 
@@ -45,7 +45,7 @@ export function createOffsetOf(document: ParsedDocument, targets: AliasTargets):
   };
 }
 
-/** Of two fields of one name it is the last that counts, as in the data. */
+/** Of two fields with one name the last counts, as it does in the data. */
 function indexFields(map: YAMLMap): ReadonlyMap<unknown, Pair> {
   return new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[pair.key.value, pair]] : [])));
 }
@@ -54,7 +54,7 @@ function startOf(node: unknown): number {
   return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
-/** An empty value stands nowhere; its field's name is what can be seen. */
+/** Whether a value is empty, so that only the name of its field can be shown. */
 function isEmpty(node: unknown): boolean {
   return !isNode(node) || !node.range || node.range[0] === node.range[1];
 }

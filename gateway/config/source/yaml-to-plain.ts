@@ -12,7 +12,7 @@ import {
 
 export type ParsedDocument = Document.Parsed<ParsedNode>;
 
-/** A document's data, and what each alias in it stands for; or why there is none, and at which offset. */
+/** A document's data and the node that each alias stands for; or the reason why there is no data, and its offset. */
 export type Plain =
   | { readonly kind: 'plain'; readonly value: unknown; readonly targets: AliasTargets }
   | { readonly kind: 'failed'; readonly reason: string; readonly offset: number };
@@ -26,11 +26,11 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What an anchor names. */
+/** The node that an anchor names. */
 interface Anchored {
   readonly node: Node;
   readonly value: unknown;
-  /** How many values it consists of, those that aliases inside it stand for included. */
+  /** The number of values in it, those behind aliases included. */
   readonly count: number;
 }
 
@@ -52,7 +52,7 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
     if (isAlias(node)) return resolve(node);
     const countBefore = count;
     const { anchor } = node;
-    // Inside what it names an anchor stands for nothing yet, so that no value contains itself.
+    // An anchor is not known inside the node that it names, so that no value contains itself.
     if (anchor !== undefined) anchors.delete(anchor);
     count += 1;
     const value = convertUnnamed(node);
@@ -73,7 +73,7 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
     }
     if (isSeq(node)) return node.items.map(convert);
     if (isScalar(node) && isPlainScalar(node.value)) return node.value;
-    // What only a tag can make: dates, bytes.
+    // Only a tag makes other values: dates, bytes.
     throw new Inconvertible('this is not valid YAML: remove the `!` tag', node);
   }
 
