@@ -64,7 +64,7 @@ export function createGateway({
     ...(windowsMs && { windowsMs }),
   });
   const atTurnEnd = createEventLoopBatch();
-  const forwarder = createForwarder({ upstream: settings.upstream, log: logger, bounds, atTurnEnd, nowMs });
+  const forwarder = createForwarder({ upstreams: settings.upstreams, log: logger, bounds, atTurnEnd, nowMs });
   const stations: Stations = {
     limiter,
     forwarder,
@@ -107,7 +107,7 @@ export function createGateway({
         ...(lastReloadError !== undefined && { lastError: lastReloadError }),
       },
       store: limiter.state(),
-      upstream: forwarder.state(),
+      upstreams: forwarder.state(),
     };
   }
 
@@ -122,7 +122,7 @@ export function createGateway({
       snapshot = createSnapshot(next);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
-      forwarder.setUpstream(next.upstream);
+      forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
     },
     reportFailedReload(error) {

@@ -117,14 +117,26 @@ export interface Operation {
   readonly stability?: 'experimental' | 'beta';
   readonly deprecation?: Deprecation;
   readonly upgrade?: 'websocket';
+  /** The name of the upstream that its requests are forwarded to. */
+  readonly upstream: string;
 }
 
-/** The named pool that requests are forwarded to: every address its host resolves to is a target. */
+/** A named pool that requests are forwarded to: every address its host resolves to is a target. */
 export interface Upstream {
+  /** What `x-upstream` and `/readyz` call it. */
+  readonly name: string;
   /** `http://host:port`, without a path. */
   readonly url: string;
   /** The path that a healthy target answers with 2xx. */
   readonly health: string;
+  /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
+  readonly host: 'keep' | 'target';
+  /** To connect, from the sent request to the first byte of the response, and for the whole exchange. Absent: as in the bounds. */
+  readonly timeouts: {
+    readonly connectMs?: number;
+    readonly headersMs?: number;
+    readonly totalMs?: number;
+  };
 }
 
 /** Everything an operator writes, validated, with every default filled in. Plain data: it can cross a thread. */
@@ -142,7 +154,8 @@ export interface Settings {
     readonly prefix: string;
     readonly onFailure: 'local' | 'refuse';
   };
-  readonly upstream: Upstream;
+  /** At least one. The first serves every operation that names none. */
+  readonly upstreams: readonly Upstream[];
   readonly plans: ReadonlyMap<string, Limits | 'custom'>;
   readonly keys: ReadonlyMap<string, Key>;
   /** By the secret's lower-case hex SHA-256 digest. */

@@ -159,9 +159,11 @@ async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promis
 }
 
 async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
-  const { req, res, snapshot, origin, arrival } = exchange;
+  const { req, res, snapshot, origin, arrival, offered } = exchange;
   if (origin === undefined) throw new Error('an exchange is forwarded before its origin is known');
+  if (offered === undefined) throw new Error('an exchange is forwarded before its operation is known');
   const request = {
+    upstream: offered.operation.upstream,
     req,
     res,
     holder: exchange.key?.id ?? '',

@@ -81,7 +81,7 @@ export const bounds = {
   /** The last report at shutdown, whole. */
   storeCloseTimeoutMs: 1_000,
 
-  /** TCP connect to a target. */
+  /** TCP connect to a target. An upstream may set this timeout, the next one and `upstreamTotalTimeoutMs` for itself. */
   connectTimeoutMs: 2_000,
   /** From the sent request to the first byte of the answer. */
   upstreamHeadersTimeoutMs: 30_000,
@@ -142,8 +142,12 @@ export const bounds = {
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
   clientAheadMaxMs: 30_000,
-  /** How often exchanges, connections to targets and waits past their limit are looked for. */
+  /**
+   * How often exchanges, connections to targets and waits past their limit are looked for; more often, down to the second
+   * figure, where the timeouts of an upstream are short.
+   */
   sweepIntervalMs: 1_000,
+  sweepIntervalMinMs: 20,
   /** How long exchanges may still take when the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 

@@ -12,7 +12,13 @@ export interface GatewayState {
     readonly lastError?: string;
   };
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
-  readonly upstream: { readonly targets: readonly TargetReadiness[] };
+  /** By name; the first is the default. With the short form `upstream` there is one, and its name is `default`. */
+  readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
+}
+
+interface UpstreamReadiness {
+  readonly url: string;
+  readonly targets: readonly TargetReadiness[];
 }
 
 interface TargetReadiness {
@@ -49,12 +55,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
     if (state.store.onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
     else reasons.push('Redis is away; limits are counted by each process on its own');
   }
-  if (!state.upstream.targets.some((target) => target.healthy)) {
-    reasons.push('the upstream has no healthy target');
-  }
-  for (const { address, full } of state.upstream.targets) {
-    if (full) reasons.push(`every connection to ${address} is in use; further requests wait`);
-  }
+  reasons.push(...upstreamReasons(state.upstreams));
   if (state.config.lastError !== undefined) {
     reasons.push('the configuration on disk is not valid; the last good one is in force');
   }
@@ -63,4 +64,20 @@ export function judgeReadiness(state: GatewayState): Readiness {
     httpStatus: status === 'unavailable' ? 503 : 200,
     body: { status, reasons: [...fatal, ...reasons], ...state },
   };
+}
+
+/** Where there are several upstreams, a reason says which one it is about. */
+function upstreamReasons(upstreams: GatewayState['upstreams']): string[] {
+  const all = Object.entries(upstreams);
+  return all.flatMap(([name, { targets }]) => {
+    const named = all.length > 1 ? ` \`${name}\`` : '';
+    const full = targets.filter((target) => target.full);
+    return [
+      ...(targets.some((target) => target.healthy) ? [] : [`the upstream${named} has no healthy target`]),
+      ...full.map(
+        ({ address }) =>
+          `every connection to ${address}${named && ` of the upstream${named}`} is in use; further requests wait`,
+      ),
+    ];
+  });
 }

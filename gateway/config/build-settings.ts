@@ -1,6 +1,6 @@
-import type { Key, Limits, Operation, Secret, Settings } from '../model.ts';
+import type { Key, Limits, Operation, Secret, Settings, Upstream } from '../model.ts';
 import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
-import type { RawKey, RawSettings } from './schema/settings-schema.ts';
+import type { RawKey, RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
 /** Makes the settings out of parts that have been validated: defaults are filled in, and each key gets its plan's limits. */
 export function buildSettings(parts: {
@@ -34,7 +34,7 @@ export function buildSettings(parts: {
         onFailure: raw.redis.onFailure,
       },
     }),
-    upstream: { url: new URL(raw.upstream.url).origin, health: raw.upstream.health },
+    upstreams: buildUpstreams(raw),
     plans,
     keys,
     secrets,
@@ -49,6 +49,29 @@ export function buildSettings(parts: {
     bodyBytesMax: raw.bodyBytesMax,
     ...(raw.cors && { cors: raw.cors }),
     trustedProxies: raw.trustedProxies,
+  };
+}
+
+/** The name of the one upstream that the short form `upstream` states. */
+export const shortFormName = 'default';
+
+function buildUpstreams({ upstream, upstreams }: RawSettings): Upstream[] {
+  if (upstream !== undefined) return [buildUpstream(shortFormName, upstream)];
+  return Object.entries(upstreams ?? {}).map(([name, raw]) => buildUpstream(name, raw));
+}
+
+function buildUpstream(name: string, { url, health, host, timeouts }: RawUpstream): Upstream {
+  const { connect, headers, total } = timeouts;
+  return {
+    name,
+    url: new URL(url).origin,
+    health,
+    host,
+    timeouts: {
+      ...(connect !== undefined && { connectMs: connect }),
+      ...(headers !== undefined && { headersMs: headers }),
+      ...(total !== undefined && { totalMs: total }),
+    },
   };
 }
 

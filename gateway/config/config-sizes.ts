@@ -15,6 +15,16 @@ export const configSizes = Object.freeze({
   aliasedValuesMax: 1_000_000,
   /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
   pathsMax: 10_000,
+  /** Upstreams: each target of each is asked for its health five times a second. */
+  upstreamsMax: 32,
+  /**
+   * The shortest timeout of an upstream, and the longest of each kind: a connect takes seconds at most, a report may take
+   * an hour to begin, and an event stream may last a day.
+   */
+  timeoutMinMs: 50,
+  connectTimeoutMaxMs: 30_000,
+  headersTimeoutMaxMs: 3_600_000,
+  totalTimeoutMaxMs: 86_400_000,
   /** Problems in one report: more help nobody, and working out their places costs time. */
   problemsMax: 100,
   /** Reasons why one value cannot be filled in. */

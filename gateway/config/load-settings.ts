@@ -3,6 +3,7 @@ import type { Operation, Settings } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
+import { checkTimeouts, readUpstreamNames, unusedUpstreams } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
@@ -60,7 +61,10 @@ export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
   const raw = main && parseShape(main, problems);
   const keyList = main && readKeys(main, file, reader, problems);
-  const operations = main && readApi(main, file, reader, problems);
+  const upstreams = main && readUpstreamNames(main);
+  if (upstreams !== undefined) problems.push(...upstreams.problems);
+  const operations =
+    main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
 
   const digests = reader.digests();
   const version = reader.version();
@@ -70,6 +74,11 @@ export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded
   }
   const settings = buildSettings({ raw, keys: keyList.keys, operations, version });
   const warnings = [...warnOfLimits(raw, main, keyList)];
+  for (const name of unusedUpstreams(settings)) {
+    warnings.push(
+      `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
+    );
+  }
   if (settings.keys.size === 0) warnings.push(`${file}: there is no key yet; every request is answered 401`);
   return { kind: 'valid', settings, warnings, keysFile: keyList.file, digests, version };
 }
@@ -86,6 +95,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
       message: '`bans.max` must not be shorter than `bans.for`',
     });
   }
+  problems.push(...checkTimeouts(parsed.data, source));
   return parsed.data;
 }
 
@@ -142,10 +152,15 @@ function readKeys(
   return parsed.data && { file, source, path: [], keys: parsed.data };
 }
 
+interface ApiToRead {
+  readonly main: YamlSource;
+  readonly mainFile: string;
+  readonly reader: SourceReader;
+  readonly upstreamNames: readonly string[] | undefined;
+}
+
 function readApi(
-  main: YamlSource,
-  mainFile: string,
-  reader: SourceReader,
+  { main, mainFile, reader, upstreamNames }: ApiToRead,
   problems: Problem[],
 ): readonly Operation[] | undefined {
   const api = isMapping(main.value) ? main.value.api : undefined;
@@ -153,7 +168,7 @@ function readApi(
   const file = besideFile(mainFile, api);
   const source = reader.read({ file, kind: 'api', mentionedAt: main.placeOf(['api']) });
   if (source === undefined) return undefined;
-  const read = readOperations(source);
+  const read = readOperations(source, { upstreamNames });
   problems.push(...read.problems);
   return read.operations;
 }

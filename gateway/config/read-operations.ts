@@ -1,7 +1,7 @@
 import type { Deprecation, Method, Operation } from '../model.ts';
 import { checkTemplates } from './check-templates.ts';
 import { configSizes } from './config-sizes.ts';
-import { closestName, didYouMean } from './problems/closest-name.ts';
+import { closestName, didYouMean, listNames } from './problems/closest-name.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
 import { parseDate } from './schema/dates-and-durations.ts';
@@ -24,8 +24,17 @@ interface FoundOperation {
   readonly successorId: string | undefined;
 }
 
+interface ReadOptions {
+  /** In the order of the configuration: the first is the default. Undefined when they could not be read. */
+  readonly upstreamNames: readonly string[] | undefined;
+  readonly pathsMax?: number;
+}
+
 /** Reads the operations of an OpenAPI document: paths, methods, operationIds and the gateway's own `x-` fields. */
-export function readOperations(source: YamlSource, pathsMax: number = configSizes.pathsMax): ReadOperations {
+export function readOperations(
+  source: YamlSource,
+  { upstreamNames, pathsMax = configSizes.pathsMax }: ReadOptions,
+): ReadOperations {
   const list = createProblemList();
   const { problems } = list;
   const report: Report = (path, message, part) =>
@@ -60,7 +69,7 @@ export function readOperations(source: YamlSource, pathsMax: number = configSize
   const found: FoundOperation[] = [];
   for (const template of templates) {
     if (list.isFull()) return { operations: [], problems };
-    found.push(...readPathItem(template, paths[template], report));
+    found.push(...readPathItem(template, paths[template], { report, upstreamNames }));
   }
   if (templates.length > 0 && found.length === 0 && problems.length === 0) {
     report(['paths'], '`paths` has no operation; the gateway would answer 404 to everything', 'name');
@@ -93,15 +102,24 @@ const methods: ReadonlyMap<string, Method> = new Map(
 /** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['summary', 'description', 'parameters', 'servers']);
 
-function readPathItem(template: string, item: unknown, report: Report): FoundOperation[] {
+interface ReadContext {
+  readonly report: Report;
+  readonly upstreamNames: readonly string[] | undefined;
+}
+
+function readPathItem(template: string, item: unknown, context: ReadContext): FoundOperation[] {
+  const { report } = context;
   const itemPath = ['paths', template];
   if (!isMapping(item)) {
     report(itemPath, `\`${template}\` must be a mapping of methods to operations`);
     return [];
   }
   return Object.entries(item).flatMap(([name, value]) => {
-    if (pathItemFields.has(name) || name.startsWith('x-')) return [];
     const path = [...itemPath, name];
+    if (extensionFields.includes(name)) {
+      report(path, `\`${name}\` belongs to an operation; write it under a method of this path`, 'name');
+    }
+    if (pathItemFields.has(name) || name.startsWith('x-')) return [];
     const method = methods.get(name);
     if (method === undefined) {
       report(path, () => unsupportedMethod(name), 'name');
@@ -111,7 +129,7 @@ function readPathItem(template: string, item: unknown, report: Report): FoundOpe
       report(path, `\`${name}\` must be a mapping that describes the operation`);
       return [];
     }
-    return readOperation({ method, template, value, path, report });
+    return readOperation({ method, template, value, path, ...context });
   });
 }
 
@@ -122,12 +140,11 @@ function unsupportedMethod(name: string): string {
   return `\`${name}\` is no method that the gateway supports${meant}`;
 }
 
-interface OperationSource {
+interface OperationSource extends ReadContext {
   readonly method: Method;
   readonly template: string;
   readonly value: Mapping;
   readonly path: Path;
-  readonly report: Report;
 }
 
 function readOperation(source: OperationSource): FoundOperation[] {
@@ -139,6 +156,7 @@ function readOperation(source: OperationSource): FoundOperation[] {
   if (upgrade !== undefined && method !== 'GET') {
     report([...path, 'x-upgrade'], 'only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)', 'name');
   }
+  const upstream = readUpstream(source);
   const id = value.operationId;
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,100}$/.test(id)) {
     report([...path, 'operationId'], 'an operation needs an `operationId` of 1 to 100 of A-Z a-z 0-9 . _ -');
@@ -152,6 +170,7 @@ function readOperation(source: OperationSource): FoundOperation[] {
     ...(stability && { stability }),
     ...(deprecation && { deprecation }),
     ...(upgrade && { upgrade }),
+    upstream,
   };
   return [{ operation, path, successorId: typeof successor === 'string' ? successor : undefined }];
 }
@@ -162,7 +181,7 @@ const deprecationFields = [
   'x-deprecated-successor',
   'x-after-sunset',
 ] as const;
-const extensionFields = [...deprecationFields, 'x-stability', 'x-upgrade'];
+const extensionFields: readonly string[] = [...deprecationFields, 'x-stability', 'x-upgrade', 'x-upstream'];
 
 /** An unknown `x-` field belongs to another tool, unless it resembles one of the gateway's: then it is reported as misspelt. */
 function checkExtensionNames({ value, path, report }: OperationSource): void {
@@ -173,6 +192,21 @@ function checkExtensionNames({ value, path, report }: OperationSource): void {
       report([...path, name], `the field \`${name}\` is unknown; did you mean \`${closest}\`?`, 'name');
     }
   }
+}
+
+/** The default where none is named, or where it is not known which there are. */
+function readUpstream({ value, path, report, upstreamNames }: OperationSource): string {
+  const [fallback = ''] = upstreamNames ?? [];
+  const written = value['x-upstream'];
+  if (written === undefined || upstreamNames === undefined) return fallback;
+  if (typeof written === 'string' && upstreamNames.includes(written)) return written;
+  report([...path, 'x-upstream'], () => {
+    const closest = closestName(String(written), upstreamNames);
+    const advice =
+      closest === undefined ? `upstreams are: ${listNames(upstreamNames)}` : `did you mean \`${closest}\`?`;
+    return `\`x-upstream\` names no upstream of the configuration; ${advice}`;
+  });
+  return fallback;
 }
 
 function readDeprecation(source: OperationSource): Deprecation | undefined {

@@ -18,6 +18,8 @@ export interface ForwardedResponse extends ServerResponse {
 
 /** A request to forward, and how. */
 export interface ForwardRequest {
+  /** The name of the upstream that it goes to. */
+  readonly upstream: string;
   readonly req: IncomingMessage;
   readonly res: ForwardedResponse;
   /** Whose request it is, the key's id: connections, queue and memory are shared among holders. */

@@ -9,8 +9,7 @@ import { type RelayContext, RequestRelay } from './request-relay.ts';
 import { createUnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
-import { createRetryBudget } from './upstream/retry-budget.ts';
-import { createTargets, type TargetState, type Targets } from './upstream/targets.ts';
+import { createUpstreams, type UpstreamState } from './upstream/upstreams.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
 
@@ -19,17 +18,18 @@ export interface Forwarder {
   forward(request: ForwardRequest): Promise<ForwardOutcome>;
   /** The same for a WebSocket handshake. Resolves when the target answered it: with 101 or, refusing, with another status. */
   forwardUpgrade(request: UpgradeRequest): Promise<ForwardOutcome>;
-  /** From now on requests go to this upstream; those in flight finish on the old one, which is then closed. */
-  setUpstream(upstream: Upstream): void;
+  /** From now on requests go to these upstreams. Those in flight finish on the old ones, which are then closed. */
+  setUpstreams(upstreams: readonly Upstream[]): void;
   /** The first step of a drain: closes WebSockets gently and opens no more. Requests are forwarded as before. */
   drainTunnels(): void;
-  state(): { readonly targets: readonly TargetState[] };
+  /** By the upstream's name. */
+  state(): Readonly<Record<string, UpstreamState>>;
   /** Closes WebSockets at once, requests in flight after `upstreamCloseTimeoutMs`. */
   close(): Promise<void>;
 }
 
 interface ForwarderOptions {
-  readonly upstream: Upstream;
+  readonly upstreams: readonly Upstream[];
   readonly bounds: Bounds;
   readonly log: Logger;
   readonly atTurnEnd: AtTurnEnd;
@@ -50,7 +50,7 @@ interface RelayOptions extends ServerOptions {
  * DELETE into a smuggled second request.
  */
 export function createForwarder({
-  upstream: firstUpstream,
+  upstreams: firstUpstreams,
   bounds,
   log,
   atTurnEnd,
@@ -58,20 +58,12 @@ export function createForwarder({
   random = Math.random,
   resolve = resolveTargets,
 }: ForwarderOptions): Forwarder {
-  let upstream = firstUpstream;
-  let targets = openTargets();
-  const retired = new Set<Targets>();
+  const upstreams = createUpstreams({ upstreams: firstUpstreams, bounds, resolve, random, log, atTurnEnd });
 
   const context: RelayContext = {
-    bounds,
     nowMs,
     random,
-    budget: createRetryBudget({
-      ratio: bounds.retryBudgetRatio,
-      floor: bounds.retryBudgetFloor,
-      windowMs: bounds.retryBudgetWindowMs,
-    }),
-    targets: () => targets,
+    upstreams,
     inFlight: createUnorderedList(),
     collected: new Shares(bounds.collectedBodiesBytesMax),
     atTurnEnd,
@@ -86,25 +78,18 @@ export function createForwarder({
   // Without a listener http-proxy-3 throws its errors. Each exchange learns of its own errors in another way.
   proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
 
-  const upgrades = createUpgrades({ proxy, bounds, targets: () => targets });
-  // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
-  const sweep = setInterval(() => setImmediate(checkDeadlines), bounds.sweepIntervalMs);
-  sweep.unref();
+  const upgrades = createUpgrades({ proxy, bounds, upstreams });
+  let sweep = startSweep();
 
-  function openTargets(): Targets {
-    return createTargets({ upstream, bounds, resolve, random, log, atTurnEnd });
+  function startSweep(): NodeJS.Timeout {
+    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
+    return setInterval(() => setImmediate(checkDeadlines), upstreams.sweepIntervalMs()).unref();
   }
 
   /** One timer for all requests is cheaper than timers for each. */
   function checkDeadlines(): void {
     const nowMs = performance.now();
     for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
-  }
-
-  async function retire(old: Targets): Promise<void> {
-    retired.add(old);
-    await old.retire();
-    retired.delete(old);
   }
 
   return {
@@ -115,22 +100,16 @@ export function createForwarder({
       }),
     forwardUpgrade: upgrades.forward,
     drainTunnels: upgrades.drain,
-    setUpstream(next) {
-      if (next.url === upstream.url && next.health === upstream.health) return;
-      upstream = next;
-      const old = targets;
-      targets = openTargets();
-      void retire(old);
+    setUpstreams(next) {
+      upstreams.replace(next);
+      clearInterval(sweep);
+      sweep = startSweep();
     },
-    state: () => ({ targets: targets.state() }),
+    state: upstreams.state,
     async close() {
       clearInterval(sweep);
       upgrades.close();
-      const timer = setTimeout(() => {
-        for (const each of [targets, ...retired]) void each.destroy();
-      }, bounds.upstreamCloseTimeoutMs);
-      await Promise.all([targets, ...retired].map((each) => each.retire()));
-      clearTimeout(timer);
+      await upstreams.close();
     },
   };
 }

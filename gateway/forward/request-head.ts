@@ -16,6 +16,8 @@ interface RequestHeadOptions {
   /** Flat name, value, … that the gateway adds. */
   readonly requestFields: readonly string[];
   readonly keepForwarded: boolean;
+  /** Replaces the client's `Host`; undefined keeps it. */
+  readonly host: string | undefined;
 }
 
 /**
@@ -23,8 +25,13 @@ interface RequestHeadOptions {
  * could override what the gateway matched, and fields of the names that the gateway sets itself. A client's `Via` is
  * kept, and ours is added as a further line of the same list (RFC 9110 §5.3).
  */
-export function requestHead({ rawHeaders, requestFields, keepForwarded }: RequestHeadOptions): RequestHead {
-  const fields: string[] = [];
+export function requestHead({
+  rawHeaders,
+  requestFields,
+  keepForwarded,
+  host,
+}: RequestHeadOptions): RequestHead {
+  const fields: string[] = host === undefined ? [] : ['Host', host];
   const named = namedInConnection(rawHeaders);
   let contentLength = 0;
   let chunked = false;
@@ -35,6 +42,7 @@ export function requestHead({ rawHeaders, requestFields, keepForwarded }: Reques
     const lowerName = name.toLowerCase();
     switch (lowerName) {
       case 'host':
+        if (host !== undefined) continue;
         break;
       case 'content-length':
         contentLength = Number(value);

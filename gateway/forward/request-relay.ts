@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../shares.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
   ActiveConnection,
@@ -9,24 +9,21 @@ import type {
   TargetRequest,
   TransportFailure,
 } from '../transport/target-request.ts';
-import { bytesTaken, ClientPace } from './client-pace.ts';
+import { bytesTaken, ClientPace, type PaceBounds } from './client-pace.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-types.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';
 import { interimFields, responseFields } from './response-fields.ts';
 import type { UnorderedList } from './unordered-list.ts';
-import type { RetryBudget } from './upstream/retry-budget.ts';
 import { mayRetry, retryPauseMs } from './upstream/retry-policy.ts';
-import type { Target, Targets } from './upstream/targets.ts';
+import type { Target } from './upstream/targets.ts';
+import type { LiveUpstream, Upstreams } from './upstream/upstreams.ts';
 
 /** What all relays of a forwarder share. */
 export interface RelayContext {
-  readonly bounds: Bounds;
-  readonly budget: RetryBudget;
   readonly nowMs: () => number;
   readonly random: () => number;
-  /** The targets in force; a retry after a reload goes to the new ones. */
-  readonly targets: () => Targets;
+  readonly upstreams: Upstreams;
   /** All relays that are not over yet; their deadlines are checked now and then. */
   readonly inFlight: UnorderedList<RequestRelay>;
   /** The memory for collected bodies, shared among holders. */
@@ -55,6 +52,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private targetRequest: TargetRequest | undefined;
   private head: RequestHead | undefined;
   private body: RequestBody | undefined;
+  /** As it was at the last attempt: after a reload a retry goes to the upstream of the same name. */
+  private upstream: LiveUpstream | undefined;
   /** Of the current attempt: its target, whether it waits for a connection there, and then the connection. */
   private target: Target | undefined;
   private isWaiting = false;
@@ -80,11 +79,13 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   start(): void {
     const { req, res, requestFields, keepForwarded, bodyBytesMax } = this.request;
-    const { budget, inFlight, nowMs } = this.context;
+    const { inFlight, nowMs } = this.context;
     const { rawHeaders } = req;
-    this.head = requestHead({ rawHeaders, requestFields, keepForwarded });
+    const upstream = this.findUpstream();
+    if (upstream === undefined) return;
+    this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host });
     const { contentLength, chunked } = this.head;
-    budget.countRequest(nowMs());
+    upstream.retryBudget.countRequest(nowMs());
     inFlight.add(this);
     res.on('close', () => this.onClientClose());
     res.onRejected = () => this.onRejected();
@@ -98,7 +99,15 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
       this.attempt(this.targetRequestOf(this.head.fields, undefined, false));
-    } else this.readBody(this.head);
+    } else this.readBody(upstream, this.head);
+  }
+
+  /** Ends the request when a reload has removed its upstream. */
+  private findUpstream(): LiveUpstream | undefined {
+    const upstream = this.context.upstreams.find(this.request.upstream);
+    if (upstream === undefined) this.fail('upstream_unavailable', 'a reload removed the upstream');
+    else this.upstream = upstream;
+    return upstream;
   }
 
   private targetRequestOf(
@@ -110,10 +119,13 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     return { holder, method: req.method ?? 'GET', path: req.url ?? '/', fields, body, chunked };
   }
 
-  private readBody({ contentLength, chunked, expectsContinue }: RequestHead): void {
+  private readBody(
+    { targets, bounds }: LiveUpstream,
+    { contentLength, chunked, expectsContinue }: RequestHead,
+  ): void {
     const { req, res, holder, bodyBytesMax } = this.request;
-    const { bounds, collected, targets } = this.context;
-    if (targets().pending === undefined && targets().choose(holder, undefined) === undefined) {
+    const { collected } = this.context;
+    if (targets.pending === undefined && targets.choose(holder, undefined) === undefined) {
       // Refused before the client sends a body that no target can take.
       this.failUnavailable();
       return;
@@ -166,30 +178,32 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   private endIfOverdue(nowMs: number): void {
-    const { bounds } = this.context;
+    const { upstream } = this;
+    if (upstream === undefined) return;
+    const { bounds } = upstream;
     if (nowMs - this.startedMs >= bounds.upstreamTotalTimeoutMs) {
       this.fail('upstream_timeout', 'the whole exchange took too long');
-    } else if (this.isSendingTooSlowly(nowMs)) {
+    } else if (this.isSendingTooSlowly(nowMs, bounds)) {
       const cause = 'the client sent its body too slowly';
       if (this.request.res.headersSent) this.dropClient(cause);
       else this.fail('request_timeout', cause);
-    } else if (this.isReadingTooSlowly(nowMs)) {
+    } else if (this.isReadingTooSlowly(nowMs, bounds)) {
       this.dropClient('the client read its response too slowly');
     }
   }
 
-  private isSendingTooSlowly(nowMs: number): boolean {
+  private isSendingTooSlowly(nowMs: number, bounds: PaceBounds): boolean {
     const { body } = this;
     if (body === undefined) return false;
-    this.sendPace ??= new ClientPace(this.context.bounds, this.startedMs);
+    this.sendPace ??= new ClientPace(bounds, this.startedMs);
     return this.sendPace.isTooSlow({ nowMs, isAwaited: body.isAwaited(), bytes: body.received });
   }
 
-  private isReadingTooSlowly(nowMs: number): boolean {
+  private isReadingTooSlowly(nowMs: number, bounds: PaceBounds): boolean {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
-    this.readPace ??= new ClientPace(this.context.bounds, this.startedMs, bytes);
+    this.readPace ??= new ClientPace(bounds, this.startedMs, bytes);
     return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
   }
 
@@ -201,7 +215,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   private attempt(request: TargetRequest): void {
     if (this.settled) return;
-    const targets = this.context.targets();
+    const targets = this.findUpstream()?.targets;
+    if (targets === undefined) return;
     if (targets.pending !== undefined) {
       void targets.pending.then(() => this.guard(() => this.attempt(request)));
       return;
@@ -314,16 +329,16 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   private endAttempt(failure: TransportFailure): void {
     const target = this.leaveTarget();
-    const { attempts, context, targetRequest: request } = this;
-    if (this.settled || target === undefined || request === undefined) return;
-    if (failure.kind === 'connect') context.targets().eject(target, failure.cause);
-    const { attemptsMax, retryBaseMs: baseMs, retryCapMs: capMs } = context.bounds;
+    const { attempts, context, upstream, targetRequest: request } = this;
+    if (this.settled || target === undefined || upstream === undefined || request === undefined) return;
+    if (failure.kind === 'connect') upstream.targets.eject(target, failure.cause);
+    const { attemptsMax, retryBaseMs: baseMs, retryCapMs: capMs } = upstream.bounds;
     const { method, body } = request;
     if (failure.kind === 'lost') this.losses++;
     const { losses } = this;
     const retry =
       mayRetry({ failure, method, hasBody: body !== undefined, losses, attempts, attemptsMax }) &&
-      context.budget.takeRetry(context.nowMs());
+      upstream.retryBudget.takeRetry(context.nowMs());
     if (!retry) {
       this.fail(errorCodes[failure.kind], failure.cause);
       return;

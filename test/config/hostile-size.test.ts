@@ -103,7 +103,7 @@ test('an API document holds as many templates as are allowed, and no more', () =
     const text = `paths:\n${lines((i) => `  /a${i}: ${operation(`operationId: a${i}`)}`, howMany)}`;
     const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
     if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
-    return readOperations(parsed.source, 3);
+    return readOperations(parsed.source, { upstreamNames: ['store'], pathsMax: 3 });
   };
   expect(read(3)).toMatchObject({ operations: [{ id: 'a0' }, { id: 'a1' }, { id: 'a2' }], problems: [] });
   expect(read(4)).toMatchObject({

@@ -32,7 +32,9 @@ test('a small configuration is filled up with every default', () => {
     basePath: '/v1',
     listen: { host: '0.0.0.0', port: 8080 },
     admin: { host: '127.0.0.1', port: 9090 },
-    upstream: { url: 'http://backend:3000', health: '/healthz' },
+    upstreams: [
+      { name: 'default', url: 'http://backend:3000', health: '/healthz', host: 'keep', timeouts: {} },
+    ],
     plans: new Map<string, unknown>([
       ['free', limitsOf({ perMinute: 60, perDay: 1000 })],
       ['enterprise', 'custom'],
@@ -45,8 +47,8 @@ test('a small configuration is filled up with every default', () => {
     ]),
     secrets: new Map([[digestOf('a'), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }]]),
     operations: [
-      { id: 'listPets', method: 'GET', template: '/pets' },
-      { id: 'createPet', method: 'POST', template: '/pets' },
+      { id: 'listPets', method: 'GET', template: '/pets', upstream: 'default' },
+      { id: 'createPet', method: 'POST', template: '/pets', upstream: 'default' },
       {
         id: 'getPet',
         method: 'GET',
@@ -57,6 +59,7 @@ test('a small configuration is filled up with every default', () => {
           successor: '/pets',
           afterSunset: 'gone',
         },
+        upstream: 'default',
       },
     ],
     bans: { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 },

@@ -6,21 +6,21 @@ import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
 function read(text: string) {
   const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
   if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
-  return readOperations(parsed.source);
+  return readOperations(parsed.source, { upstreamNames: ['store', 'orders'] });
 }
 
 test('paths and methods become operations, those with fewer parameters first', () => {
   const { operations, problems } = read(`paths:
-  /a/{x}/{y}: { get: { operationId: two } }
+  /a/{x}/{y}: { get: { operationId: two, x-upstream: orders } }
   /a/{x}/b: { get: { operationId: one, x-upgrade: websocket }, delete: { operationId: remove, x-stability: beta } }
   /a: { summary: All, parameters: [], x-other: 1, post: { operationId: none, x-stability: experimental } }
 `);
   expect(problems).toEqual([]);
   expect(operations).toEqual([
-    { id: 'none', method: 'POST', template: '/a', stability: 'experimental' },
-    { id: 'one', method: 'GET', template: '/a/{x}/b', upgrade: 'websocket' },
-    { id: 'remove', method: 'DELETE', template: '/a/{x}/b', stability: 'beta' },
-    { id: 'two', method: 'GET', template: '/a/{x}/{y}' },
+    { id: 'none', method: 'POST', template: '/a', stability: 'experimental', upstream: 'store' },
+    { id: 'one', method: 'GET', template: '/a/{x}/b', upgrade: 'websocket', upstream: 'store' },
+    { id: 'remove', method: 'DELETE', template: '/a/{x}/b', stability: 'beta', upstream: 'store' },
+    { id: 'two', method: 'GET', template: '/a/{x}/{y}', upstream: 'orders' },
   ]);
 });
 
@@ -50,6 +50,19 @@ test.each<[rule: string, text: string, messages: string[]]>([
     'no operation at all',
     'paths: { /a: {} }',
     ['1:1: `paths` has no operation; the gateway would answer 404 to everything'],
+  ],
+  [
+    'an upstream that is not there',
+    'paths: { /a: { get: { operationId: a, x-upstream: ordres }, put: { operationId: b, x-upstream: [] } } }',
+    [
+      '1:51: `x-upstream` names no upstream of the configuration; did you mean `orders`?',
+      '1:96: `x-upstream` names no upstream of the configuration; upstreams are: store, orders',
+    ],
+  ],
+  [
+    'a field of an operation that stands on its path',
+    'paths: { /a: { x-upstream: orders, get: { operationId: a } } }',
+    ['1:16: `x-upstream` belongs to an operation; write it under a method of this path'],
   ],
   [
     'an operation without a name',

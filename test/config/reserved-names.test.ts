@@ -83,7 +83,7 @@ describe('a name that every object inherits is a name like any other', () => {
       plan: name,
       limits: limitsOf({ perMinute: 7, perDay: 8 }),
     });
-    expect(settings?.operations).toEqual([{ id: name, method: 'GET', template: `/${name}/{${name}}` }]);
+    expect(settings?.operations).toMatchObject([{ id: name, method: 'GET', template: `/${name}/{${name}}` }]);
   });
 
   test.each([...inherited, '__proto__'])('%s as the plan of a key is unknown when no plan has it', (name) => {

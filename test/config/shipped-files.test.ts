@@ -52,9 +52,9 @@ test('production and staging count under prefixes of their own', () => {
 test('staging never forwards to the backend of production', () => {
   const upstreams = ['production', 'staging'].map((name) => {
     const loaded = loadSettings({ file: `config/${name}.yaml`, env: {} });
-    return loaded.kind === 'valid' ? loaded.settings.upstream.url : 'invalid';
+    return loaded.kind === 'valid' ? loaded.settings.upstreams.map(({ url }) => url) : 'invalid';
   });
-  expect(upstreams).toEqual(['http://backend:3000', 'http://backend-staging:3000']);
+  expect(upstreams).toEqual([['http://backend:3000'], ['http://backend-staging:3000']]);
 });
 
 test('a comment names no command that an operator does not have', () => {

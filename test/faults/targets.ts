@@ -72,7 +72,7 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
     let faultAtMs = 0;
     await cause(fault, { backends, open, onFault: () => (faultAtMs = performance.now()) });
     await until('all targets are healthy again', async () => {
-      const { targets } = (await readiness(gateway)).body.upstream;
+      const { targets = [] } = (await readiness(gateway)).body.upstreams.default ?? {};
       return targets.length === hosts.length && targets.every(({ healthy }) => healthy);
     });
     const { answers, failures } = await load.stop();

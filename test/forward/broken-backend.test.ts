@@ -190,7 +190,7 @@ it('a client that went away while it waited for a connection gives its place up 
   const served = sendRawAndLeave();
   await backend.received(1);
   const waiting = sendRawAndLeave();
-  const inFlight = () => front.forwarder.state().targets[0]?.inFlight;
+  const inFlight = () => front.targets()[0]?.inFlight;
   await until('it waits', () => inFlight() === 2);
   waiting.destroy();
   await front.ended(1);
@@ -207,7 +207,7 @@ it('a bug while a response is begun is told to the caller, and ends nothing else
   expect(await sendRaw(front.port, get('/1'))).toBe('');
   expect(await sendRaw(front.port, get('/2'))).toBe('');
   expect(front.bugs).toMatchObject([{ code: 'ERR_INVALID_CHAR' }, { code: 'ERR_INVALID_CHAR' }]);
-  expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
+  expect(front.targets()[0]?.inFlight).toBe(0);
 });
 
 it('a client that went away before it was forwarded never reaches the backend', async () => {

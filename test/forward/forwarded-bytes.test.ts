@@ -127,7 +127,7 @@ describe('Expect: 100-continue', () => {
 
   it('hears no 100 when no target is there', async () => {
     await backend.close();
-    await until('the target is gone', () => front.forwarder.state().targets[0]?.healthy === false);
+    await until('the target is gone', () => front.targets()[0]?.healthy === false);
     const answer = await sendRaw(front.port, head);
     expect(statusOf(answer)).toBe(503);
   });
@@ -249,7 +249,7 @@ describe('what the client receives', () => {
       reactTo: 'head',
       react: (_request, socket) => socket.write(okAnswer('early')),
     });
-    front.forwarder.setUpstream({ url: backend.url, health: '/healthz' });
+    front.setUrl(backend.url);
     const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
     let received = '';
     socket.on('data', (chunk: string) => {

@@ -3,8 +3,8 @@ import { requestHead } from '../../gateway/forward/request-head.ts';
 
 const ours = ['X-Key-Id', 'acme'];
 
-function forwarded(rawHeaders: string[], keepForwarded = false): string[] {
-  return requestHead({ rawHeaders, requestFields: ours, keepForwarded }).fields;
+function forwarded(rawHeaders: string[], keepForwarded = false, host?: string): string[] {
+  return requestHead({ rawHeaders, requestFields: ours, keepForwarded, host }).fields;
 }
 
 describe('the head of a forwarded request', () => {
@@ -105,9 +105,17 @@ describe('the head of a forwarded request', () => {
     expect(forwarded(['Forwarded', 'for=1.2.3.4'], true)).toEqual(['Forwarded', 'for=1.2.3.4', ...ours]);
   });
 
+  it('names the host of the upstream in place of any that the client named', () => {
+    const raw = ['Accept', 'a', 'HOST', 'api.test', 'Connection', 'host'];
+    expect(forwarded(raw, false, 'orders:3000')).toEqual(['Host', 'orders:3000', 'Accept', 'a', ...ours]);
+    expect(forwarded(['Accept', 'a'], false, 'orders')).toEqual(['Host', 'orders', 'Accept', 'a', ...ours]);
+  });
+
   it('tells the framing and the expectation', () => {
     const raw = ['Content-Length', '17', 'Expect', '100-continue'];
-    expect(requestHead({ rawHeaders: raw, requestFields: [], keepForwarded: false })).toEqual({
+    expect(
+      requestHead({ rawHeaders: raw, requestFields: [], keepForwarded: false, host: undefined }),
+    ).toEqual({
       fields: ['Content-Length', '17'],
       contentLength: 17,
       chunked: false,
@@ -117,6 +125,7 @@ describe('the head of a forwarded request', () => {
       rawHeaders: ['Transfer-Encoding', 'chunked'],
       requestFields: [],
       keepForwarded: false,
+      host: undefined,
     });
     expect(chunked).toEqual({ fields: [], contentLength: 0, chunked: true, expectsContinue: false });
   });

@@ -77,10 +77,10 @@ describe('an upload', () => {
   it('that stops after it began to flow gives its connection back and ends with 408', async () => {
     const client = open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
     const answer = answerTo(client);
-    await until('the target has it', () => front.forwarder.state().targets[0]?.inFlight === 1);
+    await until('the target has it', () => front.targets()[0]?.inFlight === 1);
     expect(statusOf(await answer)).toBe(408);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout', headersSent: false }]);
-    expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
+    expect(front.targets()[0]?.inFlight).toBe(0);
   });
 
   it('that is slow but fast enough is served, small or large, in chunks or with its length', async () => {
@@ -119,7 +119,7 @@ describe('an upload', () => {
         reader = socket.pause();
       },
     });
-    front.forwarder.setUpstream({ url: backend.url, health: '/healthz' });
+    front.setUrl(backend.url);
     const body = 'x'.repeat(1_000_000);
     const client = open(
       `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -166,7 +166,7 @@ describe('a reader', () => {
     for (const outcome of front.outcomes) {
       expect(outcome).toMatchObject({ kind: 'client_gone', cause: expect.stringContaining('too slowly') });
     }
-    expect(front.forwarder.state().targets[0]?.inFlight).toBe(0);
+    expect(front.targets()[0]?.inFlight).toBe(0);
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
   });
 

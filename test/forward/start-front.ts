@@ -5,12 +5,16 @@ import { pino } from 'pino';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
+import type { TargetState } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
+import type { Upstream } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { type Bounds, bounds as shippedBounds } from '../../gateway/timeouts-and-sizes.ts';
 
 export interface FrontOptions {
   readonly url: string;
+  /** Of the upstream beside its URL. */
+  readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
   readonly bounds?: Partial<Bounds>;
   readonly bodyBytesMax?: number;
@@ -29,12 +33,17 @@ export interface Front {
   readonly bugs: unknown[];
   /** Resolves when that many requests have ended. */
   ended(count: number): Promise<void>;
+  /** Those of the one upstream. */
+  targets(): readonly TargetState[];
+  /** A reload that replaces the one upstream. */
+  setUrl(url: string): void;
   close(): Promise<void>;
 }
 
 /** The forwarder behind the real listener, as the request path uses it. */
 export async function startFront({
   url,
+  upstream,
   resolve,
   bounds,
   bodyBytesMax = 1_048_576,
@@ -44,7 +53,7 @@ export async function startFront({
   before = async () => {},
 }: FrontOptions): Promise<Front> {
   const forwarder = createForwarder({
-    upstream: { url, health: '/healthz' },
+    upstreams: [upstreamAt(url, upstream)],
     log: pino({ level: 'silent' }),
     atTurnEnd: createEventLoopBatch(),
     nowMs: Date.now,
@@ -53,7 +62,7 @@ export async function startFront({
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
-  const common = { requestFields, responseFields, keepForwarded, holder: 'acme' };
+  const common = { requestFields, responseFields, keepForwarded, holder: 'acme', upstream: 'default' };
 
   const listener = createListener({
     handlers: {
@@ -110,6 +119,8 @@ export async function startFront({
     forwarder,
     outcomes,
     bugs,
+    targets: () => forwarder.state().default?.targets ?? [],
+    setUrl: (next) => forwarder.setUpstreams([upstreamAt(next, upstream)]),
     async ended(count) {
       while (outcomes.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
     },
@@ -118,6 +129,11 @@ export async function startFront({
       await forwarder.close();
     },
   };
+}
+
+/** An upstream as the short form `upstream` of a configuration makes it. */
+export function upstreamAt(url: string, overrides: Partial<Upstream> = {}): Upstream {
+  return { name: 'default', url, health: '/healthz', host: 'keep', timeouts: {}, ...overrides };
 }
 
 function errorResponse(code: ErrorCode) {

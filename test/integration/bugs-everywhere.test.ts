@@ -68,6 +68,14 @@ vi.mock('../../gateway/forward/forwarder.ts', async (original) => {
   };
   return { ...module, createForwarder };
 });
+vi.mock('../../gateway/forward/upstream/upstreams.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/forward/upstream/upstreams.ts');
+  const createUpstreams: typeof module.createUpstreams = (options) => {
+    const upstreams = module.createUpstreams(options);
+    return { ...upstreams, ...injected.throwing({ ...upstreams }, ['find']) };
+  };
+  return { ...module, createUpstreams };
+});
 vi.mock('../../gateway/forward/request-head.ts', async (original) =>
   injected.throwing(await original(), ['requestHead']),
 );
@@ -116,6 +124,7 @@ const stations = [
   'chargeAddress',
   'forward',
   'forwardUpgrade',
+  'find',
   'requestHead',
   'responseFields',
   'interimFields',
@@ -150,7 +159,14 @@ beforeAll(async () => {
     cors: { origins: ['https://app.example.com'] },
   });
   const [listPets] = settings.operations;
-  const feed = { ...listPets, id: 'feed', method: 'GET', template: '/feed', upgrade: 'websocket' } as const;
+  const feed = {
+    ...listPets,
+    id: 'feed',
+    method: 'GET',
+    template: '/feed',
+    upgrade: 'websocket',
+    upstream: 'default',
+  } as const;
   gateway = createGateway({
     settings: { ...settings, operations: [...settings.operations, feed] },
     log: {

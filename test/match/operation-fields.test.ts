@@ -8,6 +8,7 @@ const getPet: Operation = {
   id: 'getPet',
   method: 'GET',
   template: '/pets/{petId}',
+  upstream: 'store',
   deprecation: { sinceMs: Date.UTC(2026, 10, 20), sunsetMs, successor: '/pets', afterSunset: 'gone' },
 };
 
@@ -32,7 +33,7 @@ describe('operationFields', () => {
   });
 
   it('a stability marker is told; an operation without markers has no fields', () => {
-    const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets' };
+    const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets', upstream: 'store' };
     expect(operationFields({ ...listPets, stability: 'beta' }, '/v1')).toEqual(['X-Stability', 'beta']);
     expect(operationFields(listPets, '/v1')).toEqual([]);
   });

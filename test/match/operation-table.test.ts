@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { createOperationTable, matchOperation } from '../../gateway/match/operation-table.ts';
 import type { Operation } from '../../gateway/model.ts';
 
-const operations: readonly Operation[] = [
+const described: readonly Omit<Operation, 'upstream'>[] = [
   { id: 'listPets', method: 'GET', template: '/pets' },
   { id: 'createPet', method: 'POST', template: '/pets', stability: 'beta' },
   { id: 'getPet', method: 'GET', template: '/pets/{petId}' },
   { id: 'getOwn', method: 'GET', template: '/pets/mine' },
   { id: 'putToy', method: 'PUT', template: '/pets/{petId}/toys/{toyId}' },
 ];
+const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
 const table = createOperationTable(operations, '/v1');
 
 function matched(method: string, path: string): string {

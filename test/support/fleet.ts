@@ -94,7 +94,9 @@ interface ReadinessBody {
   readonly status: 'ok' | 'degraded' | 'unavailable';
   readonly reasons: readonly string[];
   readonly config: { readonly version: string; readonly lastError?: string };
-  readonly upstream: { readonly targets: readonly { readonly address: string; readonly healthy: boolean }[] };
+  readonly upstreams: Readonly<
+    Record<string, { readonly targets: readonly { readonly address: string; readonly healthy: boolean }[] }>
+  >;
 }
 
 async function stopAll(

@@ -17,10 +17,19 @@ export function parseDate(text: string): number | undefined {
 /** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 
-const unitMs = { s: 1_000, m: 60_000, h: 3_600_000 } as const;
+/** The same for a timeout, which may also be of whole milliseconds. */
+export const timeoutPattern = /^[1-9]\d{0,8}(ms|s|m|h)$/;
 
-/** Milliseconds of a duration that matches `durationPattern`: `60s`, `5m`, `24h`. */
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds of a text that matches one of the two patterns: `500ms`, `60s`, `5m`, `24h`. */
 export function parseDuration(text: string): number {
-  const unit = text.at(-1) as keyof typeof unitMs;
-  return Number(text.slice(0, -1)) * unitMs[unit];
+  const unit = text.replace(/^\d+/, '');
+  return Number.parseInt(text, 10) * (unitMs[unit] ?? Number.NaN);
+}
+
+/** The shortest text of a duration: `500ms`, `2s`, `2m`. */
+export function formatDuration(ms: number): string {
+  const [unit, length] = Object.entries(unitMs).findLast(([, length]) => ms % length === 0) ?? ['ms', 1];
+  return `${ms / length}${unit}`;
 }

@@ -8,6 +8,8 @@ export const defaults = {
   redisOnFailure: 'local',
   /** The name that most orchestrators ask for. */
   upstreamHealth: '/healthz',
+  /** The client's: many backends build links from it, and need the public name of the API for that. */
+  upstreamHost: 'keep',
   /** A client that honours Retry-After never collects 100 refusals in a minute. One minute stops a loop, one day those that go on. */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
   /** Enough for a person who mistypes a key, too few to guess one. */

@@ -1,6 +1,15 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { datePattern, durationPattern, parseDate, parseDuration } from './dates-and-durations.ts';
+import { bounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
+import {
+  datePattern,
+  durationPattern,
+  formatDuration,
+  parseDate,
+  parseDuration,
+  timeoutPattern,
+} from './dates-and-durations.ts';
 import { defaults } from './defaults.ts';
 import { anyLimitField } from './limit-fields.ts';
 
@@ -58,6 +67,40 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
 
+const upstream = fields('a mapping with url', {
+  url: text('a URL such as http://backend:3000, without a path')
+    .refine(isOriginUrl, expects('a URL such as http://backend:3000, without a path'))
+    .describe('Every address its host resolves to is a target.'),
+  health: text('a path such as /healthz', /^\/[!-~]*$/)
+    .default(defaults.upstreamHealth)
+    .describe('The path that a healthy target answers with 2xx.'),
+  host: z
+    .enum(['keep', 'target'], expects('keep or target'))
+    .default(defaults.upstreamHost)
+    .describe('What a target reads in Host: what the client sent, or the host of url.'),
+  timeouts: fields('a mapping with connect, headers and total', {
+    connect: timeout(configSizes.connectTimeoutMaxMs)
+      .optional()
+      .describe(`To connect to a target; ${formatDuration(bounds.connectTimeoutMs)} if absent.`),
+    headers: timeout(configSizes.headersTimeoutMaxMs)
+      .optional()
+      .describe(
+        `From the sent request to the response's first byte; ${formatDuration(bounds.upstreamHeadersTimeoutMs)} if absent.`,
+      ),
+    total: timeout(configSizes.totalTimeoutMaxMs)
+      .optional()
+      .describe(
+        `The whole exchange, retries included; ${formatDuration(bounds.upstreamTotalTimeoutMs)} if absent.`,
+      ),
+  }).prefault({}),
+});
+
+/** It begins with a letter: JavaScript would put names that are numbers before all others, and the first is the default. */
+const upstreamName = text(
+  'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
+  /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
+);
+
 export const keyListSchema = list(keySchema, 'a list of keys');
 
 export const settingsSchema = fields('a mapping of settings', {
@@ -82,12 +125,11 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe('Absent, or with an empty url: the memory store. A change needs a restart.'),
-  upstream: fields('a mapping with url', {
-    url: text('a URL such as http://backend:3000, without a path')
-      .refine(isOriginUrl, expects('a URL such as http://backend:3000, without a path'))
-      .describe('Every address its host resolves to is a target.'),
-    health: text('a path such as /healthz', /^\/[!-~]*$/).default(defaults.upstreamHealth),
-  }),
+  upstream: upstream.optional().describe('The one upstream; its name is `default`.'),
+  upstreams: z
+    .record(upstreamName, upstream, expects('a mapping of names to upstreams'))
+    .optional()
+    .describe('Several, by name, in place of `upstream`: x-upstream names one, the first is the default.'),
   plans: z
     .record(
       planName,
@@ -144,6 +186,7 @@ export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => 
 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawKey = z.output<typeof keySchema>;
+export type RawUpstream = z.output<typeof upstream>;
 
 /** Messages follow the name of the field, so all have one form. */
 function expects(what: string) {
@@ -177,6 +220,18 @@ function text(what: string, pattern = /^.+$/s) {
 function wholeNumber(min: number, max: number) {
   const what = expects(`a whole number from ${min} to ${max}`);
   return z.int(what).min(min, what).max(max, what);
+}
+
+function timeout(maxMs: number) {
+  const minMs = configSizes.timeoutMinMs;
+  const what = expects(
+    `a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)} such as 500ms or 2s`,
+  );
+  return z
+    .string(what)
+    .regex(timeoutPattern, { ...what, abort: true })
+    .refine((written) => parseDuration(written) >= minMs && parseDuration(written) <= maxMs, what)
+    .transform(parseDuration);
 }
 
 function flag() {

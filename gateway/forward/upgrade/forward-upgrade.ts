@@ -8,7 +8,8 @@ import type { InterimHead } from '../../transport/response-head.ts';
 import type { ForwardOutcome, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
-import type { Target, Targets } from '../upstream/targets.ts';
+import type { Target } from '../upstream/targets.ts';
+import type { LiveUpstream, Upstreams } from '../upstream/upstreams.ts';
 import { type HandshakeHead, HandshakeReader } from './handshake-reader.ts';
 import { createTunnels } from './tunnels.ts';
 
@@ -23,7 +24,7 @@ export interface Upgrades {
 interface UpgradesOptions {
   readonly proxy: ProxyServer;
   readonly bounds: Bounds;
-  readonly targets: () => Targets;
+  readonly upstreams: Upstreams;
 }
 
 /** Gives us http-proxy-3's request to the target before it is sent. */
@@ -49,7 +50,7 @@ interface HandshakeFailure {
  * Node's client parses leniently, the target's octets are also read by a strict reader of ours, and the two must agree.
  * A handshake is not retried: http-proxy-3 binds the client's socket to the first attempt.
  */
-export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upgrades {
+export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): Upgrades {
   const tunnels = createTunnels(bounds);
 
   proxy.on('proxyReqWs', (handshake, _req, _socket, options: HandshakeOptions) => {
@@ -58,40 +59,44 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
 
   async function forward(request: UpgradeRequest): Promise<ForwardOutcome> {
     const startedMs = performance.now();
-    await targets().pending;
+    await upstreams.find(request.upstream)?.targets.pending;
     if (request.socket.destroyed) {
       return { kind: 'client_gone', upstreamMs: performance.now() - startedMs, attempts: 0 };
     }
-    const { holder } = request;
-    const refusal = refuseTunnel(holder);
-    const target = refusal === undefined ? targets().chooseForTunnel() : undefined;
-    if (target === undefined) {
-      const failure = refusal ?? unavailable('no target has room for another tunnel');
+    const choice = choose(request);
+    if (choice.kind === 'failed') {
       const upstreamMs = performance.now() - startedMs;
-      return { ...failure, headersSent: false, upstreamMs, attempts: 0 };
+      return { ...choice, headersSent: false, upstreamMs, attempts: 0 };
     }
-    tunnels.count(request.req.socket, { target, holder });
-    const end = await shakeHands(request, target);
+    const { target } = choice;
+    tunnels.count(request.req.socket, { target, holder: request.holder });
+    const end = await shakeHands(request, choice);
     const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
     return { ...end, ...use, headersSent: false };
   }
 
-  function refuseTunnel(holder: string): HandshakeFailure | undefined {
+  function choose({ upstream: name, holder }: UpgradeRequest): Chosen | HandshakeFailure {
     if (tunnels.isDraining()) return draining;
-    return tunnels.hasRoom(holder) ? undefined : keyIsFull;
+    if (!tunnels.hasRoom(holder)) return keyIsFull;
+    const upstream = upstreams.find(name);
+    if (upstream === undefined) return unavailable('a reload removed the upstream');
+    const target = upstream.targets.chooseForTunnel();
+    if (target === undefined) return unavailable('no target has room for another tunnel');
+    return { kind: 'chosen', upstream, target };
   }
 
-  function shakeHands(request: UpgradeRequest, target: Target): Promise<HandshakeEnd> {
+  function shakeHands(request: UpgradeRequest, chosen: Chosen): Promise<HandshakeEnd> {
     const { req, socket, head } = request;
+    const { upstream, target } = chosen;
     return new Promise((resolve, reject) => {
       let handshake: ClientRequest | undefined;
       const options: HandshakeOptions = {
         target: target.url,
-        connectTimeout: bounds.connectTimeoutMs,
+        connectTimeout: upstream.bounds.connectTimeoutMs,
         onHandshake: (made) => {
           handshake = made;
-          fillIn(made, request);
+          fillIn(made, request, upstream.host);
         },
       };
       const { timeout = 0 } = req.socket;
@@ -107,12 +112,13 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
       }
       // http-proxy-3 refuses anything but GET with `Upgrade: websocket` by destroying the client's socket.
       if (handshake === undefined) resolve({ kind: 'client_gone' });
-      else answerWith(handshake, { request, target, resolve, reject });
+      else answerWith(handshake, { request, chosen, resolve, reject });
     });
   }
 
-  function answerWith(handshake: ClientRequest, { request, target, resolve, reject }: Answering): void {
+  function answerWith(handshake: ClientRequest, { request, chosen, resolve, reject }: Answering): void {
     const { socket } = request;
+    const { bounds, targets } = chosen.upstream;
     const reader = new HandshakeReader(bounds);
     let connected = false;
     const [joinSockets] = handshake.listeners('upgrade');
@@ -170,7 +176,7 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
 
     handshake.on('error', (error) => {
       const end = handshakeFailure(error, connected);
-      if (end.code === 'upstream_unavailable') targets().eject(target, end.cause);
+      if (end.code === 'upstream_unavailable') targets.eject(chosen.target, end.cause);
       resolve(end);
     });
     socket.once('close', () => {
@@ -186,9 +192,15 @@ export function createUpgrades({ proxy, bounds, targets }: UpgradesOptions): Upg
   };
 }
 
+interface Chosen {
+  readonly kind: 'chosen';
+  readonly upstream: LiveUpstream;
+  readonly target: Target;
+}
+
 interface Answering {
   readonly request: UpgradeRequest;
-  readonly target: Target;
+  readonly chosen: Chosen;
   readonly resolve: (end: HandshakeEnd) => void;
   readonly reject: (bug: unknown) => void;
 }
@@ -196,8 +208,12 @@ interface Answering {
 class HandshakeTimeout extends Error {}
 
 /** Replaces the fields and the path that http-proxy-3 set by those of any forwarded request. */
-function fillIn(handshake: ClientRequest, { req, requestFields, keepForwarded }: UpgradeRequest): void {
-  const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded });
+function fillIn(
+  handshake: ClientRequest,
+  { req, requestFields, keepForwarded }: UpgradeRequest,
+  host: string | undefined,
+): void {
+  const { fields } = requestHead({ rawHeaders: req.rawHeaders, requestFields, keepForwarded, host });
   for (const name of handshake.getHeaderNames()) handshake.removeHeader(name);
   for (let i = 0; i < fields.length; i += 2) handshake.appendHeader(fields[i] ?? '', fields[i + 1] ?? '');
   handshake.setHeader('Connection', 'Upgrade');

@@ -57,6 +57,8 @@ export interface Targets {
 
 interface TargetsOptions {
   readonly upstream: Upstream;
+  /** The value of `Host` in health checks; undefined: the target's address. */
+  readonly host: string | undefined;
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
   readonly random: () => number;
@@ -73,6 +75,7 @@ interface WatchedTarget extends Target {
 /** Keeps the list of an upstream's targets: looks up its host name and checks the health of each address, repeatedly. */
 export function createTargets({
   upstream,
+  host,
   bounds,
   resolve,
   random,
@@ -144,7 +147,8 @@ export function createTargets({
 
   async function watch(target: WatchedTarget): Promise<void> {
     const { address, healthPool: pool, stop } = target;
-    const check = { pool, host: address, path: upstream.health, timeoutMs: bounds.healthTimeoutMs };
+    const { healthTimeoutMs: timeoutMs } = bounds;
+    const check = { pool, host: host ?? address, path: upstream.health, timeoutMs };
     do {
       let finding = await checkHealth(check);
       // A healthy target is checked once more at once: one check may fail because this process was busy.

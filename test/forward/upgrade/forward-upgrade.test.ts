@@ -71,10 +71,12 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
     const res = new ClientResponse(req);
     res.assignSocket(socket);
     const fields = { requestFields: [], responseFields: [], keepForwarded: false };
-    forwarder.forwardUpgrade({ req, res, socket, head, holder: 'acme', ...fields }).catch((bug) => {
-      bugs.push(bug);
-      res.destroy();
-    });
+    forwarder
+      .forwardUpgrade({ req, res, socket, head, holder: 'acme', upstream: 'default', ...fields })
+      .catch((bug) => {
+        bugs.push(bug);
+        res.destroy();
+      });
   });
   await once(server, 'listening');
   started.push({ close: async () => void server.close() });
@@ -92,7 +94,7 @@ async function openTunnel(front: Front): Promise<Socket> {
 }
 
 async function tunnels(front: Front, count: number): Promise<void> {
-  await expect.poll(() => front.forwarder.state().targets[0]?.tunnels).toBe(count);
+  await expect.poll(() => front.targets()[0]?.tunnels).toBe(count);
 }
 
 describe('a WebSocket', () => {
@@ -117,7 +119,7 @@ describe('a WebSocket', () => {
     const [message] = await once(client, 'message');
     expect(String(message)).toBe('echo hello');
     expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 101 }]);
-    expect(front.forwarder.state().targets).toMatchObject([{ tunnels: 1, inFlight: 0 }]);
+    expect(front.targets()).toMatchObject([{ tunnels: 1, inFlight: 0 }]);
 
     client.close();
     await once(client, 'close');

@@ -49,7 +49,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 const isHealthy = (front: Front, address: string) =>
-  front.forwarder.state().targets.some((target) => target.address.startsWith(address) && target.healthy);
+  front.targets().some((target) => target.address.startsWith(address) && target.healthy);
 
 it('requests are shared among all addresses of the name', async () => {
   const [one, two] = await startBackends(2);
@@ -90,7 +90,7 @@ it('a target that was ejected is used again once its health check passes', async
   const front = await startFor(port, ['127.0.0.1', '127.0.0.2']);
   await two?.close();
   await until(() => !isHealthy(front, '127.0.0.2'));
-  expect(front.forwarder.state().targets).toContainEqual(
+  expect(front.targets()).toContainEqual(
     expect.objectContaining({ address: `127.0.0.2:${port}`, healthy: false, reason: expect.any(String) }),
   );
   const back = await startBackend(2, port);
@@ -140,7 +140,7 @@ it('silence after a refusal is no recovery: nothing is sent there until a health
     bounds: { ...quick, healthTimeoutMs: 50 },
   });
   if (one) one.health = 503;
-  await until(() => front.forwarder.state().targets[0]?.reason === 'health check answered 503');
+  await until(() => front.targets()[0]?.reason === 'health check answered 503');
   if (one) one.health = undefined;
   const checks = one?.healthChecks ?? 0;
   await until(() => (one?.healthChecks ?? 0) >= checks + 3);
@@ -155,7 +155,7 @@ it('when all targets are gone the response is 503 with a time to retry, at once'
   await one?.close();
   await two?.close();
   expect(statusOf(await sendRaw(front.port, post))).toBe(503);
-  await until(() => front.forwarder.state().targets.every(({ healthy }) => !healthy));
+  await until(() => front.targets().every(({ healthy }) => !healthy));
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
   expect(front.outcomes.at(-1)).toMatchObject({
     kind: 'failed',
@@ -192,7 +192,7 @@ it('addresses that appear are used, those that disappear finish what they have',
   const slow = sendRaw(front.port, get('/'));
   await one?.received(1);
   addresses.splice(0, 1, '127.0.0.2');
-  await until(async () => front.forwarder.state().targets[0]?.address.startsWith('127.0.0.2') === true);
+  await until(async () => front.targets()[0]?.address.startsWith('127.0.0.2') === true);
   expect(await sendRaw(front.port, get('/'))).toMatch(/from 2$/);
   expect(two?.requests).toHaveLength(1);
   answer();
@@ -206,7 +206,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
   });
   if (two) two.react = () => {};
   const heldByTwo = () =>
-    front.forwarder.state().targets.find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
+    front.targets().find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
   // Three at a time, as many as the other has room for: each is answered by it or held.
   for (let sent = 3; sent <= 42; sent += 3) {
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
@@ -233,7 +233,7 @@ it('one hanging target alone: requests beyond a key’s share of connections and
   expect(answers.map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
   // The places of those that gave up are free again, also of the one that waited in the queue.
   if (one) one.react = (_request, socket) => socket.write(okAnswer('fine'));
-  await until(() => front.forwarder.state().targets[0]?.inFlight === 0);
+  await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
 });
 
@@ -245,7 +245,7 @@ it('after a change of the upstream new requests go to the new one, those in flig
   if (one) one.react = (_request, socket) => (answer = () => socket.write(okAnswer('from the old')));
   const slow = sendRaw(front.port, post);
   await one?.received(1);
-  front.forwarder.setUpstream({ url: other.url, health: '/healthz' });
+  front.setUrl(other.url);
   expect(await sendRaw(front.port, get('/'))).toMatch(/from 3$/);
   answer();
   expect(await slow).toMatch(/from the old$/);

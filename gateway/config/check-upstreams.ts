@@ -1,0 +1,80 @@
+import type { Settings } from '../model.ts';
+import { bounds } from '../timeouts-and-sizes.ts';
+import { shortFormName } from './build-settings.ts';
+import { configSizes } from './config-sizes.ts';
+import type { Problem } from './problems/problem.ts';
+import { formatDuration } from './schema/dates-and-durations.ts';
+import type { RawSettings } from './schema/settings-schema.ts';
+import { nameOf } from './schema/shape-problems.ts';
+import type { YamlSource } from './source/parse-yaml.ts';
+import { isMapping } from './source/yaml-to-plain.ts';
+
+interface ReadUpstreamNames {
+  /** In their order; undefined when it cannot be told which there are. */
+  readonly names: readonly string[] | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * The names that `x-upstream` may be, and the rules that a schema cannot express: one of `upstream` and `upstreams` is
+ * there, and it names at least one and not too many. Their values may still be of any shape.
+ */
+export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
+  const { upstream, upstreams } = isMapping(source.value) ? source.value : {};
+  const problem = (path: readonly string[], message: string, part?: 'name') => ({
+    names: undefined,
+    problems: [{ ...source.placeOf(path, part), message }],
+  });
+
+  if (upstream !== undefined && upstreams !== undefined) {
+    const message =
+      '`upstreams` and `upstream` exclude each other; name that one here too, and remove it there';
+    const related = { ...source.placeOf(['upstream'], 'name'), message: 'it is here' };
+    return { names: undefined, problems: [{ ...source.placeOf(['upstreams'], 'name'), message, related }] };
+  }
+  if (upstream !== undefined) return { names: [shortFormName], problems: [] };
+  if (upstreams === undefined) {
+    return problem(
+      ['upstream'],
+      '`upstream` is missing; write a mapping with url, or several by name as `upstreams`',
+    );
+  }
+  if (!isMapping(upstreams)) return { names: undefined, problems: [] };
+  const names = Object.keys(upstreams);
+  const excess = names[configSizes.upstreamsMax];
+  if (names.length === 0) return problem(['upstreams'], '`upstreams` must name at least one upstream');
+  if (excess !== undefined) {
+    return problem(
+      ['upstreams', excess],
+      `\`upstreams\` may hold at most ${configSizes.upstreamsMax} upstreams`,
+      'name',
+    );
+  }
+  return { names, problems: [] };
+}
+
+/** A timeout that cannot come to pass, because the whole exchange ends before, was not meant. */
+export function checkTimeouts({ upstream, upstreams }: RawSettings, source: YamlSource): readonly Problem[] {
+  const all = [
+    { path: ['upstream'], raw: upstream },
+    ...Object.entries(upstreams ?? {}).map(([name, raw]) => ({ path: ['upstreams', name], raw })),
+  ];
+  return all.flatMap(({ path, raw }) => {
+    const { total, ...parts } = raw?.timeouts ?? {};
+    const totalMs = total ?? bounds.upstreamTotalTimeoutMs;
+    const totalPath = [...path, 'timeouts', 'total'];
+    return Object.entries(parts).flatMap(([part, ms]) => {
+      if (ms === undefined || ms <= totalMs) return [];
+      const at = [...path, 'timeouts', part];
+      const unset = total === undefined ? `, which is ${formatDuration(totalMs)} if it is not set` : '';
+      const message = `${nameOf(at)} must not be longer than ${nameOf(totalPath)}${unset}`;
+      return [{ ...source.placeOf(at), message }];
+    });
+  });
+}
+
+/** Upstreams that no operation is forwarded to. */
+export function unusedUpstreams({ upstreams, operations }: Settings): readonly string[] {
+  const used = new Set(operations.map(({ upstream }) => upstream));
+  return upstreams.map(({ name }) => name).filter((name) => !used.has(name));
+}

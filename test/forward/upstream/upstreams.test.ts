@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import type { Upstream } from '../../../gateway/model.ts';
+import { fieldLines, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { until } from '../../support/until.ts';
+import { type Front, get, sendRaw, startFront, statusOf, upstreamAt } from '../start-front.ts';
+
+const started: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of started.splice(0).reverse()) await each.close();
+});
+
+async function startBackend(): Promise<RecordingBackend> {
+  const backend = await startRecordingBackend();
+  started.push(backend);
+  return backend;
+}
+
+async function startFor(url: string, upstream: Partial<Upstream> = {}): Promise<Front> {
+  const front = await startFront({ url, upstream });
+  started.push(front);
+  return front;
+}
+
+it('a reload that says the same again closes no connection', async () => {
+  const backend = await startBackend();
+  const front = await startFor(backend.url, { timeouts: { connectMs: 500 } });
+  await sendRaw(front.port, get('/'));
+  front.setUrl(backend.url);
+  await sendRaw(front.port, get('/'));
+  expect(new Set(backend.requests.map(({ connection }) => connection)).size).toBe(1);
+});
+
+it.each<[what: string, change: Partial<Upstream>]>([
+  ['its host', { host: 'target' }],
+  ['a timeout', { timeouts: { headersMs: 5_000 } }],
+])('a reload that changes %s holds for the next request', async (_what, change) => {
+  const backend = await startBackend();
+  const front = await startFor(backend.url);
+  await sendRaw(front.port, get('/'));
+  front.forwarder.setUpstreams([upstreamAt(backend.url, change)]);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+  await until('the old connection is closed', () => backend.openConnections() <= 2);
+  const [before, after] = backend.requests;
+  expect(before?.connection).not.toBe(after?.connection);
+  const host = change.host === 'target' ? `127.0.0.1:${backend.port}` : 'api.test';
+  expect(after && fieldLines(after)).toContain(`Host: ${host}`);
+});
+
+it('a request whose upstream a reload has just removed is 503, with a time to retry', async () => {
+  const backend = await startBackend();
+  const front = await startFor(backend.url);
+  front.forwarder.setUpstreams([upstreamAt(backend.url, { name: 'another' })]);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
+  const upgrade = get('/', 'Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
+  expect(statusOf(await sendRaw(front.port, upgrade))).toBe(503);
+  expect(front.outcomes).toMatchObject(
+    [0, 1].map(() => ({
+      kind: 'failed',
+      code: 'upstream_unavailable',
+      headersSent: false,
+      retryAfterSeconds: 1,
+      attempts: 0,
+    })),
+  );
+  expect(backend.requests).toEqual([]);
+});
+
+it('a request whose body is still coming when its upstream is removed is 503 and nothing else ends', async () => {
+  const backend = await startBackend();
+  const front = await startFor(backend.url);
+  const client = connect(front.port, '127.0.0.1').setEncoding('latin1');
+  let received = '';
+  client.on('data', (text: string) => {
+    received += text;
+  });
+  client.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nha');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const [store, other] = [upstreamAt(backend.url), upstreamAt(backend.url, { name: 'another' })];
+  front.forwarder.setUpstreams([other]);
+  client.write('lf');
+  await once(client, 'close');
+  expect(statusOf(received)).toBe(503);
+  expect(backend.requests).toEqual([]);
+  front.forwarder.setUpstreams([other, store]);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+});
+
+it.each([
+  ['the head', { headersMs: 200 }, () => {}],
+  [
+    'the whole exchange',
+    { totalMs: 200 },
+    (socket: { write(text: string): void }) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal');
+    },
+  ],
+])('an upstream’s own timeout for %s ends it a tenth late at most', async (_what, timeouts, act) => {
+  const backend = await startBackend();
+  backend.react = (_request, socket) => act(socket);
+  const front = await startFor(backend.url, { timeouts });
+  const startedMs = performance.now();
+  await sendRaw(front.port, get('/'));
+  const tookMs = performance.now() - startedMs;
+  expect(tookMs).toBeGreaterThanOrEqual(200);
+  // The rest is for a busy machine; the sweep that ships looks once a second.
+  expect(tookMs).toBeLessThan(600);
+  expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
+});
+
+it('health checks name the host of the upstream too, where its requests do', async () => {
+  const backend = await startBackend();
+  await startFor(backend.url.replace('127.0.0.1', 'localhost'), { health: '/up', host: 'target' });
+  await backend.received(1);
+  const [check] = backend.requests;
+  expect(check?.target).toBe('/up');
+  expect(check && fieldLines(check)).toEqual([`Host: localhost:${backend.port}`]);
+});

@@ -1,0 +1,196 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expectHonest } from '../support/answer.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { openRawClient } from '../support/raw-http.ts';
+import {
+  fieldLines,
+  okAnswer,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+import { until } from '../support/until.ts';
+
+const key = makeKey({ plan: 'business' });
+let folder: string;
+let store: RecordingBackend;
+let orders: RecordingBackend;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
+  await writeApi('orders');
+  store = await startRecordingBackend({
+    react: (_request, socket) => socket.write(okAnswer('{"of":"store"}')),
+  });
+  orders = await startRecordingBackend({
+    react: (_request, socket) => socket.write(okAnswer('{"of":"orders"}')),
+  });
+  gateway = await startGateway(both());
+});
+
+afterEach(async () => {
+  await gateway.stop('SIGKILL');
+  await store.close();
+  await orders.close();
+  await rm(folder, { recursive: true });
+});
+
+/** An API in which the orders and the feed are served by this upstream. */
+async function writeApi(upstream: string): Promise<void> {
+  const operation = (operationId: string, fields = {}) => ({
+    operationId,
+    ...fields,
+    responses: { 200: { description: 'It went well.' } },
+  });
+  const api = {
+    openapi: '3.1.0',
+    info: { title: 'Test', version: '1.0.0' },
+    paths: {
+      '/pets': { get: operation('listPets') },
+      '/orders': { get: operation('listOrders', { 'x-upstream': upstream }) },
+      '/feed': { get: operation('feed', { 'x-upstream': upstream, 'x-upgrade': 'websocket' }) },
+    },
+  };
+  await writeFile(join(folder, 'draft'), JSON.stringify(api));
+  await rename(join(folder, 'draft'), join(folder, 'openapi.json'));
+}
+
+function both(ofOrders: Record<string, unknown> = {}) {
+  return configOf({ store: { url: store.url }, orders: { url: orders.url, ...ofOrders } });
+}
+
+function configOf(upstreams: Record<string, unknown>) {
+  return testConfig({ upstreams, keys: [key.entry], api: join(folder, 'openapi.json') });
+}
+
+const ask = (path: string) =>
+  fetch(`${gateway.baseUrl}${path}`, { headers: { Authorization: `Bearer ${key.secret}` } });
+
+async function readyz() {
+  const response = await fetch(`${gateway.adminUrl}/readyz`);
+  const body = (await response.json()) as { config: { version: string }; upstreams: object };
+  return { httpStatus: response.status, ...body };
+}
+
+async function reload(config: Record<string, unknown>): Promise<void> {
+  const { version } = (await readyz()).config;
+  await gateway.editConfig(config);
+  await until('the edit is in force', async () => (await readyz()).config.version !== version);
+}
+
+const hostOf = (backend: RecordingBackend) =>
+  backend.requests.flatMap((request) =>
+    fieldLines(request).filter((line) => /^(x-forwarded-)?host:/i.test(line)),
+  );
+
+it('an operation goes to the upstream that it names, any other to the first', async () => {
+  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'orders' });
+  expect(await expectHonest(await ask('/pets'), 200)).toEqual({ of: 'store' });
+  expect(orders.requests.map(({ target }) => target)).toEqual(['/v1/orders']);
+  expect(store.requests.map(({ target }) => target)).toEqual(['/v1/pets']);
+});
+
+it('a WebSocket goes to the upstream that its operation names', async () => {
+  orders.react = (_request, socket) =>
+    void socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  await reload(both({ host: 'target' }));
+  const client = await openRawClient(gateway.port);
+  const credentials = `Authorization: Bearer ${key.secret}`;
+  client.send(
+    `GET /v1/feed HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${credentials}\r\n\r\n`,
+  );
+  expect((await client.response()).status).toBe(101);
+  client.destroy();
+  expect(hostOf(orders)).toEqual([`Host: 127.0.0.1:${orders.port}`, 'X-Forwarded-Host: a']);
+  expect(store.requests).toEqual([]);
+});
+
+it('a target reads the host that the client named, or its upstream’s where that is set', async () => {
+  const named = `127.0.0.1:${gateway.port}`;
+  await ask('/orders');
+  expect(hostOf(orders)).toEqual([`host: ${named}`, `X-Forwarded-Host: ${named}`]);
+  orders.requests.length = 0;
+  await reload(both({ host: 'target' }));
+  await ask('/orders');
+  expect(hostOf(orders)).toEqual([`Host: 127.0.0.1:${orders.port}`, `X-Forwarded-Host: ${named}`]);
+});
+
+it('a timeout below a second holds for its upstream alone', async () => {
+  await reload(both({ timeouts: { headers: '300ms' } }));
+  orders.react = () => {};
+  store.react = (_request, socket) => void setTimeout(() => socket.write(okAnswer('{}')), 1_500);
+  const startedMs = performance.now();
+  const ofStore = ask('/pets');
+  expect(await expectHonest(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
+  // A tenth late at most; the rest is for a busy machine.
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  await expectHonest(await ofStore, 200);
+});
+
+it('an upstream that is down takes no other with it, and /readyz says which', async () => {
+  expect(await readyz()).toMatchObject({
+    httpStatus: 200,
+    status: 'ok',
+    upstreams: {
+      store: { url: store.url, targets: [{ address: `127.0.0.1:${store.port}`, healthy: true }] },
+      orders: { url: orders.url, targets: [{ address: `127.0.0.1:${orders.port}`, healthy: true }] },
+    },
+  });
+  await orders.close();
+  for (let i = 0; i < 20; i++) {
+    await expectHonest(await ask('/orders'), 503);
+    await expectHonest(await ask('/pets'), 200);
+  }
+  expect(await readyz()).toMatchObject({
+    httpStatus: 200,
+    status: 'degraded',
+    reasons: ['the upstream `orders` has no healthy target'],
+    upstreams: { store: { targets: [{ healthy: true }] }, orders: { targets: [{ healthy: false }] } },
+  });
+  await gateway.line(({ msg, upstream }) => upstream === 'orders' && /^target is down/.test(String(msg)));
+  orders = await startRecordingBackend({ port: orders.port });
+  await until('it is healthy again', async () => (await ask('/orders')).status === 200);
+});
+
+it('a reload changes one upstream: its requests in flight finish, and the others keep their connections', async () => {
+  await ask('/pets');
+  let finish = () => {};
+  orders.react = (_request, socket) => {
+    finish = () => socket.write(okAnswer('{"of":"the old"}'));
+  };
+  const inFlight = ask('/orders');
+  await orders.received(1);
+  const other = await startRecordingBackend({
+    react: (_request, socket) => socket.write(okAnswer('{"of":"the new"}')),
+  });
+  await reload(configOf({ store: { url: store.url }, orders: { url: other.url } }));
+  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'the new' });
+  finish();
+  expect(await expectHonest(await inFlight, 200)).toEqual({ of: 'the old' });
+  await ask('/pets');
+  expect(store.requests.map(({ connection }) => connection)).toEqual([
+    store.requests[0]?.connection,
+    store.requests[0]?.connection,
+  ]);
+  await other.close();
+});
+
+it('a reload removes an upstream and adds one: its requests in flight finish, and nothing else ends', async () => {
+  let finish = () => {};
+  orders.react = (_request, socket) => {
+    finish = () => socket.write(okAnswer('{"of":"the removed"}'));
+  };
+  const inFlight = ask('/orders');
+  await orders.received(1);
+  // The API document is written first: until the configuration follows, the last good one is in force.
+  await writeApi('added');
+  await reload(configOf({ store: { url: store.url }, added: { url: store.url } }));
+  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'store' });
+  finish();
+  expect(await expectHonest(await inFlight, 200)).toEqual({ of: 'the removed' });
+  expect(Object.keys((await readyz()).upstreams)).toEqual(['store', 'added']);
+  await until('its connections are closed', () => orders.openConnections() === 0);
+});
