@@ -21,6 +21,11 @@ const catalogue = {
     message: 'An API key is required: send "Authorization: Bearer <API_KEY>".',
   },
   invalid_key: { status: 401, fault: 'client', message: 'The API key is not valid.' },
+  operation_not_allowed: {
+    status: 403,
+    fault: 'client',
+    message: 'The API key may not call this operation.',
+  },
   not_found: { status: 404, fault: 'client', message: 'There is no such path.' },
   method_not_allowed: {
     status: 405,

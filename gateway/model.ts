@@ -17,12 +17,21 @@ export interface Limit {
 /** The limits of a plan or key: at least one, shortest window first, each window at most once. */
 export type Limits = readonly Limit[];
 
+/** A plan: its limits, or `custom` where each key states its own. */
+export interface Plan {
+  readonly limits: Limits | 'custom';
+  /** Ids of the operations that its keys may call; absent: all. */
+  readonly operations?: readonly string[];
+}
+
 /** One entry of `keys`: who calls, on which plan, with which limits. Quota and ban belong to its id. */
 export interface Key {
   readonly id: string;
   readonly plan: string;
   readonly name?: string;
   readonly limits: Limits;
+  /** Ids of the operations that it may call; absent: all. */
+  readonly operations?: readonly string[];
   readonly disabled: boolean;
 }
 
@@ -156,7 +165,7 @@ export interface Settings {
   };
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
-  readonly plans: ReadonlyMap<string, Limits | 'custom'>;
+  readonly plans: ReadonlyMap<string, Plan>;
   readonly keys: ReadonlyMap<string, Key>;
   /** By the secret's lower-case hex SHA-256 digest. */
   readonly secrets: ReadonlyMap<string, Secret>;

@@ -6,7 +6,7 @@ import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { type ScreenBounds, screenRequest } from './listen/screen-request.ts';
-import { isGone, matchOperation } from './match/operation-table.ts';
+import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
 import type { AddressDecision } from './model.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
@@ -115,6 +115,9 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };
   if (match.kind === 'method_not_allowed') {
     return { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', match.allow] };
+  }
+  if (!mayCall(identity.key, match.offered.operation)) {
+    return { kind: 'refused', code: 'operation_not_allowed' };
   }
   if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
 

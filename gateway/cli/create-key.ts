@@ -77,10 +77,10 @@ function reasonAgainst(key: NewKey, { plans, keys }: ValidSettings['settings']):
     return `There is no plan ${key.plan}${advice}`;
   }
   const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
-  if (plan === 'custom' && stated.length === 0) {
+  if (plan.limits === 'custom' && stated.length === 0) {
     return `The plan ${key.plan} is custom: say at least one of ${listNames(limitFieldNames.map(limitOption))}.`;
   }
-  if (plan !== 'custom' && stated.length > 0) {
+  if (plan.limits !== 'custom' && stated.length > 0) {
     return `The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`;
   }
   return reasonAgainstDate(key.expires);

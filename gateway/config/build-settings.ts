@@ -1,4 +1,4 @@
-import type { Key, Limits, Operation, Secret, Settings, Upstream } from '../model.ts';
+import type { Key, Limits, Operation, Plan, Secret, Settings, Upstream } from '../model.ts';
 import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
 import type { RawKey, RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
@@ -10,9 +10,7 @@ export function buildSettings(parts: {
   readonly version: string;
 }): Settings {
   const { raw, operations, version } = parts;
-  const plans = new Map(
-    Object.entries(raw.plans).map(([name, plan]) => [name, plan === 'custom' ? plan : toLimits(plan)]),
-  );
+  const plans = new Map(Object.entries(raw.plans).map(([name, plan]) => [name, buildPlan(plan)]));
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
   for (const key of parts.keys) {
@@ -75,14 +73,33 @@ function buildUpstream(name: string, { url, health, host, timeouts }: RawUpstrea
   };
 }
 
-function buildKey({ id, plan, name, limits, disabled }: RawKey, plans: Settings['plans']): Key {
+function buildPlan(plan: RawSettings['plans'][string]): Plan {
+  if (plan === 'custom') return { limits: 'custom' };
+  const { operations, ...limits } = plan;
+  return { limits: toLimits(limits), ...(operations && { operations }) };
+}
+
+function buildKey(key: RawKey, plans: Settings['plans']): Key {
+  const { id, name, disabled } = key;
+  const plan = plans.get(key.plan);
+  const operations = scopeOf(plan?.operations, key.operations);
   return {
     id,
-    plan,
+    plan: key.plan,
     ...(name !== undefined && { name }),
-    limits: limitsOf(plans.get(plan), limits),
+    limits: limitsOf(plan?.limits, key.limits),
+    ...(operations && { operations }),
     disabled,
   };
+}
+
+/** A key narrows what its plan lets it call, and cannot widen it. */
+function scopeOf(
+  ofPlan: readonly string[] | undefined,
+  own: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (ofPlan === undefined || own === undefined) return ofPlan ?? own;
+  return own.filter((id) => ofPlan.includes(id));
 }
 
 function limitsOf(plan: Limits | 'custom' | undefined, own: LimitsByField | undefined): Limits {

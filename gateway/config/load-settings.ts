@@ -3,6 +3,7 @@ import type { Operation, Settings } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
+import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
@@ -65,6 +66,7 @@ export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded
   if (upstreams !== undefined) problems.push(...upstreams.problems);
   const operations =
     main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
+  if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
 
   const digests = reader.digests();
   const version = reader.version();
@@ -110,7 +112,9 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }
     }
   };
   for (const [name, plan] of Object.entries(raw.plans)) {
-    if (plan !== 'custom') warn(main, { path: ['plans', name], limits: toLimits(plan) });
+    if (plan === 'custom') continue;
+    const { operations: _, ...limits } = plan;
+    warn(main, { path: ['plans', name], limits: toLimits(limits) });
   }
   keys.forEach(({ limits }, index) => {
     if (limits !== undefined) warn(source, { path: [...path, index, 'limits'], limits: toLimits(limits) });
@@ -118,7 +122,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }
   return warnings;
 }
 
-interface ReadKeyList {
+export interface ReadKeyList {
   readonly file: string;
   readonly source: YamlSource;
   /** Where the list stands in it. */

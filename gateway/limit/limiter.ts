@@ -101,13 +101,20 @@ export function createLimiter({ redis, log, nowMs, bounds, ...deps }: LimiterDep
     chargeAddress: addresses.charge,
     chargePreflight: (address) => preflights.charge(address, bounds.preflightsPerMinuteMax),
     async read(of) {
+      await backing.health.started;
       const read = await backing.store.read(of.map(({ id }) => id));
       if (read.kind === 'failed') return read;
       const statuses = of.map((key, index) => statusOf(key, read.states[index], read.nowMs));
       return { kind: 'read', keys: statuses };
     },
-    liftBan: async (keyId, bans) => forget(keyId, await backing.store.liftBan(keyId, bans)),
-    reset: async (keyId, bans) => forget(keyId, await backing.store.reset(keyId, bans)),
+    async liftBan(keyId, bans) {
+      await backing.health.started;
+      return forget(keyId, await backing.store.liftBan(keyId, bans));
+    },
+    async reset(keyId, bans) {
+      await backing.health.started;
+      return forget(keyId, await backing.store.reset(keyId, bans));
+    },
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
     async close() {

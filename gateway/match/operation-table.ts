@@ -1,4 +1,4 @@
-import type { Operation } from '../model.ts';
+import type { Key, Operation } from '../model.ts';
 import { operationFields } from './operation-fields.ts';
 
 /** An operation with the header fields of its responses, which are made once for all requests. */
@@ -79,6 +79,11 @@ function findTemplated(templated: readonly OfferedPath[], path: string): Offered
         wanted === undefined ? segments[i] !== '' : wanted === segments[i],
       ),
   );
+}
+
+/** Whether a key's scope (its own, or its plan's) has the operation in it. */
+export function mayCall({ operations }: Pick<Key, 'operations'>, { id }: Operation): boolean {
+  return operations === undefined || operations.includes(id);
 }
 
 /** Whether an operation's sunset has come (RFC 8594) and the document does not say to keep serving it. */

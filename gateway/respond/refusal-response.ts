@@ -32,4 +32,5 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Ow
 const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],
+  ['operation_not_allowed', 'Bearer realm="api", error="insufficient_scope"'],
 ]);

@@ -36,8 +36,8 @@ test('a small configuration is filled up with every default', () => {
       { name: 'default', url: 'http://backend:3000', health: '/healthz', host: 'keep', timeouts: {} },
     ],
     plans: new Map<string, unknown>([
-      ['free', limitsOf({ perMinute: 60, perDay: 1000 })],
-      ['enterprise', 'custom'],
+      ['free', { limits: limitsOf({ perMinute: 60, perDay: 1000 }) }],
+      ['enterprise', { limits: 'custom' }],
     ]),
     keys: new Map([
       [
@@ -302,6 +302,21 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     'limits on a key of a plan that has its own',
     key('limits: { perMinute: 1, perDay: 1 }'),
     'keys.yaml:1:40: `[0].limits` is for custom plans only; remove it or choose a custom plan\n  1 | - { id: acme, plan: free, secrets: [], limits: { perMinute: 1, perDay: 1 } }\n    |                                        ^',
+  ],
+  [
+    'a scope of a key with an operation that does not exist',
+    key('operations: [listPets, getPets]'),
+    'keys.yaml:1:63: `[0].operations[1]` names no operation of the API document; did you mean `getPet`?\n  1 | - { id: acme, plan: free, secrets: [], operations: [********, *******] }\n    |                                                               ^',
+  ],
+  [
+    'a scope of a plan with an operation that does not exist',
+    main('perDay: 1000, operations: [x]', 'perDay: 1000'),
+    'tollgate.yaml:5:53: `plans.free.operations[0]` names no operation of the API document; operations are: listPets, createPet, getPet\n  5 |   free: { perMinute: 60, perDay: 1000, operations: [x] }\n    |                                                     ^',
+  ],
+  [
+    'an empty scope',
+    main('perDay: 1000, operations: []', 'perDay: 1000'),
+    'tollgate.yaml:5:52: `plans.free.operations` must be a list of at least one operationId; without `operations` all may be called\n  5 |   free: { perMinute: 60, perDay: 1000, operations: [] }\n    |                                                    ^',
   ],
   [
     'a key id with a brace',

@@ -23,10 +23,10 @@ test.each(['production', 'staging', 'local'])(
       environment: name,
       basePath: '/v1',
       plans: new Map<string, unknown>([
-        ['free', limitsOf({ perMinute: 60, perDay: 1_000 })],
-        ['pro', limitsOf({ perMinute: 300, perDay: 10_000 })],
-        ['business', limitsOf({ perMinute: 1_000, perDay: 100_000 })],
-        ['enterprise', 'custom'],
+        ['free', { limits: limitsOf({ perMinute: 60, perDay: 1_000 }) }],
+        ['pro', { limits: limitsOf({ perMinute: 300, perDay: 10_000 }) }],
+        ['business', { limits: limitsOf({ perMinute: 1_000, perDay: 100_000 }) }],
+        ['enterprise', { limits: 'custom' }],
       ]),
     });
   },

@@ -27,8 +27,8 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     bounds: { ...bounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }) => {
-      const free = settings.plans.get('free');
-      reports.push(Array.isArray(free) ? free[0].max : 'custom');
+      const limits = settings.plans.get('free')?.limits;
+      reports.push(Array.isArray(limits) ? limits[0].max : 'custom');
     },
     onInvalid: ({ problems }) => reports.push(formatProblems(problems).split('\n', 1)[0] ?? ''),
   });

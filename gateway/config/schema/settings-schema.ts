@@ -11,7 +11,7 @@ import {
   timeoutPattern,
 } from './dates-and-durations.ts';
 import { defaults } from './defaults.ts';
-import { anyLimitField } from './limit-fields.ts';
+import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 /** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
 const limitMax = 999_999_999_999_999;
@@ -20,15 +20,32 @@ const portMax = 65_535;
 
 const limit = wholeNumber(1, limitMax);
 
-const limits = fields(`a mapping with ${anyLimitField}`, {
+const limitShape = {
   perSecond: limit.optional().describe('Requests per second.'),
   perMinute: limit.optional().describe('Requests per UTC minute.'),
   perHour: limit.optional().describe('Requests per UTC hour.'),
   perDay: limit.optional().describe('Requests per UTC day.'),
   perMonth: limit.optional().describe('Requests per UTC calendar month.'),
-})
+};
+
+const limits = fields(`a mapping with ${anyLimitField}`, limitShape)
   .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
   .meta({ minProperties: 1 });
+
+const operationIds = list(text('the operationId of an operation'), 'a list of operationIds').min(
+  1,
+  expects('a list of at least one operationId; without `operations` all may be called'),
+);
+
+const plan = fields(`a mapping with ${anyLimitField}`, {
+  ...limitShape,
+  operations: operationIds.optional().describe('What keys on this plan may call; absent: every operation.'),
+})
+  .refine(
+    ({ operations, ...stated }) => Object.keys(stated).length > 0,
+    expects(`a mapping with ${anyLimitField}`),
+  )
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
 const duration = z
   .string(expects('a duration such as 60s, 5m or 24h'))
@@ -63,6 +80,9 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .optional()
     .describe('For people; never sent anywhere.'),
   limits: limits.optional().describe('For keys on a custom plan only.'),
+  operations: operationIds
+    .optional()
+    .describe('What this key may call, of what its plan lets it; absent: all of that.'),
   disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
@@ -133,7 +153,7 @@ export const settingsSchema = fields('a mapping of settings', {
   plans: z
     .record(
       planName,
-      z.union([limits, z.literal('custom')], expects(`a mapping with ${anyLimitField}, or the word custom`)),
+      z.union([plan, z.literal('custom')], expects(`a mapping with ${anyLimitField}, or the word custom`)),
       expects('a mapping of plan names to limits'),
     )
     .describe('By name: its limits, or `custom` when each key states its own.'),

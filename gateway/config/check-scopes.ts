@@ -1,0 +1,51 @@
+import type { Operation } from '../model.ts';
+import { closestName, listNames } from './problems/closest-name.ts';
+import type { Problem } from './problems/problem.ts';
+import { createProblemList } from './problems/problem-list.ts';
+import type { RawKey, RawSettings } from './schema/settings-schema.ts';
+import { nameOf } from './schema/shape-problems.ts';
+import type { YamlSource } from './source/parse-yaml.ts';
+
+/** What is read of a configuration when scopes can be checked. */
+interface Scoped {
+  readonly raw: RawSettings;
+  readonly main: YamlSource;
+  readonly keyList: {
+    readonly source: YamlSource;
+    readonly path: readonly PropertyKey[];
+    readonly keys: readonly RawKey[];
+  };
+  readonly operations: readonly Operation[];
+}
+
+/** The operations that plans and keys are limited to must be in the API document. */
+export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
+  const problems = createProblemList();
+  const known = new Set(operations.map(({ id }) => id));
+
+  for (const [name, plan] of Object.entries(raw.plans)) {
+    if (plan !== 'custom') check(plan.operations, main, ['plans', name, 'operations']);
+  }
+  keyList.keys.forEach((key, index) => {
+    check(key.operations, keyList.source, [...keyList.path, index, 'operations']);
+  });
+  return problems.problems;
+
+  function check(ids: readonly string[] | undefined, source: YamlSource, path: readonly PropertyKey[]): void {
+    ids?.forEach((id, index) => {
+      if (known.has(id)) return;
+      const at = [...path, index];
+      problems.add(() => ({
+        ...source.placeOf(at),
+        message: `${nameOf(at)} names no operation of the API document; ${advice(id)}`,
+      }));
+    });
+  }
+
+  function advice(id: string): string {
+    const closest = closestName(id, known);
+    return closest === undefined
+      ? `operations are: ${listNames([...known])}`
+      : `did you mean \`${closest}\`?`;
+  }
+}

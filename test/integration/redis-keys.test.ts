@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { createGateway } from '../../gateway/gateway.ts';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { redisKeys } from '../../gateway/redis-keys.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+
+const prefix = 'a-prefix-of-20-chars';
+const limits = { perSecond: 50, perMinute: 60, perHour: 100, perDay: 1_000, perMonth: 10_000 };
+
+/** A pattern of the table as a regular expression: `<…>` stands for anything. */
+function toRegExp(pattern: string): RegExp {
+  const literal = pattern.replace('<prefix>', prefix).split(/<[^>]+>/);
+  return new RegExp(`^${literal.map((part) => part.replaceAll(/[{}]/g, '\\$&')).join('.+')}$`);
+}
+
+it('every key in Redis is in the table, of its type, with an expiry, and no larger than it says', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const redis = inspect(server.url);
+  onTestFinished(() => redis.disconnect());
+  const [calm, greedy, freed] = ['calm', 'greedy', 'freed'].map((name) =>
+    makeKey({ plan: 'all', id: `${name}-with-20-characters`.slice(0, 20) }),
+  );
+  if (!calm || !greedy || !freed) throw new Error('three keys were made');
+  const settings = await settingsOf({
+    upstream: { url: 'http://127.0.0.1:1' },
+    plans: { all: limits },
+    redis: { url: server.url, prefix },
+    keys: [calm.entry, greedy.entry, freed.entry],
+    bans: { after: 20 },
+    addressBucket: { perMinute: 2 },
+    cors: { origins: ['https://app.example.com'] },
+  });
+  const gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    bounds: tunedBounds(patientStore),
+  });
+  const { port } = (await gateway.start()).listen;
+  onTestFinished(() => gateway.drain({ graceMs: 0 }));
+  const send = async (secret: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${secret}`, ...init.headers };
+    const response = await fetch(`http://127.0.0.1:${port}/v1/pets`, { ...init, headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  const statuses = new Set<number>();
+  statuses.add(await send(calm.secret));
+  for (let request = 0; request < 90; request++) statuses.add(await send(greedy.secret));
+  for (let request = 0; request < 5; request++) statuses.add(await send('nobody'));
+  const preflight = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' };
+  statuses.add(await send('', { method: 'OPTIONS', headers: preflight }));
+  expect([...statuses].sort()).toEqual([204, 401, 429, 503]);
+
+  const limiter = createLimiter({
+    log: pino({ level: 'silent' }),
+    nowMs: Date.now,
+    bounds: tunedBounds(patientStore),
+    redis: { url: server.url, prefix, onFailure: 'local' },
+  });
+  onTestFinished(() => limiter.close());
+  await limiter.chargePreflight('192.0.2.1');
+  const bans = settings.bans;
+  expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
+  expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
+
+  // A probe comes and goes once a second.
+  const seen = new Map<string, string>();
+  const tooLarge = new Map<string, number>();
+  const deadlineMs = Date.now() + 10_000;
+  while (seen.size < Object.keys(redisKeys).length && Date.now() < deadlineMs) {
+    for (const name of await redis.keys('*')) {
+      const kinds = Object.entries(redisKeys).filter(([, { pattern }]) => toRegExp(pattern).test(name));
+      expect(kinds.map(([kind]) => [name, kind])).toHaveLength(1);
+      const [[kind = '', entry] = []] = kinds;
+      const [type, ttlMs, bytes] = await Promise.all([
+        redis.type(name),
+        redis.pttl(name),
+        redis.memory('USAGE', name),
+      ]);
+      // -2 and `none`: it has expired since it was listed.
+      if (ttlMs === -2 || type === 'none') continue;
+      seen.set(kind, name);
+      expect([name, type]).toEqual([name, entry?.type]);
+      expect([name, ttlMs > 0]).toEqual([name, true]);
+      if (Number(bytes) > (entry?.bytesEach ?? 0)) tooLarge.set(name, Number(bytes));
+    }
+    await sleep(50);
+  }
+  expect([...tooLarge]).toEqual([]);
+  expect([...seen.keys()].sort()).toEqual(Object.keys(redisKeys).sort());
+});

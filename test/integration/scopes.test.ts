@@ -1,0 +1,63 @@
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { createGateway } from '../../gateway/gateway.ts';
+import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
+import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { settingsOf } from '../support/settings-of.ts';
+
+const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
+
+/** What a key hears: the status and code, and what is left of its minute. */
+async function start(entry: Partial<KeyEntry> & { readonly operations?: readonly string[] }) {
+  const key = makeKey(entry);
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okAnswer('[]')) });
+  const settings = await settingsOf({
+    upstream: { url: backend.url, health: '/healthz' },
+    plans: { narrow, wide: { perMinute: 60, perDay: 1_000 } },
+    keys: [key.entry],
+  });
+  const gateway = createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} } });
+  const { port } = (await gateway.start()).listen;
+  onTestFinished(async () => {
+    await gateway.drain({ graceMs: 0 });
+    await backend.close();
+  });
+  return async (method: string, path: string) => {
+    const headers = { authorization: `Bearer ${key.secret}` };
+    const response = await fetch(`http://127.0.0.1:${port}/v1${path}`, { method, headers });
+    const body = (await response.json()) as { code?: string };
+    return {
+      said: [response.status, body.code],
+      remaining: Number(response.headers.get('x-ratelimit-remaining')),
+      challenge: response.headers.get('www-authenticate'),
+      forwarded: backend.requests.length,
+    };
+  };
+}
+
+it('a key may call the operations of its plan, and no others: these hear 403 and are charged', async () => {
+  const send = await start({ plan: 'narrow' });
+  expect(await send('GET', '/pets')).toMatchObject({ said: [200, undefined], remaining: 59, forwarded: 1 });
+  expect(await send('GET', '/store/orders')).toEqual({
+    said: [403, 'operation_not_allowed'],
+    remaining: 58,
+    challenge: 'Bearer realm="api", error="insufficient_scope"',
+    forwarded: 1,
+  });
+  // What does not exist is told as to any key.
+  expect((await send('GET', '/nothing')).said).toEqual([404, 'not_found']);
+  expect((await send('DELETE', '/pets')).said).toEqual([405, 'method_not_allowed']);
+});
+
+it('a key narrows what its plan lets it call, and cannot widen it', async () => {
+  const send = await start({ plan: 'narrow', operations: ['listPets', 'listOrders'] });
+  expect((await send('GET', '/pets')).said).toEqual([200, undefined]);
+  expect((await send('POST', '/pets')).said).toEqual([403, 'operation_not_allowed']);
+  expect((await send('GET', '/store/orders')).said).toEqual([403, 'operation_not_allowed']);
+});
+
+it('a key states its own where its plan lets it call everything', async () => {
+  const send = await start({ plan: 'wide', operations: ['listOrders'] });
+  expect((await send('GET', '/store/orders')).said).toEqual([200, undefined]);
+  expect((await send('GET', '/pets')).said).toEqual([403, 'operation_not_allowed']);
+});
