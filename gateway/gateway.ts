@@ -16,7 +16,7 @@ import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
-import { type Bounds, bounds as defaultBounds } from './timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;

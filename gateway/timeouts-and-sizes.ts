@@ -1,16 +1,16 @@
 /**
- * Every wait, queue, body, header block and retry that has a limit, in one place: the unit stands in the name, the
- * reason beside it. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
+ * The bounds of every wait, queue, body, header block and retry, each with its unit in the name and its reason beside it.
+ * They are handed in from here (`main.ts`, `gateway.ts`), so that a test can pass its own. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
  * defaults are in `config/schema/defaults.ts`. How large a configuration may be is in `config/config-sizes.ts`.
  */
-export const bounds = {
-  /** RFC 9112 §3 asks for at least 8,000 octets; longer targets are answered 414. */
+export const defaultBounds = Object.freeze({
+  /** The URI of a request; a longer one is answered 414. RFC 9112 §3 recommends at least 8,000 octets for the request line. */
   targetBytesMax: 8_192,
-  /** Target and header fields together, as Node's parser counts them; beyond it 431. Room above the target's own limit. */
+  /** URI and header fields together, as Node's parser counts them; beyond it 431. Larger than the maximum of the URI alone. */
   headersBytesMax: 32_768,
-  /** Header fields of one request; Node drops those above its own count silently, so we count ourselves and answer 431. */
+  /** Header fields of one request; more are answered 431. Node's own maximum would drop the others silently. */
   headersCountMax: 100,
-  /** From the first byte of a request to the end of its header; slow-header clients are answered 408. */
+  /** From the first byte of a request to the end of its header; a slower client is answered 408. */
   headersTimeoutMs: 10_000,
   /** From the first byte of a request to the end of its body. */
   requestTimeoutMs: 60_000,
@@ -18,26 +18,26 @@ export const bounds = {
   connectionsCheckingIntervalMs: 1_000,
   /** Idle time of a kept-alive client connection. */
   keepAliveTimeoutMs: 65_000,
-  /** What a client is told of that: it must not send into a connection that is just being closed. */
+  /** The idle time that the client is told: shorter, so that it does not send into a connection that is just being closed. */
   keepAliveAnnouncedSeconds: 60,
-  /** A client that reads nothing of its answer for this long is cut off. */
+  /** A client that reads nothing of its response for this long is disconnected. */
   writeTimeoutMs: 30_000,
   /** Client connections of this process. */
   connectionsMax: 10_000,
   /** Client connections from one peer address, IPv6 by /64: one client cannot take all of `connectionsMax`. */
   connectionsPerAddressMax: 2_048,
-  /** What is still read of a body after an early answer, so that the client can read that answer before we close. */
+  /** Bytes of a body that are read after it was answered early: with unread bytes a close would reset the connection, and the client could lose the response. */
   lingerBytesMax: 262_144,
-  /** How long that may take; under the second that an early answer may keep its connection. */
+  /** How long that may take: within a second of the response the connection is closed. */
   lingerTimeoutMs: 750,
-  /** Requests that wait on one connection for the answers before them; the last of them is answered `Connection: close`. */
+  /** Pipelined requests on one connection; the last of them is answered with `Connection: close`. */
   pipelinedMax: 64,
-  /** In a drain an idle connection stays open for this long, so that a request just on its way is served. */
+  /** In a drain an idle connection stays open for this long, so that a request that is just arriving is served. */
   drainIdleGraceMs: 500,
 
   /** CORS preflights of one client address in a minute, apart from its requests without a key; beyond it 429. */
   preflightsPerMinuteMax: 600,
-  /** How long a browser may remember the answer to one: the longest that Chromium takes is two hours. */
+  /** How long a browser may remember the response to one: Chromium accepts two hours at most. */
   preflightMaxAgeSeconds: 7_200,
 
   /** One decision of the store; past it the store counts as away for this request. */
@@ -83,9 +83,9 @@ export const bounds = {
 
   /** TCP connect to a target. An upstream may set this timeout, the next one and `upstreamTotalTimeoutMs` for itself. */
   connectTimeoutMs: 2_000,
-  /** From the sent request to the first byte of the answer. */
+  /** From the sent request to the first byte of the response. */
   upstreamHeadersTimeoutMs: 30_000,
-  /** Between two pieces of an answer's body. */
+  /** Between two pieces of a response's body. */
   upstreamBodyIdleTimeoutMs: 30_000,
   /** The whole exchange with the upstream, retries included. */
   upstreamTotalTimeoutMs: 120_000,
@@ -151,39 +151,39 @@ export const bounds = {
   /** How long exchanges may still take when the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 
-  /** How often the configuration files' content is looked at; the second look that finds an edit confirms it. */
+  /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,
-  /** A load that takes longer is logged, and is given up once its files have changed: the newer text may be the repair. */
+  /** A load that takes longer is logged, and is given up when its files change: the newer text may be the repair. */
   configLoadSlowMs: 2_000,
   /**
-   * After the thread that loads the configuration died, of memory for example: when it is tried again without an edit.
-   * The pause doubles with each failure, up to the second figure, since each try takes a processor for seconds.
+   * The pause before a load is tried again after its thread has died, of memory for example. It doubles with each failure,
+   * up to the second figure, since each try occupies a processor for seconds.
    */
   configRetryPauseMs: 10_000,
   configRetryPauseMaxMs: 600_000,
-  /** How long the thread that loads the configuration waits for another edit. */
+  /** How long the idle thread that loads the configuration is kept for another edit. */
   configThreadIdleMs: 60_000,
-  /** Heap of that thread at most: a configuration must not fill the memory of the gateway. The largest keys file takes 1,280. */
+  /** The heap of that thread: a configuration must not fill the memory of the gateway. The largest keys file takes 1,280. */
   configThreadHeapMebibytes: 1_536,
-  /** A file that changed this recently is read again: some file systems give two edits within 2 s one time stamp. */
+  /** A file that changed this recently is read again: some file systems give two edits within 2 s the same time stamp. */
   configSettledAfterMs: 3_000,
-  /** The command line waits this long for another edit of the keys, which takes a second at most; how often it looks. */
+  /** How long the command line waits for another process that edits the keys (an edit takes a second at most), and how often it tries. */
   editLockWaitMs: 10_000,
   editLockPollMs: 20,
 
-  /** Log lines are collected up to this many characters before a write: each write is handed to another thread. */
+  /** Log lines are collected up to this many characters: each write is work for another thread. */
   logLinesLengthMax: 65_536,
   /** The longest a line waits for others, so that a quiet gateway shows its lines too. */
   logFlushIntervalMs: 1_000,
-  /** What may wait while nobody reads standard output; beyond it lines are dropped rather than memory filled. */
+  /** Log that waits while nobody reads standard output; further lines are dropped. */
   logUnreadBytesMax: 16_777_216,
   /** How long the end of the process waits for its last lines. */
   logCloseTimeoutMs: 1_000,
 
-  /** After SIGTERM: how long readiness is down before accepting stops, and how long answers in flight may take. */
+  /** After SIGTERM: how long `/readyz` says 503 before accepting stops, and how long requests in flight may then take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
-} as const;
+});
 
 /** The bounds that a part of the gateway is given: those above, or a test's own. */
-export type Bounds = { readonly [Name in keyof typeof bounds]: number };
+export type Bounds = { readonly [Name in keyof typeof defaultBounds]: number };

@@ -120,6 +120,16 @@ describe('the architecture', () => {
     expect(writers).toEqual([]);
   });
 
+  it('bounds are handed in: the default ones are taken where something is started, and where they are documented', () => {
+    const starting = ['gateway/cli/with-lock.ts', 'gateway/gateway.ts', 'gateway/main.ts'];
+    // The timeouts that an upstream has unless the configuration sets them.
+    const documenting = ['gateway/config/check-upstreams.ts', 'gateway/config/schema/settings-schema.ts'];
+    const takers = files.filter((file) =>
+      /import \{[^}]*\bdefaultBounds\b[^}]*\} from/.test(readFileSync(join(root, file), 'utf8')),
+    );
+    expect(takers.toSorted()).toEqual([...starting, ...documenting].toSorted());
+  });
+
   it('only the entry points touch the process', () => {
     const entryPoints = ['gateway/main.ts', 'backend/main.ts'];
     const touching = files.filter(

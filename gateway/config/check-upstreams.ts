@@ -1,5 +1,5 @@
 import type { Settings } from '../model.ts';
-import { bounds } from '../timeouts-and-sizes.ts';
+import { defaultBounds } from '../timeouts-and-sizes.ts';
 import { shortFormName } from './build-settings.ts';
 import { configSizes } from './config-sizes.ts';
 import type { Problem } from './problems/problem.ts';
@@ -61,7 +61,7 @@ export function checkTimeouts({ upstream, upstreams }: RawSettings, source: Yaml
   ];
   return all.flatMap(({ path, raw }) => {
     const { total, ...parts } = raw?.timeouts ?? {};
-    const totalMs = total ?? bounds.upstreamTotalTimeoutMs;
+    const totalMs = total ?? defaultBounds.upstreamTotalTimeoutMs;
     const totalPath = [...path, 'timeouts', 'total'];
     return Object.entries(parts).flatMap(([part, ms]) => {
       if (ms === undefined || ms <= totalMs) return [];

@@ -13,27 +13,31 @@ const healthy: GatewayState = {
   upstreams: { default: upstreamWith({ address: '127.0.0.1:3000', healthy: true, full: false }) },
 };
 
-function judged(change: Partial<GatewayState>) {
-  const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
-  return [httpStatus, body.status, body.reasons.length];
-}
+const redisAway = { kind: 'redis', available: false } as const;
+const busy = { address: '127.0.0.1:3000', healthy: true, full: true };
 
 describe('judgeReadiness', () => {
-  it('is ok while everything is as it should be', () => {
-    expect(judged({})).toEqual([200, 'ok', 0]);
-    expect(judged({ store: { kind: 'memory' } })).toEqual([200, 'ok', 0]);
+  it.each<[string, Partial<GatewayState>]>([
+    ['every part is well', {}],
+    ['there is no Redis to lose', { store: { kind: 'memory' } }],
+  ])('is ok while %s', (_, change) => {
+    const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
+    expect([httpStatus, body.status, body.reasons]).toEqual([200, 'ok', []]);
   });
 
-  it('stays ready, degraded, for what all replicas share', () => {
-    expect(judged({ store: { kind: 'redis', available: false, onFailure: 'local' } })).toEqual([
-      200,
-      'degraded',
-      1,
-    ]);
-    expect(judged({ upstreams: { default: upstreamWith() } })).toEqual([200, 'degraded', 1]);
-    const busy = { address: '127.0.0.1:3000', healthy: true, full: true };
-    expect(judged({ upstreams: { default: upstreamWith(busy) } })).toEqual([200, 'degraded', 1]);
-    expect(judged({ config: { ...healthy.config, lastError: 'x' } })).toEqual([200, 'degraded', 1]);
+  it.each<[string, Partial<GatewayState>, RegExp]>([
+    ['Redis is away and each process counts alone', { store: { ...redisAway, onFailure: 'local' } }, /Redis/],
+    ['the upstream has no target', { upstreams: { default: upstreamWith() } }, /no healthy target/],
+    [
+      'every connection to a target is in use',
+      { upstreams: { default: upstreamWith(busy) } },
+      /127\.0\.0\.1:3000/,
+    ],
+    ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
+  ])('stays ready, degraded, while %s: all replicas have that at once', (_, change, reason) => {
+    const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
+    expect([httpStatus, body.status]).toEqual([200, 'degraded']);
+    expect(body.reasons).toEqual([expect.stringMatching(reason)]);
   });
 
   it('says which upstream a reason is about where there are several', () => {
@@ -49,17 +53,25 @@ describe('judgeReadiness', () => {
     expect(reasonsOf({ orders })).toEqual(['the upstream has no healthy target']);
   });
 
-  it('is not ready while starting or draining, or when it would refuse everything', () => {
-    expect(judged({ phase: 'starting' })).toEqual([503, 'unavailable', 1]);
-    expect(judged({ phase: 'draining', upstreams: { default: upstreamWith() } })).toEqual([
-      503,
-      'unavailable',
-      2,
-    ]);
-    expect(judged({ store: { kind: 'redis', available: false, onFailure: 'refuse' } })).toEqual([
-      503,
-      'unavailable',
-      1,
+  it.each<[string, Partial<GatewayState>, RegExp]>([
+    ['it starts', { phase: 'starting' }, /starting/],
+    ['it drains', { phase: 'draining' }, /draining/],
+    ['it would refuse every request', { store: { ...redisAway, onFailure: 'refuse' } }, /Redis/],
+  ])('is not ready while %s', (_, change, reason) => {
+    const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
+    expect([httpStatus, body.status]).toEqual([503, 'unavailable']);
+    expect(body.reasons).toEqual([expect.stringMatching(reason)]);
+  });
+
+  it('lists every reason, those that make it unavailable first', () => {
+    const { body } = judgeReadiness({
+      ...healthy,
+      phase: 'draining',
+      upstreams: { default: upstreamWith() },
+    });
+    expect(body.reasons).toEqual([
+      expect.stringMatching(/draining/),
+      expect.stringMatching(/no healthy target/),
     ]);
   });
 });

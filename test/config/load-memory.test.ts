@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('a text that needs more memory than its thread may have is told so, and its repair takes effect at once', async () => {
@@ -12,7 +12,7 @@ test('a text that needs more memory than its thread may have is told so, and its
     file,
     env: {},
     initial: loadSettings({ file, env: {} }),
-    bounds: { ...bounds, configPollIntervalMs: 20, configThreadHeapMebibytes: 64 },
+    bounds: { ...defaultBounds, configPollIntervalMs: 20, configThreadHeapMebibytes: 64 },
     onValid: ({ settings }) => reports.push(settings.environment),
     onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
   });

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('an edit whose load failed takes effect without another edit, and the failure is told once', async () => {
@@ -14,7 +14,7 @@ test('an edit whose load failed takes effect without another edit, and the failu
     file,
     env,
     initial: loadSettings({ file, env: {} }),
-    bounds: { ...bounds, configPollIntervalMs: 20, configRetryPauseMs: 100 },
+    bounds: { ...defaultBounds, configPollIntervalMs: 20, configRetryPauseMs: 100 },
     onValid: ({ settings }) => reports.push(settings.environment),
     onInvalid: ({ problems }) => reports.push(formatProblems(problems)),
   });
@@ -44,7 +44,7 @@ test('a load that fails again and again is tried less and less often', async () 
     file,
     env,
     initial,
-    bounds: { ...bounds, configPollIntervalMs: 5, configRetryPauseMs: 100 },
+    bounds: { ...defaultBounds, configPollIntervalMs: 5, configRetryPauseMs: 100 },
     onValid: ignore,
     onInvalid: ignore,
   });

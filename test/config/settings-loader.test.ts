@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 test('the thread answers what loadSettings answers, load after load', async () => {
   const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
-  const loader = createSettingsLoader(bounds);
+  const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
   for (const env of [{ NAME: 'a' }, { NAME: 'b' }, {}]) {
     const options = { file: folder.file, env };
@@ -16,7 +16,7 @@ test('the thread answers what loadSettings answers, load after load', async () =
 
 test('each file is told when it has been read, with the digest of the content that the result is made of', async () => {
   const folder = configFolder();
-  const loader = createSettingsLoader(bounds);
+  const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
   for (let i = 0; i < 2; i++) {
     const read: [string, string][] = [];
@@ -28,7 +28,7 @@ test('each file is told when it has been read, with the digest of the content th
 
 test('an edit after an edit is read whole, also when the thread was another meanwhile', async () => {
   const folder = configFolder();
-  const loader = createSettingsLoader(bounds);
+  const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
   const options = { file: folder.file, env: {} };
   for (const [ids, isRestarted] of [
@@ -48,7 +48,7 @@ test('an edit after an edit is read whole, also when the thread was another mean
 
 test('after its thread ended the loader starts another', async () => {
   const { file } = configFolder();
-  const loader = createSettingsLoader(bounds);
+  const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
   for (let i = 0; i < 2; i++) {
     expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
@@ -58,7 +58,7 @@ test('after its thread ended the loader starts another', async () => {
 
 test('a load that cannot be asked for throws, and the next one is answered', async () => {
   const { file } = configFolder();
-  const loader = createSettingsLoader(bounds);
+  const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
   // A file name of another type is a bug; it must reach the caller instead of ending the process.
   await expect(loader.load({ file: Symbol('none') as unknown as string, env: {} })).rejects.toThrow();

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import {
   apiDocument,
   type ConfigFolder,
@@ -24,7 +24,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     file,
     env: {},
     initial: loadSettings({ file, env: {} }),
-    bounds: { ...bounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
+    bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }) => {
       const limits = settings.plans.get('free')?.limits;

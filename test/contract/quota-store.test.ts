@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMemoryQuotaStore } from '../../gateway/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
@@ -63,7 +63,8 @@ describe('the memory store', () => {
   const subject: Subject = {
     open(windowsMs) {
       const id = JSON.stringify(windowsMs);
-      const store = stores.get(id) ?? createMemoryQuotaStore({ windowsMs, nowMs: Date.now, bounds });
+      const store =
+        stores.get(id) ?? createMemoryQuotaStore({ windowsMs, nowMs: Date.now, bounds: defaultBounds });
       stores.set(id, store);
       return store;
     },

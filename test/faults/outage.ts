@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bounds as shipped } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
@@ -107,7 +107,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     const before = { tight: await spend(tight.secret, limit / 4), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
     await replica?.catchUp();
-    await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? shipped.storeDeadlineMs);
+    await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? defaultBounds.storeDeadlineMs);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = { tight: await spend(tight.secret, 2 * limit), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);

@@ -9,7 +9,7 @@ import type { TargetState } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
 import type { Upstream } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
-import { type Bounds, bounds as shippedBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 
 export interface FrontOptions {
   readonly url: string;
@@ -57,7 +57,7 @@ export async function startFront({
     log: pino({ level: 'silent' }),
     atTurnEnd: createEventLoopBatch(),
     nowMs: Date.now,
-    bounds: { ...shippedBounds, ...bounds },
+    bounds: { ...defaultBounds, ...bounds },
     ...(resolve && { resolve }),
   });
   const outcomes: ForwardOutcome[] = [];
@@ -89,7 +89,7 @@ export async function startFront({
         throw bug;
       },
     },
-    bounds: { ...shippedBounds, ...bounds },
+    bounds: { ...defaultBounds, ...bounds },
   });
 
   function serve(req: IncomingMessage, res: ClientResponse): void {

@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { createKeyLedger, type KeyTerms } from '../../gateway/limit/key-ledger.ts';
 import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
-const few = { ...bounds, rememberedKeysMax: 100 };
+const few = { ...defaultBounds, rememberedKeysMax: 100 };
 const nowMs = 1_000_000;
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Decision } from '../../gateway/model.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
@@ -214,7 +214,9 @@ it('closing is bounded while Redis is frozen', async () => {
   await decideInTurn(limiter, keyOf(1, 100), 5);
   server.freeze();
   try {
-    const timeout = new Promise((resolve) => setTimeout(resolve, 2 * bounds.storeCloseTimeoutMs, 'hung'));
+    const timeout = new Promise((resolve) =>
+      setTimeout(resolve, 2 * defaultBounds.storeCloseTimeoutMs, 'hung'),
+    );
     expect(await Promise.race([limiter.close(), timeout])).toBeUndefined();
   } finally {
     server.thaw();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { plainAddress } from '../../gateway/address-group.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
 
@@ -25,7 +25,7 @@ describe('sizes', () => {
 
   test('too many header fields are answered 431', async () => {
     const { port } = await startListener();
-    const fields = 'X: a\r\n'.repeat(bounds.headersCountMax);
+    const fields = 'X: a\r\n'.repeat(defaultBounds.headersCountMax);
     const [answer] = await exchangeRaw(port, `GET / HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
     expectRejection(answer, 'headers_too_large');
   });

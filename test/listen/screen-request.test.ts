@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 
 const plain = { method: 'GET', url: '/v1/pets', httpVersion: '1.1', rawHeaders: ['Host', 'api.example.com'] };
 
 function screen(request: Parameters<typeof screenRequest>[0]) {
-  return screenRequest(request, bounds);
+  return screenRequest(request, defaultBounds);
 }
 
 function withTarget(url: string) {
@@ -91,7 +91,7 @@ describe('request targets', () => {
   });
 
   test('the longest target passes and one byte more is too long', () => {
-    const longest = `/${'a'.repeat(bounds.targetBytesMax - 1)}`;
+    const longest = `/${'a'.repeat(defaultBounds.targetBytesMax - 1)}`;
     expect(withTarget(longest).kind).toBe('accepted');
     expect(withTarget(`${longest}a`)).toMatchObject({ kind: 'refused', code: 'uri_too_long' });
   });
@@ -294,7 +294,7 @@ describe('header fields', () => {
   });
 
   test('the most header fields pass and one more is refused', () => {
-    const most = Array.from({ length: bounds.headersCountMax - 1 }, (_, i) => [`X-${i}`, '1']).flat();
+    const most = Array.from({ length: defaultBounds.headersCountMax - 1 }, (_, i) => [`X-${i}`, '1']).flat();
     expect(withFields(...most).kind).toBe('accepted');
     expect(withFields(...most, 'X-More', '1')).toMatchObject({ code: 'headers_too_large' });
   });

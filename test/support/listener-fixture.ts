@@ -6,7 +6,7 @@ import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import type { RawResponse } from './raw-http.ts';
 
 export interface ListenerFixture {
@@ -58,7 +58,7 @@ export async function startListener(
       },
     },
     bounds: {
-      ...bounds,
+      ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
       lingerTimeoutMs: 200,
       drainIdleGraceMs: 50,
@@ -77,7 +77,7 @@ async function refuseRejected(res: ClientResponse): Promise<void> {
 }
 
 async function answer(req: IncomingMessage, res: ClientResponse, served: string[]): Promise<void> {
-  const screened = screenRequest(req, bounds);
+  const screened = screenRequest(req, defaultBounds);
   if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
   await sleep(1);
   if (res.destroyed) return;

@@ -24,9 +24,13 @@ export interface RawClient {
 /** A client that sends bytes as they are and reads answers as strictly as the RFC allows. */
 export async function openRawClient(
   port: number,
-  { localAddress }: { readonly localAddress?: string } = {},
+  options: {
+    readonly localAddress?: string;
+    /** Its own side stays open when the server ends the connection, as that of a client that is still sending. */
+    readonly allowHalfOpen?: boolean;
+  } = {},
 ): Promise<RawClient> {
-  const socket = connect({ port, host: '127.0.0.1', ...(localAddress && { localAddress }) });
+  const socket = connect({ port, host: '127.0.0.1', ...options });
   socket.setNoDelay(true);
   let received = Buffer.alloc(0);
   let ended = false;

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { ConnectionPool, type PoolBounds } from '../../gateway/transport/connection-pool.ts';
 import type {
   ActiveConnection,
@@ -86,7 +86,7 @@ export async function startPool(
   const pool = new ConnectionPool({
     host: '127.0.0.1',
     port: backend.port,
-    bounds: { ...bounds, sweepIntervalMs: 20, ...overrides },
+    bounds: { ...defaultBounds, sweepIntervalMs: 20, ...overrides },
     atTurnEnd: createEventLoopBatch(),
   });
   onTestFinished(async () => {

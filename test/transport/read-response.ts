@@ -1,4 +1,4 @@
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type ResponseBounds, ResponseReader } from '../../gateway/transport/response-reader.ts';
 
 export interface ReadResponse {
@@ -31,7 +31,7 @@ export function readResponse({
   let body = '';
   const interims: number[] = [];
   const reader = new ResponseReader(
-    { ...bounds, ...overrides },
+    { ...defaultBounds, ...overrides },
     {
       onInterim: (head) => interims.push(head.status),
       onHead(head, wholeBody = '') {

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { bounds } from '../../timeouts-and-sizes.ts';
+import { defaultBounds } from '../../timeouts-and-sizes.ts';
 import { configSizes } from '../config-sizes.ts';
 import {
   datePattern,
@@ -101,16 +101,16 @@ const upstream = fields('a mapping with url', {
   timeouts: fields('a mapping with connect, headers and total', {
     connect: timeout(configSizes.connectTimeoutMaxMs)
       .optional()
-      .describe(`To connect to a target; ${formatDuration(bounds.connectTimeoutMs)} if absent.`),
+      .describe(`To connect to a target; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`),
     headers: timeout(configSizes.headersTimeoutMaxMs)
       .optional()
       .describe(
-        `From the sent request to the response's first byte; ${formatDuration(bounds.upstreamHeadersTimeoutMs)} if absent.`,
+        `From the sent request to the response's first byte; ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)} if absent.`,
       ),
     total: timeout(configSizes.totalTimeoutMaxMs)
       .optional()
       .describe(
-        `The whole exchange, retries included; ${formatDuration(bounds.upstreamTotalTimeoutMs)} if absent.`,
+        `The whole exchange, retries included; ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)} if absent.`,
       ),
   }).prefault({}),
 });

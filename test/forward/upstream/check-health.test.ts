@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createEventLoopBatch } from '../../../gateway/event-loop-batch.ts';
 import { checkHealth } from '../../../gateway/forward/upstream/check-health.ts';
-import { bounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../../gateway/transport/connection-pool.ts';
 import { startRecordingBackend } from '../../support/recording-backend.ts';
 
@@ -12,7 +12,7 @@ async function look(port: number, timeoutMs: number) {
   const pool = new ConnectionPool({
     host: '127.0.0.1',
     port,
-    bounds: { ...bounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
+    bounds: { ...defaultBounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
     atTurnEnd: createEventLoopBatch(),
   });
   onTestFinished(() => pool.destroy());

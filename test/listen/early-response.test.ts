@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, type ListenerFixture, refuse, startListener } from '../support/listener-fixture.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
 
@@ -28,7 +28,7 @@ test.each([
   ['a declared length', 'Content-Length: 9000000000', ''],
   ['an endless chunk', 'Transfer-Encoding: chunked', 'fffffffff\r\n'],
 ])(
-  'an endless body with %s after a refusal: the answer arrives, a bounded part is read, the connection ends',
+  'an endless body with %s after a refusal: the response arrives, a bounded part is read, the connection ends',
   async (_, field, begin) => {
     const read = Promise.withResolvers<number>();
     const { port } = await startListener({
@@ -44,21 +44,23 @@ test.each([
     const poured = pour(client);
     expectRejection(await client.response(), 'missing_key');
     await poured;
-    // One row of the fault list: at most 1 MB read.
+    // A row of the fault list, with the size that ships: at most 1 MB is read.
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );
 
-test('a client that stalls within its body is let go after the linger time', async () => {
-  const { listener, port } = await startRefusing(50);
-  const client = await openRawClient(port);
+test('a client that stalls within its body, and keeps its side open, is disconnected after the linger time', async () => {
+  const { listener, port } = await startRefusing(200);
+  const client = await openRawClient(port, { allowHalfOpen: true });
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
   expectRejection(await client.response(), 'missing_key');
+  expect(await client.responsesToEnd()).toEqual([]);
+  expect(listener.connections()).toBe(1);
   await expect.poll(() => listener.connections()).toBe(0);
-  await client.closed;
+  client.destroy();
 });
 
-test('a client that sends the rest of a small body reads its answer without a reset', async () => {
+test('a client that sends the rest of a small body reads its response without a reset', async () => {
   const { port } = await startRefusing();
   const client = await openRawClient(port);
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
@@ -94,7 +96,7 @@ test('a refusal whose request had arrived whole ends the connection at once', as
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('a body within the limits that was never read does not outlive its keep-alive answer unseen', async () => {
+test('a body that does not arrive after its early response ends the connection, without a second response', async () => {
   const { port } = await startListener({
     handlers: { onRequest: (_req, res) => void res.end('early') },
     bounds: { headersTimeoutMs: 50, requestTimeoutMs: 100 },
@@ -102,12 +104,18 @@ test('a body within the limits that was never read does not outlive its keep-ali
   const client = await openRawClient(port);
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
   expect((await client.response()).body).toBe('early');
-  // The rest does not come: no second answer, only the end.
+  // The rest does not come: no second response, only the end.
   await client.closed;
   await expect(client.response()).rejects.toThrow();
 });
 
-test('the shipped limits keep a refused sender under a second and under a megabyte', () => {
-  expect(bounds.lingerTimeoutMs).toBeLessThan(1_000);
-  expect(bounds.lingerBytesMax).toBeLessThan(1_000_000 / 2);
+test('with the bounds that ship, such a client is disconnected within a second', async () => {
+  const { listener, port } = await startRefusing(defaultBounds.lingerTimeoutMs);
+  const client = await openRawClient(port, { allowHalfOpen: true });
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
+  expectRejection(await client.response(), 'missing_key');
+  const answeredMs = performance.now();
+  await expect.poll(() => listener.connections(), { interval: 10, timeout: 5_000 }).toBe(0);
+  expect(performance.now() - answeredMs).toBeLessThan(1_000);
+  client.destroy();
 });
