@@ -97,7 +97,7 @@ test.each([
   ['a file of comments only', '# none yet', '# none yet\n- id: new\n'],
   ['an empty file', '', '- id: new\n'],
   ['an empty list', '[] # none\n', '[{ id: new, plan: free, secrets: [ { sha256: '],
-])('keys create begins %s', async (_, keys, beginning) => {
+])('keys create adds the first key to %s', async (_, keys, beginning) => {
   const { file, pathOf } = configFolder({ 'keys.yaml': keys });
   const { exitCode } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);
   expect(exitCode).toBe(0);

@@ -71,7 +71,7 @@ describe('identifyKey', () => {
     'Bearer s3cret\u00a0',
     'Bearer \u00a0s3cret',
     'Bearer \u00a0',
-  ])('%j is not valid, and the answer does not say why', (authorization) => {
+  ])('%j is not valid, and the response does not say why', (authorization) => {
     expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
   });
 

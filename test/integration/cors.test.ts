@@ -58,14 +58,14 @@ const namesOf = ({ headers }: RawResponse) =>
 
 it('without cors no Access-Control field is sent, and a preflight is a request without a key', async () => {
   const send = await start({});
-  const answers = [
+  const responses = [
     await send('GET', '/pets', bearer, `Origin: ${app}`),
     await send('OPTIONS', '/pets', ...preflight(app)),
     await send('GET', '//', `Origin: ${app}`),
   ];
-  expect(answers.map(({ status }) => status)).toEqual([200, 401, 400]);
-  expect(answers.flatMap(namesOf)).toEqual(['vary']);
-  expect(answers[0]?.headers.get('vary')).toBe('Accept');
+  expect(responses.map(({ status }) => status)).toEqual([200, 401, 400]);
+  expect(responses.flatMap(namesOf)).toEqual(['vary']);
+  expect(responses[0]?.headers.get('vary')).toBe('Accept');
 });
 
 it('a preflight of an allowed origin is 204 on any path, without key or charge', async () => {
@@ -95,7 +95,7 @@ it('a preflight of an allowed origin is 204 on any path, without key or charge',
   );
 });
 
-it('every answer to an allowed origin may be read by its pages, whoever made it; to others it says Vary alone', async () => {
+it('every response to an allowed origin may be read by its pages, whoever made it; to others it says Vary alone', async () => {
   const send = await start({
     cors: { origins: [app, 'http://localhost:5173'] },
     addressBucket: { perMinute: 100 },

@@ -7,18 +7,18 @@ import { openRawClient } from '../support/raw-http.ts';
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const longDrain = { deadlineMs: 20_000 };
 
-test('an answer in flight is finished with Connection: close', async () => {
+test('a response in flight is finished with Connection: close', async () => {
   const arrived = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
     handlers: { onRequest: (_req, res) => arrived.resolve(res) },
   });
   const client = await openRawClient(port);
   client.send(get);
-  const answer = await arrived.promise;
+  const begun = await arrived.promise;
   const drained = listener.drain(longDrain);
   // Well into the drain: idle connections are closed by now.
   await sleep(100);
-  answer.end('done');
+  begun.end('done');
   const response = await client.response();
   expect(response.body).toBe('done');
   expect(response.headers.get('connection')).toBe('close');
@@ -26,7 +26,7 @@ test('an answer in flight is finished with Connection: close', async () => {
   await drained;
 });
 
-test('an answer that is being streamed is finished and its connection closed', async () => {
+test('a response that is being streamed is finished and its connection closed', async () => {
   const begun = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
     handlers: {
@@ -38,11 +38,11 @@ test('an answer that is being streamed is finished and its connection closed', a
   });
   const client = await openRawClient(port);
   client.send(get);
-  const answer = await begun.promise;
+  const half = await begun.promise;
   await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0);
   const drained = listener.drain(longDrain);
   await sleep(100);
-  answer.end('whole');
+  half.end('whole');
   expect((await client.response()).body).toBe('half whole');
   await client.closed;
   await drained;
@@ -62,7 +62,7 @@ test('a request on a kept-alive connection right at the start is served, and clo
   await drained;
 });
 
-test('a request behind an answer that is kept alive and not yet read is served, and closes', async () => {
+test('a request behind a response that is kept alive and not yet read is served, and closes', async () => {
   const long = 'x'.repeat(8_000_000);
   const fields = ['Content-Length', String(long.length)];
   const { listener, port } = await startListener({
@@ -101,13 +101,13 @@ test('requests pipelined before the start are all answered, the last with Connec
   const first = await client.response();
   const drained = listener.drain(longDrain);
   begin();
-  const answers = [first, ...(await client.responsesToEnd())];
-  expect(answers.map(({ body }) => body)).toEqual(Array(5).fill('done'));
-  expect(answers.at(-1)?.headers.get('connection')).toBe('close');
+  const responses = [first, ...(await client.responsesToEnd())];
+  expect(responses.map(({ body }) => body)).toEqual(Array(5).fill('done'));
+  expect(responses.at(-1)?.headers.get('connection')).toBe('close');
   await drained;
 });
 
-test('idle connections are closed without an answer and new ones are not accepted', async () => {
+test('idle connections are closed without a response and new ones are not accepted', async () => {
   const { listener, port } = await startListener();
   const clients = await Promise.all([openRawClient(port), openRawClient(port)]);
   clients[0]?.send(get);

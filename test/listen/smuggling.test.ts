@@ -94,15 +94,15 @@ test.each(corpus)(
   '%s: one error, the end of the connection, and nothing smuggled',
   async (_, bytes, code) => {
     const { port, served } = await startListener();
-    const answers = await exchangeRaw(port, bytes);
-    expect(answers).toHaveLength(1);
-    expectRejection(answers[0], code ?? 'invalid_request');
+    const responses = await exchangeRaw(port, bytes);
+    expect(responses).toHaveLength(1);
+    expectRejection(responses[0], code ?? 'invalid_request');
     expect(served.filter((request) => request.includes('smuggled'))).toEqual([]);
   },
 );
 
 test.each(corpus)(
-  'behind a good request, %s: the good answer first, then the error',
+  'behind a good request, %s: the good response first, then the error',
   async (_, bytes, code) => {
     const { port, served } = await startListener();
     const [good, bad, ...more] = await exchangeRaw(port, `GET /good HTTP/1.1\r\nHost: a\r\n\r\n${bytes}`);

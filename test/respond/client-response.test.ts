@@ -45,7 +45,7 @@ async function startAnswering(when: 'at once' | 'later') {
 }
 
 test.each(['at once', 'later'] as const)(
-  'answered %s, pipelined requests get one answer each, in order',
+  'answered %s, pipelined requests get one response each, in order',
   async (when) => {
     const { client, received } = await startAnswering(when);
     const targets = Array.from({ length: 8 }, (_, index) => `/${index}`);
@@ -60,7 +60,7 @@ test.each(['at once', 'later'] as const)(
   },
 );
 
-test('while a client does not read its answer, nothing behind it is served', async () => {
+test('while a client does not read its response, nothing behind it is served', async () => {
   const received: string[] = [];
   const long = 'x'.repeat(8_000_000);
   const { port } = await startListener({
@@ -95,7 +95,7 @@ test('a HEAD whose body is faulty is refused without one', async () => {
   expect(await client.responsesToEnd()).toEqual([]);
 });
 
-test('a HEAD is answered without the body, and the next request finds its own answer', async () => {
+test('a HEAD is answered without the body, and the next request finds its own response', async () => {
   const { client } = await startAnswering('later');
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\n\r\n');
   const response = await client.response({ head: true });

@@ -116,7 +116,7 @@ function refusal(code: ErrorCode, message?: string) {
 
 /** What holds for every error, whoever found it: the Error body with the status of the response, and an end. */
 export function expectRejection(response: RawResponse | undefined, code: ErrorCode): void {
-  expect(response, 'an answer').toBeDefined();
+  expect(response, 'a response').toBeDefined();
   if (response === undefined) return;
   const { status } = errors[code];
   expect(response.status, response.body).toBe(status);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** One answer as it stood on the wire, read strictly. */
+/** One response as it stood on the wire, read strictly. */
 export interface RawResponse {
   readonly status: number;
   readonly reason: string;
@@ -12,16 +12,16 @@ export interface RawResponse {
 export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** The next answer; `head` when it answers a HEAD. @throws when it is malformed or the connection ends before it */
+  /** The next response; `head` when it answers a HEAD. @throws when it is malformed or the connection ends before it */
   response(options?: { readonly head?: boolean }): Promise<RawResponse>;
-  /** All answers up to the end of the connection. @throws when anything else than answers arrived, or a reset */
+  /** All responses up to the end of the connection. @throws when anything else than responses arrived, or a reset */
   responsesToEnd(): Promise<RawResponse[]>;
   /** Resolves when the connection is closed, however. */
   readonly closed: Promise<void>;
   destroy(): void;
 }
 
-/** A client that sends bytes as they are and reads answers as strictly as the RFC allows. */
+/** A client that sends bytes as they are and reads responses as strictly as the RFC allows. */
 export async function openRawClient(
   port: number,
   options: {
@@ -51,7 +51,7 @@ export async function openRawClient(
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
 
-  /** Undefined at the end of a connection that stopped between two answers. */
+  /** Undefined at the end of a connection that stopped between two responses. */
   async function next(head: boolean): Promise<RawResponse | undefined> {
     for (;;) {
       const parsed = parseResponse(received, { head, ended });
@@ -61,7 +61,7 @@ export async function openRawClient(
       }
       if (failure !== undefined) throw failure;
       if (ended && received.length === 0) return undefined;
-      if (ended) throw new Error(`the connection ended within an answer: ${received.toString('latin1')}`);
+      if (ended) throw new Error(`the connection ended within a response: ${received.toString('latin1')}`);
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -74,7 +74,7 @@ export async function openRawClient(
     send: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
     async response({ head = false } = {}) {
       const response = await next(head);
-      if (response === undefined) throw new Error('the connection ended without an answer');
+      if (response === undefined) throw new Error('the connection ended without a response');
       return response;
     },
     async responsesToEnd() {
@@ -88,7 +88,7 @@ export async function openRawClient(
   };
 }
 
-/** Sends bytes on a connection of its own and reads all answers until the server closes it. */
+/** Sends bytes on a connection of its own and reads all responses until the server closes it. */
 export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<RawResponse[]> {
   const client = await openRawClient(port);
   try {
@@ -104,7 +104,7 @@ interface Parsed {
   readonly length: number;
 }
 
-/** One answer at the beginning of the bytes; undefined while it is incomplete. */
+/** One response at the beginning of the bytes; undefined while it is incomplete. */
 function parseResponse(
   bytes: Buffer,
   { head, ended }: { readonly head: boolean; readonly ended: boolean },
@@ -130,7 +130,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
     if (name === undefined) throw new Error(`malformed header line: ${JSON.stringify(line)}`);
     const key = name.toLowerCase();
     const earlier = headers.get(key);
-    if (earlier !== undefined && singular.has(key)) throw new Error(`two ${name} fields in one answer`);
+    if (earlier !== undefined && singular.has(key)) throw new Error(`two ${name} fields in one response`);
     headers.set(key, earlier === undefined ? value : `${earlier}, ${value}`);
   }
   return headers;
