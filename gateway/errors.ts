@@ -114,7 +114,7 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response that the gateway makes itself: an error, or the answer to a preflight. */
+/** A whole response that the gateway makes itself: an error, or the response to a preflight. */
 export interface OwnResponse {
   readonly status: number;
   /** Flat name, value, …; with `Content-Length`, without the fields of the connection (`Date`, `Connection`). */

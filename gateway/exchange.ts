@@ -11,8 +11,8 @@ import type { ClientResponse } from './respond/client-response.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * One arrival and what is learnt about it on its way: each station adds its finding, the recording reads them all. It
- * holds the snapshot that it began with, so that a reload never changes an exchange in flight.
+ * One arrival, and what the stations find out about it: each adds its finding, and the log line is made of them all. It
+ * keeps the snapshot that it began with, so that a reload never changes an exchange in flight.
  */
 export interface Exchange {
   readonly id: string;
@@ -22,21 +22,21 @@ export interface Exchange {
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs: number;
-  /** Set by the first station; until then the peer is all that is known of the client. */
+  /** Set by the first station; before that only the peer of the connection is known. */
   origin: ClientOrigin | undefined;
   /** The raw path without the query: a careless client may put a key there. Unset until screened. */
   path: string | undefined;
-  /** Where this request ended is not certain, so nothing behind it may be read as another. */
+  /** It is not certain where this request ends, so nothing behind it may be read as another request. */
   endsConnection: boolean;
   offered: OfferedOperation | undefined;
   key: Key | undefined;
   decision: Decision | AddressDecision | undefined;
-  /** The status sent, or 499 when the client went away before an answer; 0 until the answer is decided. */
+  /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;
   errorCode: string | undefined;
   fault: Fault | undefined;
   upstream: UpstreamUse | undefined;
-  /** Why it failed, for the log only. */
+  /** Why the request failed; for the log only. */
   cause: string | undefined;
 }
 

@@ -15,7 +15,7 @@ import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
 import type { Bounds } from './timeouts-and-sizes.ts';
 
-/** The stations with a life of their own: what the path needs beside pure functions. */
+/** The stations that have state, and what else the path needs beside pure functions. */
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
@@ -23,15 +23,15 @@ export interface Stations {
   readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
-  /** Hears of every exchange, once, when it is over. */
+  /** Called once for every exchange, when it is over. */
   readonly record: (exchange: Exchange) => void;
-  /** Hears of bugs. */
+  /** Called with every exception in the path. */
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }
 
 /**
- * What the path ends in: the backend's answer, written already; an answer of the gateway's own or a refusal, still to be
- * written; or a client that went away.
+ * How the path ends: the upstream's response has been written; a response of the gateway's own, or an error, is still to be
+ * written; or the client has gone.
  */
 type Ending =
   | { readonly kind: 'forwarded' }
@@ -39,7 +39,7 @@ type Ending =
   | ({ readonly kind: 'refused' } & Refusal)
   | { readonly kind: 'client_gone' };
 
-/** Serves one exchange from its screened head to its record; never rejects. */
+/** Serves one exchange, from its arrival to its record in the log. Never rejects. */
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
   try {
     const ending = await travel(exchange, stations);
@@ -69,7 +69,7 @@ async function end(exchange: Exchange, stations: Stations, ending: Ending): Prom
   }
 }
 
-/** The recording is last and always happens; a bug in it is nobody else's. */
+/** The recording is last and always happens. An exception in it has no further consequence. */
 function record(exchange: Exchange, stations: Stations): void {
   try {
     stations.record(exchange);
@@ -79,20 +79,20 @@ function record(exchange: Exchange, stations: Stations): void {
 }
 
 /**
- * THE path of a request, from top to bottom. The operation is matched first, since every later answer carries its
- * deprecation fields; what was not matched is answered only after key and limits, so that strangers learn nothing of
- * the paths and every request of a valid key is charged.
+ * THE path of a request, from top to bottom. The operation is matched early, since every later response carries its
+ * deprecation fields. A path or method that did not match is refused only after key and limits: without a key nobody learns
+ * which paths exist, and every request of a valid key is charged.
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { req, res, snapshot } = exchange;
   const { settings } = snapshot;
   exchange.origin = clientOrigin(originFields(exchange), snapshot.trustedProxies);
 
-  // What the parser refused is refused like what the screen refuses.
+  // A rejection of the parser is treated like a refusal of the screen.
   const screened =
     res.rejection === undefined ? screenRequest(req, stations.bounds) : refusedBy(res.rejection);
   if (screened.kind === 'refused') {
-    // Counted on the address, with its own status however much the address has spent.
+    // Charged to the address. The status stays that of the fault, also when the address has nothing left.
     exchange.endsConnection = true;
     await countOnAddress(exchange, stations);
     return screened;
@@ -124,7 +124,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
-/** A browser asks before the request itself, which it sends with its key then: nothing is charged to anybody's quota. */
+/** A preflight comes without a key, and is charged to no key: the request that follows it has one. */
 async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations): Promise<Ending> {
   const decision = await limiter.chargePreflight(addressOf(exchange));
   exchange.decision = decision;
@@ -133,12 +133,12 @@ async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations
   return { kind: 'answered', status: 204, fields, body: '' };
 }
 
-/** A fault that the parser found, in place of a request or in the body of one. */
+/** The refusal for a fault that the parser found, in a request or in its body. */
 function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal {
   return { kind: 'refused', code: rejection.code, message: rejection.message };
 }
 
-/** A request without a valid key is counted on its address; when that is spent it hears 429 instead. */
+/** A request without a valid key is charged to its address, and answered 429 once that has nothing left. */
 async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
   const decision = await countOnAddress(exchange, stations);
   if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
@@ -211,7 +211,7 @@ function retryFields({ retryAfterSeconds }: { readonly retryAfterSeconds?: numbe
   return retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
 }
 
-/** What the backend is told of the caller (flat name, value, …). */
+/** The request fields that tell the upstream who calls: flat name, value, … */
 function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
   return [
     'X-Request-Id',
@@ -232,7 +232,7 @@ function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
 }
 
 function gatewayFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
-  if (decision === undefined) throw new Error('an exchange is answered before it was decided');
+  if (decision === undefined) throw new Error('a response is made before the limits were decided');
   const cors = corsFields(req.headers.origin, snapshot.corsOrigins);
   return commonFields(id, decision.rateLimit, offered?.fields, cors);
 }
@@ -242,7 +242,7 @@ async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal):
   await answer(exchange, stations, () => refusalResponse(refusal, gatewayFields(exchange)));
 }
 
-/** Writes an answer of the gateway's own, together with what else is answered in this turn. */
+/** Writes a response of the gateway's own, together with the others of this turn of the event loop. */
 async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => OwnResponse): Promise<void> {
   const { req, res, endsConnection } = exchange;
   await new Promise<void>(atTurnEnd);
@@ -259,7 +259,7 @@ function markRefused(exchange: Exchange, code: ErrorCode): void {
   exchange.fault = fault;
 }
 
-/** 499 is the field's status for a client that went away before its answer; it blames neither us nor the upstream. */
+/** 499 is nginx's status for a client that went away before its response; neither the gateway nor the upstream is at fault. */
 function markClientGone(exchange: Exchange): void {
   const { rejection } = exchange.res;
   exchange.status = rejection === undefined ? 499 : errors[rejection.code].status;
@@ -272,8 +272,8 @@ function isAnswerable({ res }: Exchange): boolean {
 }
 
 /**
- * The last resort: a bug must not leave a client hanging. It hears 500 with the headers that every answer has, or,
- * where an answer had begun or even the refusal fails, the connection is cut.
+ * The last resort: after a bug the client must not wait in vain. It is answered 500 with the fields of every response. Where
+ * a response has begun, or where writing the 500 fails too, the connection is cut.
  */
 async function refuseForBug(exchange: Exchange, stations: Stations): Promise<void> {
   const { res } = exchange;

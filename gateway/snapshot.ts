@@ -5,7 +5,7 @@ import { createOperationTable, type OperationTable } from './match/operation-tab
 import type { Settings } from './model.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
 
-/** The live configuration: the settings and what the request path looks up in them. A reload swaps it whole. */
+/** The configuration in force: the settings, and tables made of them for the request path. A reload replaces it as a whole. */
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;

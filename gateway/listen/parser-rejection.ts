@@ -8,7 +8,7 @@ export interface ParserError extends Error {
   readonly rawPacket?: Buffer;
 }
 
-/** The error that the client hears for a parser error; undefined when the connection itself failed, so that nobody can hear. */
+/** The error response to a parser error; undefined when the connection itself has failed, so that no response can be sent. */
 export function parserRejection(error: ParserError): Rejection | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -82,7 +82,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** Fields that may come once. No two names have the same length, so most other fields are told apart by that alone. */
+/** Fields that may come once. No two names have the same length, so the length alone rules out most other fields. */
 const singularNames = [
   'host',
   'expect',

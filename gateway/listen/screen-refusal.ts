@@ -1,6 +1,6 @@
 import type { Rejection } from '../errors.ts';
 
-/** Why a request is not accepted: the error that its client hears. */
+/** Why a request is not accepted: the error that it is answered with. */
 export interface ScreenRefusal extends Rejection {
   readonly kind: 'refused';
 }

@@ -12,7 +12,7 @@ export class ClientResponse extends ServerResponse {
   rejection: Rejection | undefined;
   /** Called when the parser finds a fault in the body before a response has begun. */
   onRejected: (() => void) | undefined;
-  /** What the client is told of how long its idle connection stays open; set by the connection. */
+  /** How long the idle connection stays open, as the client reads it in `Keep-Alive`; set by the connection. */
   keepAliveSeconds = 0;
   private isWritten = false;
 

@@ -3,7 +3,7 @@ import { rememberLast } from '../remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** What a valid key hears when it may not pass now: which limit is spent, or that it is banned, and when to come back. */
+/** The refusal of a valid key that may not pass now: which limit is spent, or that the key is banned, and when to retry. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);

@@ -2,9 +2,8 @@ import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 
 /**
- * The rate-limit fields of an answer: the specification's three, all from the window in force, and the fields of the
- * IETF draft (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) that list every window, and a ban as a policy of its
- * own. Times are rounded up to whole seconds, so that a client that waits for them is never early.
+ * The rate-limit fields of a response. The specification's three describe the window in force. Those of the IETF draft
+ * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a policy of its own. Times are rounded up to whole seconds, so that a client that waits for them is never early.
  *
  * @returns flat name, value, …
  */

@@ -8,7 +8,7 @@ export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 export interface MessageOptions {
   /** For `Date`, epoch ms. */
   readonly nowMs: number;
-  /** How long the idle connection stays open, as the client is told; undefined when the connection closes. */
+  /** How long the idle connection stays open, as the client reads it in `Keep-Alive`; undefined when it closes. */
   readonly keepAliveSeconds: number | undefined;
   /** Whether a HEAD is answered: the response then has the fields of its body, and not the body. */
   readonly head: boolean;
