@@ -6,9 +6,9 @@ import type { UpstreamUse } from './forward/forward-types.ts';
 import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
-import type { AddressDecision, Decision, Key } from './model.ts';
+import type { AddressDecision, Decision } from './model.ts';
 import type { ClientResponse } from './respond/client-response.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
  * One arrival, and what the stations find out about it: each adds its finding, and the log line is made of them all. It
@@ -29,7 +29,7 @@ export interface Exchange {
   /** It is not certain where this request ends, so nothing behind it may be read as another request. */
   endsConnection: boolean;
   offered: OfferedOperation | undefined;
-  key: Key | undefined;
+  key: KnownKey | undefined;
   decision: Decision | AddressDecision | undefined;
   /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;

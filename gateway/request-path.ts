@@ -231,10 +231,14 @@ function identityFields({ id, key }: Exchange, origin: ClientOrigin): string[] {
   ];
 }
 
-function gatewayFields({ id, req, snapshot, decision, offered }: Exchange): string[] {
+function gatewayFields({ id, req, snapshot, key, decision, offered }: Exchange): string[] {
   if (decision === undefined) throw new Error('a response is made before the limits were decided');
-  const cors = corsFields(req.headers.origin, snapshot.corsOrigins);
-  return commonFields(id, decision.rateLimit, offered?.fields, cors);
+  return commonFields(id, {
+    rateLimit: decision.rateLimit,
+    policyText: key?.policyText,
+    operationFields: offered?.fields,
+    corsFields: corsFields(req.headers.origin, snapshot.corsOrigins),
+  });
 }
 
 async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<void> {

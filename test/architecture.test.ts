@@ -42,7 +42,7 @@ const allowed: Record<string, readonly string[]> = {
   'shares.ts': [],
   'redis-keys.ts': [],
   'optional-whitespace.ts': [],
-  'snapshot.ts': [...nouns, 'identify', 'match', 'respond'],
+  'snapshot.ts': [...nouns, 'identify', 'match', 'respond', 'observe'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'respond', 'snapshot.ts'],
   'request-path.ts': [...nouns, 'exchange.ts', 'listen', 'match', 'identify', 'limit', 'forward', 'respond'],
   'gateway.ts': [

@@ -6,6 +6,8 @@ export interface OfferedOperation {
   readonly operation: Operation;
   /** Flat name, value, … */
   readonly fields: readonly string[];
+  /** Its member of the access line. */
+  readonly logged: string;
 }
 
 /** One path template with the operations it offers, by method. */
@@ -23,13 +25,26 @@ export interface OperationTable {
   readonly templated: readonly OfferedPath[];
 }
 
-/** Builds the table that `matchOperation` reads; `basePath` is the prefix of every operation. */
-export function createOperationTable(operations: readonly Operation[], basePath: string): OperationTable {
+/**
+ * Builds the table that `matchOperation` reads.
+ *
+ * @param basePath the prefix of every operation
+ * @param memberOf makes an operation's member of the access line
+ */
+export function createOperationTable(
+  operations: readonly Operation[],
+  basePath: string,
+  memberOf: (operation: Operation) => string,
+): OperationTable {
   const byPath = new Map<string, OfferedPath>();
   for (const operation of operations) {
     const path = basePath + operation.template;
     const offered = byPath.get(path) ?? { segments: segmentsOf(path), byMethod: new Map(), allow: '' };
-    offered.byMethod.set(operation.method, { operation, fields: operationFields(operation, basePath) });
+    offered.byMethod.set(operation.method, {
+      operation,
+      fields: operationFields(operation, basePath),
+      logged: memberOf(operation),
+    });
     byPath.set(path, offered);
   }
   for (const offered of byPath.values()) {

@@ -1,18 +1,9 @@
 import { addressOf, type Exchange } from '../exchange.ts';
 import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
-
-/** A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. */
-const longSegment = /[^/]{21,}/g;
+import { quoted } from './log-members.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
-const pathMember = rememberLast((path: string) => `,"path":${quoted(path.replaceAll(longSegment, '…'))}`);
-const operationMember = rememberLast(
-  ({ operation }: Found<'offered'>) => `,"operation":${quoted(operation.id)}`,
-);
-const keyMembers = rememberLast(
-  ({ id, plan }: Found<'key'>) => `,"keyId":${quoted(id)},"plan":${quoted(plan)}`,
-);
 const decisionMembers = rememberLast(
   ({ kind, source, rateLimit }: Found<'decision'>) =>
     `,"decision":"${kind}","source":"${source}"${windowMembers(rateLimit)}`,
@@ -31,13 +22,13 @@ export function accessLine(exchange: Exchange): string {
   let line = beginning(exchange.id);
   // The parser does not tell the method of a request that it refuses.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
-  if (path !== undefined) line += pathMember(path);
-  if (offered !== undefined) line += operationMember(offered);
+  if (path !== undefined) line += `,"path":${quoted(shown(path))}`;
+  if (offered !== undefined) line += offered.logged;
   line += `,"status":${exchange.status}`;
   if (errorCode !== undefined) line += `,"error":"${errorCode}"`;
   if (fault !== undefined) line += `,"fault":"${fault}"`;
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
-  if (key !== undefined) line += keyMembers(key);
+  if (key !== undefined) line += key.logged;
   line += `,"address":"${addressOf(exchange)}"`;
   if (decision !== undefined) line += decisionMembers(decision);
   if (upstream !== undefined) {
@@ -49,6 +40,14 @@ export function accessLine(exchange: Exchange): string {
   return `${line},"totalMs":${totalMs.toFixed(3)},"config":"${snapshot.settings.version}"}\n`;
 }
 
+/** A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. */
+function shown(path: string): string {
+  return path.length > segmentShownMax ? path.replaceAll(longSegment, '…') : path;
+}
+
+const segmentShownMax = 20;
+const longSegment = new RegExp(`[^/]{${segmentShownMax + 1},}`, 'g');
+
 /** 30 is pino's number for `info`. */
 function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
@@ -56,12 +55,4 @@ function beginning(requestId: string): string {
 
 function windowMembers({ inForce: { name, limit, remaining } }: RateLimitState): string {
   return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
-}
-
-/** Text that needs no escape in JSON: ASCII without control characters, quote and backslash. */
-const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
-
-/** Text that somebody else wrote, as a JSON string. The gateway's own words and addresses need no escaping. */
-function quoted(text: string): string {
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -1,20 +1,46 @@
-import type { RateLimitState } from '../model.ts';
+import type { RateLimitState, Window } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
+
+/** Makes the value of `RateLimit-Policy` for the windows of one key. */
+export type PolicyText = (windows: readonly Window[]) => string;
+
+/** Windows of a key are the same with each request, but for a month's length: the text is made again when that changes. */
+export function createPolicyText(): PolicyText {
+  let text = '';
+  let longest: Window | undefined;
+  return (windows) => {
+    const last = windows.at(-1);
+    if (last?.windowSeconds !== longest?.windowSeconds || last?.name !== longest?.name) {
+      text = policyOf(windows);
+      longest = last;
+    }
+    return text;
+  };
+}
+
+function policyOf(windows: readonly Window[]): string {
+  return windows
+    .map(({ name, limit, windowSeconds }) => `"${name}";q=${limit};w=${windowSeconds}`)
+    .join(', ');
+}
 
 /**
  * The rate-limit fields of a response. The specification's three describe the window in force. Those of the IETF draft
- * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a policy of its own. Times are rounded up to whole seconds, so that a client that waits for them is never early.
+ * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a policy of its own. Times are
+ * rounded up to whole seconds, so that a client that waits for them is never early.
  *
+ * @param policyText that of the key; without one it is made of the windows
  * @returns flat name, value, …
  */
 export const rateLimitFields = rememberLast(
-  ({ inForce, windows, nowMs, banUntilMs }: RateLimitState): readonly string[] => {
-    let policy = '';
+  (
+    { inForce, windows, nowMs, banUntilMs }: RateLimitState,
+    policyText: PolicyText = policyOf,
+  ): readonly string[] => {
+    let policy = policyText(windows);
     let state = '';
-    for (const window of windows) {
-      const separator = policy === '' ? '"' : ', "';
-      policy += `${separator}${window.name}";q=${window.limit};w=${window.windowSeconds}`;
-      state += `${separator}${window.name}";r=${window.remaining};t=${secondsUntil(window.resetMs, nowMs)}`;
+    for (const { name, remaining, resetMs } of windows) {
+      state += `${state === '' ? '"' : ', "'}${name}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
     }
     if (banUntilMs !== undefined) {
       policy += ', "ban";q=0';

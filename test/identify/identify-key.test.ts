@@ -35,7 +35,7 @@ const known = ring(
   ['shut', closed],
 );
 
-const identifyKey = createIdentifyKey(known);
+const identifyKey = createIdentifyKey(known, (key) => key);
 
 describe('identifyKey', () => {
   it.each([

@@ -46,8 +46,8 @@ vi.mock('../../gateway/identify/client-origin.ts', async (original) =>
 );
 vi.mock('../../gateway/identify/identify-key.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/identify/identify-key.ts');
-  const createIdentifyKey: typeof module.createIdentifyKey = (settings) => {
-    const identifyKey = module.createIdentifyKey(settings);
+  const createIdentifyKey: typeof module.createIdentifyKey = (settings, know) => {
+    const identifyKey = module.createIdentifyKey(settings, know);
     return Reflect.get(injected.throwing({ identifyKey }, ['identifyKey']), 'identifyKey');
   };
   return { ...module, createIdentifyKey };

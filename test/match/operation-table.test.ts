@@ -10,7 +10,7 @@ const described: readonly Omit<Operation, 'upstream'>[] = [
   { id: 'putToy', method: 'PUT', template: '/pets/{petId}/toys/{toyId}' },
 ];
 const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
-const table = createOperationTable(operations, '/v1');
+const table = createOperationTable(operations, '/v1', () => '');
 
 function matched(method: string, path: string): string {
   const match = matchOperation(table, method, path);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Exchange, openExchange } from '../../gateway/exchange.ts';
 import type { RateLimitState } from '../../gateway/model.ts';
 import { accessLine } from '../../gateway/observe/access-line.ts';
+import { keyMembers, operationMember } from '../../gateway/observe/log-members.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import type { Snapshot } from '../../gateway/snapshot.ts';
 
@@ -38,8 +39,8 @@ describe('the access line', () => {
     const line = accessLine(
       exchange({
         path: `/v1/${hostile}`,
-        offered: { operation: { id: hostile } } as Exchange['offered'],
-        key: { id: hostile, plan: hostile } as Exchange['key'],
+        offered: { logged: operationMember({ id: hostile }) } as Exchange['offered'],
+        key: { logged: keyMembers({ id: hostile, plan: hostile }) } as Exchange['key'],
         cause: hostile,
         decision: { kind: 'admitted', source: 'shared', rateLimit },
         upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
