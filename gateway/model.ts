@@ -1,6 +1,6 @@
 /**
- * The nouns that the stations of the request path share. Everything here is readonly data: a station receives
- * it as an argument and answers with it; nothing here does anything.
+ * The data types that the stations of the request path share. All of it is readonly: a station takes it as arguments and
+ * gives it as results.
  */
 
 /** The calendar windows that a plan may limit, shortest first: those of UTC, on the store's clock. */

@@ -7,8 +7,9 @@ import type { Bounds } from '../timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
- * A limit on what one client address sends without a valid key. The library does the whole job here: shared counts
- * in Redis, an address beyond its limit refused in memory, and counts of this process's own while Redis is away.
+ * A limit on what one client address sends without a valid key. Here rate-limiter-flexible does the whole job: it counts
+ * in Redis for all processes, refuses an address beyond its limit without asking Redis, and counts in this process's
+ * memory while Redis is away.
  */
 export function createAddressBucket(deps: {
   /** The name of its window and a part of its Redis keys. */
@@ -45,8 +46,8 @@ export function createAddressBucket(deps: {
   };
 
   /**
-   * A reload may change the limit, and an address beyond the old one may be within the new. Never two of them at work:
-   * the library defines its script as a command on the client it is given.
+   * A reload may change the limit, and an address beyond the old limit may be within the new one, so the limiter is made
+   * anew. Only one may be in use at a time: the library defines its script as a command on the Redis client.
    */
   function setLimit(perMinute: number): void {
     own.points = perMinute;
@@ -58,7 +59,8 @@ export function createAddressBucket(deps: {
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
     });
-    // The insurance is the wrapper's alone: the limiter's own would charge once more when a late call fails at last.
+    // Only the wrapper has an insurance limiter. With one of its own the limiter would charge the request a second time,
+    // when a call that the wrapper has given up fails at last.
     shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }

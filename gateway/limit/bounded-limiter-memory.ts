@@ -1,12 +1,13 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 
 /**
- * The library's counts in memory, which have no bound of their own: beyond ours the address that was counted first is
- * forgotten. To be counted anew, a guesser must send from as many other addresses, and has their room anyway.
+ * The library's limiter in memory with a limit on how many addresses it remembers, which the library has not. Beyond it,
+ * the address that was counted first is forgotten. Somebody who guesses keys gains nothing by that: to have one address
+ * forgotten, requests must come from that many others, each of which has an allowance of its own.
  */
 export class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();
-  /** Stays at the first of the set as that leaves; a new look for it would pass all that have left. */
+  /** An iterator that stays open: a new one would step over the place of every entry that was deleted before. */
   readonly #firstCounted = this.#counted.values();
 
   readonly #groupsMax: number;

@@ -16,28 +16,28 @@ import {
   type WindowCounts,
 } from './store/decide-quota.ts';
 
-/** What this process knows of each key: the counts it last saw, and what it decided alone and has not sent yet. */
+/** What this process knows of each key: the counts in the store's last reply, and what it decided without the store since. */
 export interface KeyLedger {
-  /** The call that decides `requests` of a key; it carries along what was not sent. */
+  /** Makes the call that decides `requests` requests of a key. It also carries what the store has not been told yet. */
   openCall(terms: KeyTerms, requests: number): QuotaCall;
-  /** The store decided the call. */
+  /** The store has decided the call: its counts replace those of before. */
   settle(call: QuotaCall, outcome: QuotaOutcome): void;
-  /** The store gave no answer: what the call carried is kept, unless it may have arrived. */
+  /** The store did not reply. What the call carried is sent again later, unless it may have arrived. */
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
-   * Refuses one request without asking the store, where what was seen there in the last `bounds.refusalRememberedMs`
-   * leaves no other answer and the ban ladder need not hear of it at once.
+   * Refuses one request without asking the store: when the store's reply of the last `bounds.refusalRememberedMs` shows
+   * a spent window or a ban, and this refusal cannot be the one that bans the key. Undefined: ask the store.
    */
   refuse(terms: KeyTerms, nowMs: number): QuotaOutcome | undefined;
-  /** Decides on the counts last seen. Unless `mayBeCharged` already in the store, it is sent there later. */
+  /** Decides without the store, on the counts last seen. The result is sent later, unless the store may have charged it. */
   decideAlone(terms: KeyTerms, requests: number, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
   /** The counts last seen, in the windows of `nowMs`. */
   lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
   /** Somebody lifted the key's ban, or reset it. */
   replace(keyId: string, state: Readonly<QuotaState>): void;
-  /** From now on `refuse` believes only counts that are seen after this call. */
+  /** From now on `refuse` uses only replies that arrive after this call. */
   forgetRefusals(): void;
-  /** Calls of no request that carry what was not sent; at most `keysMax` of them. */
+  /** Calls that decide no request and only carry what the store has not been told; at most `keysMax` of them. */
   openReports(keysMax: number): QuotaCall[];
   unsentKeys(): number;
 }
@@ -54,10 +54,10 @@ interface Entry {
   limits: Limits;
   bans: BanPolicy;
   state: Readonly<QuotaState>;
-  /** Store clock of the reply that `state` stands on; 0 when this process decided on top of it without the store. */
-  seenMs: number;
+  /** The store's clock in the reply that `state` is from; undefined when it is from no reply, or was changed since without the store. */
+  seenMs: number | undefined;
   unsent: Unsent | undefined;
-  /** Strikes in calls that are under way, which the next reply may not contain yet. */
+  /** Strikes in calls without a reply yet; the next reply may be of an earlier call and not contain them. */
   strikesSent: number;
 }
 
@@ -89,14 +89,14 @@ export function createKeyLedger({
     giveUp(call, mayHaveRun) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
-      entry.seenMs = 0;
+      entry.seenMs = undefined;
       if (call.unsent === undefined || mayHaveRun) return;
       keep(entry, entry.unsent === undefined ? call.unsent : addUp(call.unsent, entry.unsent));
     },
 
     refuse(terms, nowMs) {
       const entry = entries.get(terms.keyId);
-      if (entry === undefined || nowMs - entry.seenMs >= bounds.refusalRememberedMs) return undefined;
+      if (entry?.seenMs === undefined || nowMs - entry.seenMs >= bounds.refusalRememberedMs) return undefined;
       if ((entry.unsent?.strikes ?? 0) + 1 >= bounds.strikesPerReportMax) return undefined;
       const { keyId, limits, bans } = terms;
       const { state } = entry;
@@ -115,7 +115,7 @@ export function createKeyLedger({
       const { keyId, limits, bans } = terms;
       const outcome = decideQuota(entry.state, { keyId, limits, bans, requests }, windowsMs, nowMs);
       entry.state = outcome.state;
-      entry.seenMs = 0;
+      entry.seenMs = undefined;
       if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, limits));
       return outcome;
     },
@@ -130,11 +130,11 @@ export function createKeyLedger({
       const entry = entries.get(keyId);
       if (entry === undefined) return;
       entry.state = state;
-      entry.seenMs = 0;
+      entry.seenMs = undefined;
     },
 
     forgetRefusals() {
-      for (const entry of entries.values()) entry.seenMs = 0;
+      for (const entry of entries.values()) entry.seenMs = undefined;
     },
 
     openReports(keysMax) {
@@ -164,7 +164,7 @@ export function createKeyLedger({
       limits,
       bans,
       state: emptyQuotaState,
-      seenMs: 0,
+      seenMs: undefined,
       unsent: undefined,
       strikesSent: 0,
     };

@@ -34,9 +34,9 @@ export type KeyLimiterBounds = Pick<
  * Decides the requests of valid keys. Those of one key in one turn of the event loop are one call, and all calls of a
  * turn leave in one write. A key that the store has just refused is refused without asking it again.
  *
- * Without an answer from the store, `onFailure: local` goes on from the counts last seen. What a call that timed out
- * asked for may be charged already, so it is never sent again and never reported: at worst the store misses the
- * requests that were under way when it went, never counts one twice.
+ * When the store does not reply, `onFailure: local` decides on the counts last seen. A call that timed out may have been
+ * charged, so it is not sent again, and its requests are not reported later. At worst the store misses the requests of
+ * the calls that were open when it went away; it counts none twice.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
@@ -62,7 +62,8 @@ export function createKeyLimiter(deps: {
     decide(key, bans) {
       const open = openBatches.get(key.id);
       if (open !== undefined && canJoin(open, key, bans)) return join(open);
-      // Behind a batch on older terms the order of arrival decides, so memory is asked only when none is open.
+      // While a batch of this key on older terms is open, this request must be decided after it, in order of arrival. So
+      // a refusal from memory, which would come first, is only possible without one.
       const refused = open === undefined ? refuseFromMemory(key, bans) : undefined;
       return refused === undefined ? join(openBatch(key, bans)) : Promise.resolve(refused);
     },
@@ -124,7 +125,8 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const batches = turn;
     turn = [];
-    // Not cleared: a cleared table links to its successor, and dead ones would carry all that followed into the old space.
+    // A new Map instead of `clear`: V8 links a cleared table to the one that replaces it, and a chain of dead tables would
+    // move everything behind it into the old generation.
     openBatches = new Map();
     decideTurn(batches).catch((error: unknown) => {
       for (const batch of batches) batch.answer.reject(error);

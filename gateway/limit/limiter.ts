@@ -19,9 +19,9 @@ import { watchStore } from './store/store-watch.ts';
 export interface Limiter {
   /** One request of a valid key. Requests of one key in the same turn of the event loop are decided by one call. */
   decide(key: Key, bans: BanPolicy): Promise<Decision>;
-  /** One request without a valid key, charged to its address (IPv6 by /64). It never refuses a valid key. */
+  /** One request without a valid key, charged to its client address (`address-group.ts`); valid keys are not limited by it. */
   chargeAddress(address: string, perMinute: number): Promise<AddressDecision>;
-  /** One CORS preflight, charged to its address apart from that. */
+  /** One CORS preflight, charged to its client address in a bucket of its own. */
   chargePreflight(address: string): Promise<AddressDecision>;
   /** Where keys are now, in their order; nothing is charged. */
   read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
@@ -29,7 +29,7 @@ export interface Limiter {
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** Forgets all that was counted of a key, bans included; likewise. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** A new snapshot is in force: ask the store again instead of refusing from memory. */
+  /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
   forgetRefusals(): void;
   state(): StoreState;
   /** Sends what is left to send, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */

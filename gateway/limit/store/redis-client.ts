@@ -2,9 +2,9 @@ import { Redis } from 'ioredis';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 
 /**
- * The connection to Redis that the limiter's parts share. No command is kept for later and none is sent twice by the
- * library: what became of it is for the caller to judge. A connection that goes silent is given up; each caller has its
- * own, shorter deadline (`within-deadline.ts`).
+ * The connection to Redis that the limiter's parts share. The library neither queues commands while it is disconnected
+ * nor sends one twice: only the caller knows whether that is safe. A connection that owes replies and is silent is
+ * closed; each caller has a shorter deadline of its own (`within-deadline.ts`).
  */
 export function createRedisClient(
   url: string,
@@ -15,11 +15,11 @@ export function createRedisClient(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // A peer that vanished without a word, or froze, is given up, and with it the replies that are still owed.
+    // Closes the connection to a peer that froze or vanished; the calls without a reply then fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     retryStrategy: (attempt) => Math.min(attempt * 50, bounds.storeReconnectMaxMs),
-    // After a failover the old address may be a replica: connect again, which looks the name up again.
+    // After a failover the address may be that of a replica. Connecting again resolves the name again.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
 }

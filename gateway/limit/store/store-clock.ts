@@ -7,8 +7,8 @@ export interface StoreClock {
 }
 
 /**
- * The offset is taken against the moment of sending, so the estimate runs ahead of the store by that call's latency and
- * never behind: a remembered refusal cannot outlast the instant that was announced.
+ * The offset is measured from the moment a call was sent, so the estimate is ahead of the store's clock by the latency of
+ * that call, and never behind it. Therefore a refusal from memory ends no later than the reset that was announced.
  */
 export function createStoreClock(nowMs: () => number): StoreClock {
   let offsetMs = 0;

@@ -15,10 +15,11 @@ export interface StoreWatch {
 }
 
 /**
- * Opens at once when the connection is lost and after `bounds.storeFailuresMax` failed calls in a row; closes when a
- * probe was written within the deadline, which is tried as soon as ioredis is ready again. A Redis that fails again
- * soon after its return must pass more probes each time: away from the load it is quick, and would come and go several
- * times a second. Entering and leaving are logged once each.
+ * Redis counts as away at once when the connection is lost, and after `bounds.storeFailuresMax` failed calls in a row. It
+ * counts as back when a probe was written within the deadline; the first probe is sent as soon as ioredis is ready. A
+ * Redis that fails again soon after it came back must pass twice as many probes each time: one that is too slow only
+ * under load passes a single probe while it is idle, and would come and go several times a second. Each change is logged
+ * once.
  */
 export function watchStore(deps: {
   client: Redis;
@@ -85,7 +86,8 @@ export function watchStore(deps: {
   }
 
   function loseConnection(): void {
-    // A server that took the first connection and was slow to greet may take the next: `startTimer` decides.
+    // A server that accepted the first connection but was slow in its handshake may manage the next one: while this process
+    // starts, that is not an outage until `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError);
     isShakingHands = false;
     connectionError = 'connection lost';
@@ -135,7 +137,7 @@ export function watchStore(deps: {
     probeLater();
   }
 
-  /** A real write, so that a Redis that is full or read-only is not taken for one that is there. */
+  /** Writes, since a Redis that is full or read-only still answers a PING. */
   function probe(): void {
     probeLater();
     if (probing || client.status !== 'ready') return;

@@ -1,9 +1,9 @@
 /**
- * The reply, or `late` when it is not there within `deadlineMs`.
+ * The reply, or the result of `late` when there is none within `deadlineMs`.
  *
- * A stall of this process's own event loop must not pass for a store that is away: when the loop gets on, timers come
- * before sockets. So once the time is up, what has arrived meanwhile is still read (that is what setImmediate waits
- * for). ioredis's commandTimeout knows no such mercy; under load it took replies that were there for missing.
+ * When this process's own event loop was blocked, its timers run before its sockets are read. A reply that is already in
+ * the socket must not count as missing, so after the timer the sockets are read once more (setImmediate runs after
+ * that). ioredis's `commandTimeout` does not wait for that: under load it failed calls whose replies had arrived.
  */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
