@@ -140,7 +140,10 @@ export interface Upstream {
   readonly health: string;
   /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
-  /** To connect, from the sent request to the first byte of the response, and for the whole exchange. Absent: as in the bounds. */
+  /**
+   * To connect, from the sent request to the first byte of the response, and for the whole exchange. Where one is absent,
+   * the bound that ships holds.
+   */
   readonly timeouts: {
     readonly connectMs?: number;
     readonly headersMs?: number;

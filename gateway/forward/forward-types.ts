@@ -57,7 +57,10 @@ interface Answered extends UpstreamUse {
 export interface Failed extends UpstreamUse {
   readonly kind: 'failed';
   readonly code: ErrorCode;
-  /** False: the caller writes the refusal. True: half a response was sent and the connection closed, so that the client sees that it is half. */
+  /**
+   * False: the caller writes the refusal. True: a part of the response was sent and the connection closed, so that the
+   * client sees that the rest is missing.
+   */
   readonly headersSent: boolean;
   /** For the log; contains nothing of the request. */
   readonly cause: string;

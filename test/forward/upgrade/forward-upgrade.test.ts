@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { errors } from '../../../gateway/errors.ts';
 import { ClientResponse } from '../../../gateway/respond/client-response.ts';
 import {
   fieldLines,
@@ -298,13 +297,12 @@ describe('a WebSocket', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('beyond the room of its key is 503 by its own fault, until the key closes another', async () => {
+  it('beyond the room of its key is refused as too many, until the key closes another', async () => {
     const backend = await startRecording(acceptOrAnswer);
     const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
     const [first, second] = [await openTunnel(front), await openTunnel(front)];
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
     expect(front.outcomes.at(-1)).toMatchObject({ code: 'too_many_websockets', attempts: 0 });
-    expect(errors.too_many_websockets.fault).toBe('client');
     first.destroy();
     await tunnels(front, 1);
     (await openTunnel(front)).destroy();
