@@ -203,7 +203,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
-    this.readPace ??= new ClientPace(bounds, this.startedMs, bytes);
+    // From now on: what the client has read before is not known, and this process may have been held up meanwhile.
+    this.readPace ??= new ClientPace(bounds, nowMs, bytes);
     return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
   }
 
