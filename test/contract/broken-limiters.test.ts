@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { toLimitFields } from '../../gateway/config/schema/limit-fields.ts';
 import { emptyQuotaState, type QuotaCall, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
-import type { QuotaReply } from '../../gateway/limit/store/quota-store.ts';
+import type { QuotaReply, QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import { redisKeys } from '../../gateway/redis-keys.ts';
 import { guarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
@@ -12,6 +13,9 @@ import { type MakeStore, redisSubject } from './redis-subject.ts';
  */
 const burst = 'of many requests at once exactly the limit is admitted, whoever asks';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
+const list = 'any list of windows is charged as one: in all of them or in none';
+const month = 'a month is that of the UTC calendar';
+const lifted = 'a ban or strikes that a process collected before a ban was lifted do not bring it back';
 const clock = 'every process counts in the same window, however wrong its own clock is';
 
 const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
@@ -24,6 +28,21 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     caughtBy: clock,
     make: limiter((deps, call, keys) => atomically(deps, call, keys, false), 'own clock'),
   },
+  {
+    mistake: 'the last window of a list is forgotten',
+    caughtBy: list,
+    make: altered((store) => ({
+      ...store,
+      decide: (calls) => store.decide(calls.map((call) => ({ ...call, limits: call.limits.slice(0, -1) }))),
+    })),
+  },
+  {
+    mistake: 'a month has 30 days',
+    caughtBy: month,
+    make: (deps) =>
+      createRedisQuotaStore({ ...deps, windowsMs: { ...deps.windowsMs, month: 2_592_000_000 } }),
+  },
+  { mistake: 'a lifted ban has no generation', caughtBy: lifted, make: liftWithoutGeneration },
 ];
 
 describe('the contract catches a limiter in which', () => {
@@ -37,7 +56,7 @@ describe('the contract catches a limiter in which', () => {
 
 it('the same guarantees hold for the limiter that ships', async () => {
   const subject = await redisSubject(createRedisQuotaStore);
-  for (const name of [burst, minuteRefusal, clock]) await guarantees[name]?.(subject);
+  for (const name of [burst, minuteRefusal, list, month, lifted, clock]) await guarantees[name]?.(subject);
   await subject.close();
 });
 
@@ -71,6 +90,29 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
     const refused = call.requests - admitted;
     return { kind: 'decided', outcome: { nowMs, admitted, refused, banned: 0, state } };
   }
+}
+
+/** The limiter that ships, but for one thing. */
+function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
+  return (deps) => alter(createRedisQuotaStore(deps));
+}
+
+function liftWithoutGeneration(deps: Deps): QuotaStore {
+  const store = createRedisQuotaStore(deps);
+  return {
+    ...store,
+    async liftBan(keyId, bans) {
+      await deps.client.hset(redisKeys.quota.name(deps.prefix, keyId), {
+        bannedUntilMs: 0,
+        banLevel: 0,
+        strikes: 0,
+      });
+      const changed = await store.read([keyId]);
+      const [state] = changed.kind === 'read' ? changed.states : [];
+      if (changed.kind !== 'read' || state === undefined) return store.liftBan(keyId, bans);
+      return { kind: 'changed', nowMs: changed.nowMs, state };
+    },
+  };
 }
 
 /** These limiters know two windows. */

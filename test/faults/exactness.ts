@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type LimitsByField, toLimits } from '../../gateway/config/schema/limit-fields.ts';
 import { startFleet } from '../support/fleet.ts';
-import { makeCustomKey } from '../support/gateway-process.ts';
+import { makeKey } from '../support/gateway-process.ts';
 import { type Answer, startLoad } from '../support/load.ts';
 import { patientStore, type Tuning } from '../support/tuning.ts';
 
 export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
-  readonly limits: { readonly perMinute: number; readonly perDay: number };
+  /** Of the shortest window and of the longest; any between must be out of reach. */
+  readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
-  /** The load starts this long before a minute window ends, so that it crosses into the next. */
+  /** The load starts this long before the shortest window ends, so that it crosses into the next. */
   readonly startBeforeEndMs: number;
 }
 
@@ -24,8 +26,8 @@ export interface Exactness {
   readonly under: number;
   /** Admitted requests that were told the same `remaining` as another of their window. */
   readonly toldTwice: number;
-  /** What Redis has counted for the day. */
-  readonly dayUsed: number;
+  /** What Redis has counted in the longest window. */
+  readonly longestUsed: number;
   readonly perSecond: number;
 }
 
@@ -39,7 +41,10 @@ interface WindowCount {
 /** Many clients on one key over three gateway processes, whose clocks are 90 s behind, right, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
   const { requests, clients, limits, windowsMs, startBeforeEndMs } = options;
-  const key = makeCustomKey(limits.perMinute, limits.perDay);
+  const stated = toLimits(limits);
+  const [shortest, longest] = [stated.at(0), stated.at(-1)];
+  if (shortest === undefined || longest === undefined) throw new Error('no limits');
+  const key = makeKey({ plan: 'enterprise', limits });
   const fleet = await startFleet({
     starts: [-90_000, 0, 90_000].map((clockSkewMs) => ({
       tuning: { clockSkewMs, bounds: patientStore, ...(windowsMs && { windowsMs }) },
@@ -47,7 +52,7 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
     config: { keys: [key.entry], bans: { after: 1_000_000 } },
   });
   try {
-    await sleepUntilBeforeEnd(windowsMs?.minute ?? 60_000, startBeforeEndMs);
+    await sleepUntilBeforeEnd(windowsMs?.[shortest.window] ?? 60_000, startBeforeEndMs);
     const startedMs = performance.now();
     const load = startLoad({
       origins: fleet.origins,
@@ -58,11 +63,11 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
     });
     const { answers, failures } = await load.done;
     const seconds = (performance.now() - startedMs) / 1000;
-    const dayUsed = Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
+    const hash = await fleet.inspector.hgetall(`${fleet.prefix}:{${key.entry.id}}`);
     return {
-      ...countWindows(answers, limits.perDay),
+      ...countWindows(answers, longest.max),
       failures,
-      dayUsed,
+      longestUsed: Number(hash[`${longest.window}Used`]),
       perSecond: answers.length / seconds,
     };
   } finally {
@@ -72,9 +77,9 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
 
 /**
  * Counts by the window in force, which its limit and reset name: the three headers always come from one window. What
- * was admitted while the minute was in force counts in the day as well; all of the load lies in one day.
+ * was admitted while the shortest was in force counts in the longest as well; all of the load lies in one of the longest.
  */
-function countWindows(answers: readonly Answer[], perDay: number) {
+function countWindows(answers: readonly Answer[], longestMax: number) {
   const byWindow = Map.groupBy(answers, ({ headers }) =>
     [headers['x-ratelimit-limit'], headers['x-ratelimit-reset']].join(' '),
   );
@@ -85,7 +90,7 @@ function countWindows(answers: readonly Answer[], perDay: number) {
     const own = all.filter(isAdmitted);
     toldTwice += own.length - new Set(own.map(({ headers }) => headers['x-ratelimit-remaining'])).size;
     const refused = all.filter(({ status }) => status === 429).length;
-    return { limit, resetSeconds, admitted: limit === perDay ? admitted : own.length, refused };
+    return { limit, resetSeconds, admitted: limit === longestMax ? admitted : own.length, refused };
   });
   const sum = (of: (window: WindowCount) => number) =>
     windows.reduce((total, window) => total + of(window), 0);

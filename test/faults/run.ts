@@ -180,10 +180,10 @@ const measurements: readonly Measurement[] = [
 ];
 
 function judgeExactness(found: Exactness): Finding {
-  const { answers, admitted, over, under, toldTwice, windows, dayUsed, failures, perSecond } = found;
+  const { answers, admitted, over, under, toldTwice, windows, longestUsed, failures, perSecond } = found;
   return {
-    figure: `${answers} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${toldTwice} told another's remaining; Redis counted ${dayUsed}`,
-    holds: over + under + toldTwice + failures.length === 0 && admitted === dayUsed,
+    figure: `${answers} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${toldTwice} told another's remaining; Redis counted ${longestUsed}`,
+    holds: over + under + toldTwice + failures.length === 0 && admitted === longestUsed,
   };
 }
 

@@ -12,6 +12,19 @@ it('three processes with clocks 90 s apart admit exactly the limit of each minut
     startBeforeEndMs: 300,
   });
   expect(found).toMatchObject({ answers: 4_000, failures: [], over: 0, under: 0, toldTwice: 0 });
-  expect(found).toMatchObject({ admitted: 310, dayUsed: 310 });
+  expect(found).toMatchObject({ admitted: 310, longestUsed: 310 });
+  expect(found.windows.length).toBeGreaterThan(1);
+});
+
+it('three processes are as exact over other windows, and over a list of three', async () => {
+  const found = await measureExactness({
+    requests: 4_000,
+    clients: 24,
+    limits: { perSecond: 200, perHour: 1_000_000, perMonth: 310 },
+    windowsMs: { second: 700, hour: 86_400_000_000, month: 90_000_000_000 },
+    startBeforeEndMs: 200,
+  });
+  expect(found).toMatchObject({ answers: 4_000, failures: [], over: 0, under: 0, toldTwice: 0 });
+  expect(found).toMatchObject({ admitted: 310, longestUsed: 310 });
   expect(found.windows.length).toBeGreaterThan(1);
 });

@@ -8,7 +8,7 @@ import { settingsOf } from '../support/settings-of.ts';
 const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
 
 /** What a key hears: the status and code, and what is left of its minute. */
-async function start(entry: Partial<KeyEntry> & { readonly operations?: readonly string[] }) {
+async function start(entry: Partial<KeyEntry>) {
   const key = makeKey(entry);
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okAnswer('[]')) });
   const settings = await settingsOf({

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import type { LimitsByField } from '../../gateway/config/schema/limit-fields.ts';
 import type { Tuning } from './tuning.ts';
 
 const startTimeoutMs = 20_000;
@@ -21,7 +22,8 @@ export const plans = {
 export interface KeyEntry {
   readonly id: string;
   readonly plan: string;
-  readonly limits?: { readonly perMinute: number; readonly perDay: number };
+  readonly limits?: LimitsByField;
+  readonly operations?: readonly string[];
   readonly disabled?: boolean;
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }
