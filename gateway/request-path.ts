@@ -188,7 +188,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {
     case 'client_gone':
       exchange.cause = outcome.cause;
       return outcome;
-    case 'answered':
+    case 'forwarded':
       exchange.status = outcome.status;
       if (outcome.status >= 400) exchange.fault = outcome.status >= 500 ? 'upstream' : 'client';
       return { kind: 'forwarded' };

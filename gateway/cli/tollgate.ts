@@ -4,8 +4,9 @@ import { relative } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
-import { type LimitsByField, limitFieldNames, limitFields } from '../config/schema/limit-fields.ts';
+import { type LimitsByField, limitFieldNames, limitFieldOf } from '../config/schema/limit-fields.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
+import { planWindows } from '../model.ts';
 import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
 
@@ -60,9 +61,9 @@ const create = keys
     );
     show(await createKey({ file: config, env: process.env }, { ...options, limits }));
   });
-for (const field of limitFieldNames) {
-  const description = `requests in a ${limitFields[field]}, on a custom plan`;
-  create.option(`${limitOption(field)} <count>`, description, wholeNumber);
+for (const window of planWindows) {
+  const description = `requests in a ${window}, on a custom plan`;
+  create.option(`${limitOption(limitFieldOf[window])} <count>`, description, wholeNumber);
 }
 
 keys

@@ -1,5 +1,5 @@
 import type { Limit, Limits, PlanWindow } from '../model.ts';
-import { type LimitField, limitFields } from './schema/limit-fields.ts';
+import { limitFieldOf } from './schema/limit-fields.ts';
 import { nameOf } from './schema/shape-problems.ts';
 
 /** Limits and where they stand: `plans.free`, `keys[3].limits`. */
@@ -22,14 +22,14 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
   return limits.flatMap((longer, index) =>
     limits.slice(0, index).flatMap((shorter) => {
       const message = comparison(shorter, longer);
-      const at = [...path, fieldOf(longer.window)];
+      const at = [...path, limitFieldOf[longer.window]];
       return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${longer.max}) ${message}` }];
     }),
   );
 }
 
 function comparison(shorter: Limit, longer: Limit): string | undefined {
-  const other = `${fieldOf(shorter.window)} (${shorter.max})`;
+  const other = `${limitFieldOf[shorter.window]} (${shorter.max})`;
   if (longer.max < shorter.max) return `is below ${other}, so that one can never be used in full`;
   const reachable = shorter.max * mostIn(shorter.window, longer.window);
   if (longer.max <= reachable) return undefined;
@@ -46,10 +46,4 @@ const mostSeconds: Readonly<Record<PlanWindow, number>> = {
 
 function mostIn(shorter: PlanWindow, longer: PlanWindow): number {
   return mostSeconds[longer] / mostSeconds[shorter];
-}
-
-function fieldOf(window: PlanWindow): LimitField {
-  const field = (Object.keys(limitFields) as LimitField[]).find((name) => limitFields[name] === window);
-  if (field === undefined) throw new Error(`no field limits the ${window}`);
-  return field;
 }

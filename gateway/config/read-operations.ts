@@ -1,5 +1,5 @@
 import type { Deprecation, Method, Operation } from '../model.ts';
-import { checkTemplates } from './check-templates.ts';
+import { checkTemplates } from './check-path-templates.ts';
 import { configSizes } from './config-sizes.ts';
 import { closestName, didYouMean, listNames } from './problems/closest-name.ts';
 import type { Problem } from './problems/problem.ts';

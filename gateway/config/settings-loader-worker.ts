@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import { type LoadOptions, loadSettings } from './load-settings.ts';
-import { type LoadedPart, partsOf } from './loaded-parts.ts';
+import { type LoadedPart, partsOf } from './loaded-messages.ts';
 
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
   readonly number: number;

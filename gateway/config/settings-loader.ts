@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { Loaded, LoadOptions } from './load-settings.ts';
-import { assembleLoaded, type LoadedPart } from './loaded-parts.ts';
+import { assembleLoaded, type LoadedPart } from './loaded-messages.ts';
 import type { FileRead, LoadRequest } from './settings-loader-worker.ts';
 
 /** `loadSettings` in a thread of its own, one load after the other. */

@@ -48,8 +48,8 @@ export interface UpstreamUse {
   readonly attempts: number;
 }
 
-interface Answered extends UpstreamUse {
-  readonly kind: 'answered';
+interface Forwarded extends UpstreamUse {
+  readonly kind: 'forwarded';
   readonly status: number;
   readonly target: string;
 }
@@ -73,4 +73,4 @@ interface ClientGone extends UpstreamUse {
   readonly cause?: string;
 }
 
-export type ForwardOutcome = Answered | Failed | ClientGone;
+export type ForwardOutcome = Forwarded | Failed | ClientGone;

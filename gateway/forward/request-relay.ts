@@ -316,7 +316,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     this.settle({
-      kind: 'answered',
+      kind: 'forwarded',
       status: this.status,
       target: target.address,
       upstreamMs: performance.now() - this.startedMs,

@@ -132,7 +132,7 @@ describe('a request is sent again', () => {
       else socket.write(okAnswer('second'));
     };
     expect(await sendRaw(front.port, get('/'))).toMatch(/second$/);
-    expect(front.outcomes).toMatchObject([{ kind: 'answered', attempts: 2 }]);
+    expect(front.outcomes).toMatchObject([{ kind: 'forwarded', attempts: 2 }]);
   });
 
   it('never when it was lost on a fresh connection: what crashes one backend would crash the next', async () => {

@@ -192,7 +192,7 @@ describe('a reader', () => {
       });
       await once(client, 'close');
       expect(length).toBeGreaterThan(12_000_000);
-      expect(front.outcomes).toMatchObject([{ kind: 'answered' }]);
+      expect(front.outcomes).toMatchObject([{ kind: 'forwarded' }]);
     },
   );
 

@@ -1,32 +1,30 @@
-import type { Limits, PlanWindow } from '../../model.ts';
+import { type Limits, type PlanWindow, planWindows } from '../../model.ts';
 
-/** How a plan or key states its limits: one of these fields for each window that it limits. */
-export const limitFields = {
-  perSecond: 'second',
-  perMinute: 'minute',
-  perHour: 'hour',
-  perDay: 'day',
-  perMonth: 'month',
-} as const satisfies Record<string, PlanWindow>;
+/** The field in which a plan or key states its limit of a window. */
+export const limitFieldOf = {
+  second: 'perSecond',
+  minute: 'perMinute',
+  hour: 'perHour',
+  day: 'perDay',
+  month: 'perMonth',
+} as const satisfies Record<PlanWindow, string>;
 
-export type LimitField = keyof typeof limitFields;
+export type LimitField = (typeof limitFieldOf)[PlanWindow];
 export type LimitsByField = { readonly [Field in LimitField]?: number | undefined };
 
+export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
 /** For messages. */
-export const limitFieldNames = Object.keys(limitFields) as LimitField[];
 export const anyLimitField = `at least one of ${limitFieldNames.join(', ')}`;
 
 /** The limits that such fields state, shortest window first. */
 export function toLimits(fields: LimitsByField): Limits {
-  return limitFieldNames.flatMap((field) => {
-    const max = fields[field];
-    return max === undefined ? [] : [{ window: limitFields[field], max }];
+  return planWindows.flatMap((window) => {
+    const max = fields[limitFieldOf[window]];
+    return max === undefined ? [] : [{ window, max }];
   });
 }
 
 /** The fields that state such limits. */
 export function toLimitFields(limits: Limits): LimitsByField {
-  const byWindow = new Map(limits.map(({ window, max }) => [window, max]));
-  const stated = limitFieldNames.filter((field) => byWindow.has(limitFields[field]));
-  return Object.fromEntries(stated.map((field) => [field, byWindow.get(limitFields[field])]));
+  return Object.fromEntries(limits.map(({ window, max }) => [limitFieldOf[window], max]));
 }

@@ -11,7 +11,7 @@ import {
   timeoutPattern,
 } from './dates-and-durations.ts';
 import { defaults } from './defaults.ts';
-import { anyLimitField, limitFieldNames } from './limit-fields.ts';
+import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
 
 /** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
 const limitMax = 999_999_999_999_999;
@@ -26,7 +26,7 @@ const limitShape = {
   perHour: limit.optional().describe('Requests per UTC hour.'),
   perDay: limit.optional().describe('Requests per UTC day.'),
   perMonth: limit.optional().describe('Requests per UTC calendar month.'),
-};
+} satisfies Record<LimitField, z.ZodType>;
 
 const limits = fields(`a mapping with ${anyLimitField}`, limitShape)
   .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))

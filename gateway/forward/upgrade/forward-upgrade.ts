@@ -33,7 +33,7 @@ interface HandshakeOptions extends ServerOptions {
 }
 
 type HandshakeEnd =
-  | { readonly kind: 'answered'; readonly status: number }
+  | { readonly kind: 'forwarded'; readonly status: number }
   | { readonly kind: 'client_gone' }
   | HandshakeFailure;
 
@@ -238,7 +238,7 @@ function acceptSwitch(
     return failed('the target switched to another protocol');
   }
   res.switchProtocols('websocket', responseFields({ status: 101, fields: response.rawHeaders, ownFields }));
-  return { kind: 'answered', status: 101 };
+  return { kind: 'forwarded', status: 101 };
 }
 
 /** Drops the 101 that http-proxy-3 writes to the client before it joins the two sockets: ours was sent already. */
@@ -270,7 +270,7 @@ function passOn(
   pipeline(response, res, (error) => {
     if (error) socket.destroy();
   });
-  return { kind: 'answered', status };
+  return { kind: 'forwarded', status };
 }
 
 /** Node's client emitted a response where our reader found none, or another one. */

@@ -117,7 +117,7 @@ describe('a WebSocket', () => {
     client.send('hello');
     const [message] = await once(client, 'message');
     expect(String(message)).toBe('echo hello');
-    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 101 }]);
+    expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 101 }]);
     expect(front.targets()).toMatchObject([{ tunnels: 1, inFlight: 0 }]);
 
     client.close();
@@ -185,7 +185,7 @@ describe('a WebSocket', () => {
     expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
     expect(answer.match(/x-ratelimit-limit: \d+/gi)).toEqual(['X-RateLimit-Limit: 60']);
     expect(answer).toMatch(/no$/);
-    expect(front.outcomes).toMatchObject([{ kind: 'answered', status: 403 }]);
+    expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 403 }]);
   });
 
   it('reaches its client as it was answered, with what came behind the 101, in pieces as in one', async () => {

@@ -80,7 +80,7 @@ it('a target that dies costs no request, POST included', async () => {
   await two?.close();
   for (let i = 0; i < 20; i++) expect(await sendRaw(front.port, post)).toMatch(/from 1$/);
   expect(one?.requests).toHaveLength(20);
-  expect(front.outcomes.every((outcome) => outcome.kind === 'answered')).toBe(true);
+  expect(front.outcomes.every((outcome) => outcome.kind === 'forwarded')).toBe(true);
   expect(front.outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(1);
 });
 
@@ -212,7 +212,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
     await until(() => front.outcomes.length + heldByTwo() === sent);
   }
-  expect(front.outcomes.every(({ kind }) => kind === 'answered')).toBe(true);
+  expect(front.outcomes.every(({ kind }) => kind === 'forwarded')).toBe(true);
   expect(front.outcomes.length).toBeGreaterThanOrEqual(39);
   expect(two?.requests.length).toBeLessThanOrEqual(2);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ValidSettings } from '../../gateway/config/load-settings.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { assembleLoaded, type LoadedPart, partsOf } from '../../gateway/config/loaded-parts.ts';
+import { assembleLoaded, type LoadedPart, partsOf } from '../../gateway/config/loaded-messages.ts';
 import type { Key, Secret, Settings } from '../../gateway/model.ts';
 import { configFolder } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
