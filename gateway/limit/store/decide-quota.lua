@@ -57,16 +57,16 @@ local function ban()
 end
 
 -- Open the windows that now lies in; never a smaller number, a failover may bring an older clock.
-local numbers, used = {}, {}
+local reply = {}
 for i = 1, windows do
   local lengthMs = tonumber(ARGV[5 + 3 * i])
   local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
   local number = tonumber(stored[5 + 2 * i]) or 0
   if now > number then
-    numbers[i], used[i] = now, 0
+    reply[9 + 2 * i], reply[10 + 2 * i] = now, 0
     moves = true
   else
-    numbers[i], used[i] = number, tonumber(stored[6 + 2 * i]) or 0
+    reply[9 + 2 * i], reply[10 + 2 * i] = number, tonumber(stored[6 + 2 * i]) or 0
   end
 end
 if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
@@ -77,8 +77,8 @@ if unsent then
   local unsentStrikes, unsentBannedUntilMs = tonumber(ARGV[unsentAt]), tonumber(ARGV[unsentAt + 1])
   if tonumber(ARGV[unsentAt + 4]) == resetMs then
     for i = 1, windows do
-      local at = unsentAt + 3 + 2 * i
-      if tonumber(ARGV[at]) == numbers[i] then used[i] = used[i] + tonumber(ARGV[at + 1]) end
+      local at, used = unsentAt + 3 + 2 * i, 10 + 2 * i
+      if tonumber(ARGV[at]) == reply[used - 1] then reply[used] = reply[used] + tonumber(ARGV[at + 1]) end
     end
   end
   if tonumber(ARGV[unsentAt + 3]) == liftedMs then
@@ -99,9 +99,9 @@ if bannedUntilMs > nowMs then
   banned = requests
 else
   admitted = requests
-  for i = 1, windows do admitted = math.min(admitted, tonumber(ARGV[6 + 3 * i]) - used[i]) end
+  for i = 1, windows do admitted = math.min(admitted, tonumber(ARGV[6 + 3 * i]) - reply[10 + 2 * i]) end
   admitted = math.max(0, admitted)
-  for i = 1, windows do used[i] = used[i] + admitted end
+  for i = 1, windows do reply[10 + 2 * i] = reply[10 + 2 * i] + admitted end
   local rest = requests - admitted
   if rest > 0 then
     refused = math.min(rest, math.max(0, after - 1 - strikes))
@@ -116,22 +116,20 @@ else
   end
 end
 
-local reply = { nowMs, admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs }
-for i = 1, windows do
-  reply[9 + 2 * i], reply[10 + 2 * i] = numbers[i], used[i]
-end
+reply[1], reply[2], reply[3], reply[4] = nowMs, admitted, refused, banned
+reply[5], reply[6], reply[7], reply[8] = strikes, strikesFromMs, bannedUntilMs, banLevel
+reply[9], reply[10] = liftedMs, resetMs
 
--- A flood on a banned key changes nothing, and writes nothing.
+-- A flood on a banned key changes nothing, and writes nothing. Otherwise only what changed is written: mostly two counts.
 if unsent or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
-  local fields = {}
+  local fields, count = {}, 0
   for i = 1, #names do
-    -- The generations are not ours to write.
-    if i ~= 5 and i ~= 6 then
-      fields[#fields + 1] = names[i]
-      fields[#fields + 1] = reply[i + 4]
+    if reply[i + 4] ~= (tonumber(stored[i]) or 0) then
+      fields[count + 1], fields[count + 2] = names[i], reply[i + 4]
+      count = count + 2
     end
   end
-  redis.call('HSET', KEYS[1], unpack(fields))
+  if count > 0 then redis.call('HSET', KEYS[1], unpack(fields)) end
   if moves then
     local expiresMs = math.max(
       strikes > 0 and strikesFromMs + withinMs or 0,
@@ -139,7 +137,7 @@ if unsent or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
       liftedMs > 0 and liftedMs + maxMs or 0)
     for i = 1, windows do
       local lengthMs = tonumber(ARGV[5 + 3 * i])
-      local ends = numbers[i] + 1
+      local ends = reply[9 + 2 * i] + 1
       expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
     end
     -- A hash that is new has no expiry: PTTL says -1.

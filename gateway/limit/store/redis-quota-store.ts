@@ -28,7 +28,7 @@ export function createRedisQuotaStore(deps: {
   patientDeadlineMs: number;
 }): QuotaStore {
   const { client, prefix, windowsMs, deadlineMs, patientDeadlineMs } = deps;
-  const limitArguments = new WeakMap<Limits, readonly (string | number)[]>();
+  const argumentsOfLimits = new WeakMap<Limits, TermArguments>();
   client.defineCommand('decideQuota', { numberOfKeys: 1, lua: decideScript });
   client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
 
@@ -59,16 +59,9 @@ export function createRedisQuotaStore(deps: {
 
   function run(call: QuotaCall): Promise<QuotaReply> {
     const { keyId, limits, bans, requests, unsent } = call;
-    const reply = client.decideQuota(
-      redisKeys.quota.name(prefix, keyId),
-      requests,
-      bans.after,
-      bans.withinMs,
-      bans.forMs,
-      bans.maxMs,
-      ...argumentsOf(limits),
-      ...(unsent === undefined ? [] : unsentArguments(unsent, limits)),
-    );
+    const args = [redisKeys.quota.name(prefix, keyId), String(requests), ...argumentsOf(limits, bans)];
+    if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
+    const reply = client.decideQuota(...args);
     return reply.then((numbers) => ({ kind: 'decided', outcome: toOutcome(numbers, limits) }), toFailure);
   }
 
@@ -84,13 +77,14 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** Made once for the limits of a key: they stand in every call. */
-  function argumentsOf(limits: Limits): readonly (string | number)[] {
-    const known = limitArguments.get(limits);
-    if (known !== undefined) return known;
-    const made = [limits.length, ...limits.flatMap(({ window, max }) => [window, windowsMs[window], max])];
-    limitArguments.set(limits, made);
-    return made;
+  /** What stands in every call of a key: made once, as the strings that are sent. */
+  function argumentsOf(limits: Limits, bans: BanPolicy): readonly string[] {
+    const known = argumentsOfLimits.get(limits);
+    if (known?.bans === bans) return known.args;
+    const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], max]);
+    const args = [bans.after, bans.withinMs, bans.forMs, bans.maxMs, limits.length, ...windows].map(String);
+    argumentsOfLimits.set(limits, { bans, args });
+    return args;
   }
 }
 
@@ -98,10 +92,15 @@ function readScript(name: string): string {
   return readFileSync(new URL(name, import.meta.url), 'utf8');
 }
 
-function unsentArguments(unsent: Unsent, limits: Limits): number[] {
+interface TermArguments {
+  readonly bans: BanPolicy;
+  readonly args: readonly string[];
+}
+
+function unsentArguments(unsent: Unsent, limits: Limits): string[] {
   const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
   const uses = limits.flatMap(({ window }) => [unsent[window], unsent[usedIn[window]]]);
-  return [strikes, bannedUntilMs, banLevel, liftedMs, resetMs, ...uses];
+  return [strikes, bannedUntilMs, banLevel, liftedMs, resetMs, ...uses].map(String);
 }
 
 const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply within the deadline' };
@@ -143,7 +142,7 @@ function toFailure(error: Error): StoreFailure {
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    decideQuota(key: string, ...args: (string | number)[]): Result<number[], Context>;
+    decideQuota(...keyAndArgs: string[]): Result<number[], Context>;
     changeQuota(key: string, verb: string, bansMaxMs: number): Result<[number, ...string[]], Context>;
   }
 }
