@@ -3,6 +3,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  existsSync,
   fsyncSync,
   openSync,
   realpathSync,
@@ -16,11 +17,32 @@ import { dirname, join } from 'node:path';
 /**
  * Replaces a file's content atomically: a reader sees the old text or the new one. Mode and owner stay. A file that cannot
  * be replaced is written in place: a single file that is bind-mounted (EBUSY), a folder without the right to write, a file
- * whose owner only root could restore.
+ * whose owner only root could restore. A file that is missing is made.
  *
- * @throws when the file cannot be written at all
+ * @throws when the file cannot be written at all, with a sentence that says what to do
  */
 export function replaceFile(file: string, text: string): void {
+  try {
+    if (existsSync(file)) replaceExisting(file, text);
+    else writeFileSync(file, text, { flag: 'wx' });
+  } catch (error) {
+    throw new Error(`${file} ${unwritableReason(error, file)}`);
+  }
+}
+
+/** In words that follow the file's name. */
+function unwritableReason(error: unknown, file: string): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EROFS') return 'is on a file system that is mounted read-only';
+  if (code !== 'EACCES' && code !== 'EPERM') return `cannot be written (${code ?? String(error)})`;
+  const closed = existsSync(file) ? file : dirname(file);
+  const { uid, mode } = statSync(closed);
+  const what = closed === file ? 'it' : `the folder ${closed}`;
+  const owner = `${what} belongs to user ${uid} and has mode ${(mode & 0o7777).toString(8)}`;
+  return `may not be written by user ${process.getuid?.()}: ${owner}; run this as user ${uid} (\`docker compose run --user ${uid} …\`)`;
+}
+
+function replaceExisting(file: string, text: string): void {
   // A symbolic link stays one: the file that it leads to is replaced.
   const target = realpathSync(file);
   const { mode, uid, gid } = statSync(target);

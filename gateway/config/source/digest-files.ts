@@ -41,7 +41,7 @@ async function digestFile(
     if (before?.identity === identity && isSettled) return before;
     return { identity, digest: unfitReason(stats) ?? digestOfContent(await readFile(file)) };
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = reasonOf(error, file);
     return { identity: reason, digest: reason };
   }
 }

@@ -3,7 +3,7 @@ import { dirname, relative } from 'node:path';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import { parseYaml, type YamlSource } from './parse-yaml.ts';
-import { type Digests, digestOfContent, type ReadFile, readConfigFile } from './read-config-file.ts';
+import { type Digests, digestOfContent, missing, type ReadFile, readConfigFile } from './read-config-file.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
 
 /** Reads the files of one load, and records all files and variables that its result depends on. */
@@ -29,14 +29,16 @@ export interface SourceReader {
 
 /**
  * @param drafts texts to take instead of files' contents
+ * @param makesKeysFile a keys file that is missing counts as an empty one
  * @param onRead called with each file of `read` and the digest of its content, before it is parsed
  */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drafts: ReadonlyMap<string, string> | undefined;
+  readonly makesKeysFile: boolean;
   readonly onRead: ((file: string, digest: string) => void) | undefined;
 }): SourceReader {
-  const { env, drafts, onRead } = options;
+  const { env, drafts, makesKeysFile, onRead } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
   const variables = new Map<string, Variable>();
@@ -76,14 +78,16 @@ export function createSourceReader(options: {
     read({ file, kind, mentionedAt }) {
       const result = readText(file);
       onRead?.(file, result.digest);
-      if (result.kind === 'unreadable') {
-        problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
+      const lacksKeys = kind === 'keys' && result.kind === 'unreadable' && result.reason === missing;
+      if (result.kind === 'unreadable' && !(lacksKeys && makesKeysFile)) {
+        const advice = lacksKeys ? adviceForKeys : '';
+        problems.push({ ...mentionedAt, message: `this file ${result.reason}${advice}` });
         return undefined;
       }
       const parsed = parseYaml({
         file,
         kind,
-        text: result.text,
+        text: result.kind === 'read' ? result.text : '',
         ...(kind !== 'api' && { substitute: (text) => substituteVariables(text, lookUp) }),
       });
       problems.push(...parsed.problems);
@@ -99,6 +103,12 @@ export function createSourceReader(options: {
     },
   };
 }
+
+/**
+ * The keys file is the one that an operator makes: none is shipped, since it would end up in a commit. Its path is not
+ * repeated here: somebody may have written a secret in its place.
+ */
+const adviceForKeys = ': the command `keys create` makes it with the first key; an empty file will also do';
 
 function ownValue(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name] : undefined;

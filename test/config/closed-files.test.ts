@@ -1,0 +1,59 @@
+import { chmodSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from 'vitest';
+import { asOtherUser, otherUser } from '../support/as-other-user.ts';
+import { configFolder } from '../support/config-folder.ts';
+
+const owner = process.getuid?.();
+
+/** The problems of a configuration, as the user of a container finds them. */
+async function messagesFor(file: string): Promise<string[]> {
+  const output = await asOtherUser(
+    ['gateway/config/load-settings.ts'],
+    `const loaded = modules.loadSettings({ file: ${JSON.stringify(file)}, env: {} });
+     console.log(JSON.stringify(loaded.kind === 'valid' ? [] : loaded.problems.map(({ message }) => message)));`,
+  );
+  return JSON.parse(output);
+}
+
+test('a file that is closed to this user is named with its owner, its mode and the command that opens it', async () => {
+  const { file, pathOf } = configFolder();
+  chmodSync(dirname(file), 0o755);
+  chmodSync(pathOf('keys.yaml'), 0o200);
+  expect(await messagesFor(file)).toEqual([
+    `this file may not be read by user ${otherUser}: it belongs to user ${owner} and has mode 200; \`chmod a+r ${pathOf('keys.yaml')}\` opens it`,
+  ]);
+  chmodSync(pathOf('keys.yaml'), 0o644);
+  expect(await messagesFor(file)).toEqual([]);
+});
+
+test('a folder that is closed to this user is named, not the file in it', async () => {
+  const { file, pathOf } = configFolder();
+  const folder = dirname(file);
+  const inner = pathOf('inner');
+  mkdirSync(inner);
+  for (const name of ['tollgate.yaml', 'keys.yaml', 'openapi.yaml'])
+    renameSync(pathOf(name), `${inner}/${name}`);
+  chmodSync(folder, 0o755);
+  chmodSync(inner, 0o600);
+  expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([
+    `this file may not be read by user ${otherUser}: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rx ${inner}\` opens it`,
+  ]);
+  chmodSync(inner, 0o755);
+  expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);
+});
+
+test('a keys file that this user may not write is left as it was, and the owner is named', async () => {
+  const { file, pathOf } = configFolder();
+  chmodSync(dirname(file), 0o555);
+  chmodSync(pathOf('keys.yaml'), 0o444);
+  const output = await asOtherUser(
+    ['gateway/cli/create-key.ts'],
+    `await modules.createKey({ file: ${JSON.stringify(file)}, env: {} }, { id: 'b', plan: 'free' }).catch(({ message }) => console.log(message));`,
+  );
+  chmodSync(dirname(file), 0o755);
+  expect(output).toBe(
+    `${pathOf('keys.yaml')} may not be written by user ${otherUser}: it belongs to user ${owner} and has mode 444; run this as user ${owner} (\`docker compose run --user ${owner} …\`)\n`,
+  );
+  expect(statSync(pathOf('keys.yaml')).mode & 0o777).toBe(0o444);
+});
