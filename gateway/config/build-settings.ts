@@ -46,7 +46,7 @@ export function buildSettings(parts: {
     addressBucket: raw.addressBucket,
     bodyBytesMax: raw.bodyBytesMax,
     ...(raw.cors && { cors: raw.cors }),
-    trustedProxies: raw.trustedProxies,
+    trustedProxies: raw.trustedProxies.filter((entry) => entry !== ''),
   };
 }
 

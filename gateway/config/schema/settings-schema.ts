@@ -190,14 +190,16 @@ export const settingsSchema = fields('a mapping of settings', {
     .optional()
     .describe('Whose pages may call the API from a browser; absent: nobody’s.'),
   trustedProxies: list(
-    text('an address or a range such as 10.0.0.0/8').refine(
-      isAddressOrRange,
+    text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(
+      (entry) => entry === '' || isAddressOrRange(entry),
       expects('an address or a range such as 10.0.0.0/8'),
     ),
     'a list of addresses and ranges',
   )
     .default([...defaults.trustedProxies])
-    .describe('Peers whose X-Forwarded-* is believed.'),
+    .describe(
+      'Peers whose X-Forwarded-* is believed; an empty entry, such as an unset variable leaves, is nobody.',
+    ),
 });
 
 /** The names of all settings, and those of everything that a key consists of. */
