@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type LoadOptions, loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { appendEntry } from './append-entry.ts';
@@ -23,7 +23,7 @@ export interface Addition {
 
 /**
  * Adds an entry to the keys of a configuration. The whole configuration is validated before and, with the edit, before
- * anything is written, so that a broken file is never left behind.
+ * anything is written, so that a broken file is never left behind. A keys file that is missing is made.
  *
  * @throws when the keys file cannot be locked or written
  */
@@ -31,26 +31,38 @@ export async function editKeys(
   { file, env }: LoadOptions,
   choose: (loaded: ValidSettings) => Addition | Refused,
 ): Promise<Edited> {
-  const found = loadSettings({ file, env });
+  const options = { file, env, makesKeysFile: true };
+  const found = loadSettings(options);
   if (found.kind === 'invalid') return { kind: 'refused', reason: formatProblems(found.problems) };
   const { keysFile } = found;
 
   return withLock<Edited>(keysFile, () => {
     // Another process may have edited the file before this one got the lock.
-    const before = loadSettings({ file, env });
+    const before = loadSettings(options);
     if (before.kind === 'invalid') return { kind: 'refused', reason: formatProblems(before.problems) };
-    const text = readFileSync(keysFile, 'utf8');
+    const text = readText(keysFile);
     const addition = choose(before);
     if (addition.kind === 'refused') return addition;
     const root = keysFile === file ? ['keys'] : [];
-    const edited = appendEntry({ text, path: [...root, ...addition.path], entry: addition.entry });
+    const edited = appendEntry({
+      text: text ?? newFileText,
+      path: [...root, ...addition.path],
+      entry: addition.entry,
+    });
     if (edited.kind === 'refused') return edited;
-    const after = loadSettings({ file, env, drafts: new Map([[keysFile, edited.text]]) });
+    const after = loadSettings({ ...options, drafts: new Map([[keysFile, edited.text]]) });
     if (after.kind === 'invalid') return { kind: 'refused', reason: formatProblems(after.problems) };
-    if (readFileSync(keysFile, 'utf8') !== text) {
+    if (readText(keysFile) !== text) {
       return { kind: 'refused', reason: `${keysFile} was changed in the meantime; try again` };
     }
     replaceFile(keysFile, edited.text);
     return { kind: 'edited', file: keysFile };
   });
+}
+
+const newFileText = '# The API keys: a list, one entry a key. Only SHA-256 digests of secrets stand here.\n';
+
+/** Undefined when there is no file. */
+function readText(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }

@@ -23,6 +23,8 @@ export interface LoadOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Texts to take instead of files' contents, by file: an edit is validated before it is written. */
   readonly drafts?: ReadonlyMap<string, string>;
+  /** A keys file that is missing counts as an empty one: for the command that makes it. */
+  readonly makesKeysFile?: boolean;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
 }
@@ -55,8 +57,8 @@ export interface InvalidSettings {
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
  * can find at once, up to `configSizes.problemsMax`. The result is plain data that can cross a thread.
  */
-export function loadSettings({ file, env, drafts, onRead }: LoadOptions): Loaded {
-  const reader = createSourceReader({ env, drafts, onRead });
+export function loadSettings({ file, env, drafts, makesKeysFile = false, onRead }: LoadOptions): Loaded {
+  const reader = createSourceReader({ env, drafts, makesKeysFile, onRead });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { digestSecret } from '../../gateway/config/issue-secret.ts';
@@ -52,6 +52,19 @@ test('check prints every problem and exits 1', async () => {
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain('tollgate.yaml:5:22: `plans.free.perMinute` must be');
   expect(stderr).toContain('keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?');
+});
+
+test('the first key makes the keys file, which every other command misses with a sentence', async () => {
+  const { file, pathOf } = configFolder();
+  rmSync(pathOf('keys.yaml'));
+  const missing = await tollgate(['check', '--config', file]);
+  expect(missing.exitCode).toBe(1);
+  expect(missing.stderr).toContain('this file does not exist: the command `keys create` makes it');
+
+  const created = await tollgate(['keys', 'create', '--id', 'acme', '--plan', 'free', '--config', file]);
+  expect(created.stdout).toMatch(secretPattern);
+  expect((await tollgate(['check', '--config', file])).stdout).toContain('1 key,');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toContain(digestSecret(created.stdout.trim()));
 });
 
 test('a command without a configuration says what to do', async () => {

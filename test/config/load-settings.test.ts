@@ -259,7 +259,12 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a missing keys file, where it is named',
     main('keys: other.yaml', /keys:.*/),
-    'tollgate.yaml:7:7: this file does not exist\n  7 | keys: other.yaml\n    |       ^',
+    'tollgate.yaml:7:7: this file does not exist: the command `keys create` makes it with the first key; an empty file will also do\n  7 | keys: other.yaml\n    |       ^',
+  ],
+  [
+    'an entry of trustedProxies that is neither an address nor empty',
+    main("trustedProxies: ['', proxy]"),
+    "tollgate.yaml:9:22: `trustedProxies[1]` must be an address or a range such as 10.0.0.0/8\n  9 | trustedProxies: ['', proxy]\n    |                      ^",
   ],
   [
     'a missing API document, where it is named',
@@ -371,7 +376,9 @@ test('a folder where a file belongs is reported', () => {
   rmSync(file);
   mkdirSync(file);
   const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'invalid' && loaded.problems[0]?.message).toBe(`this file is not a regular file`);
+  expect(loaded.kind === 'invalid' && loaded.problems[0]?.message).toBe(
+    'this file is a directory; Docker makes one where a file to mount is missing: remove it and write the file',
+  );
 });
 
 test('a file beyond the size limit is refused unread', () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
@@ -11,6 +12,13 @@ const demoDigests = Object.fromEntries(
   ]),
 );
 
+/** With the sample in place of the keys, which are not shipped. */
+function loadShipped(name: string, env: Readonly<Record<string, string>> = {}) {
+  const sample = readFileSync('config/keys.sample.yaml', 'utf8');
+  const drafts = new Map([[`config/keys.${name}.yaml`, sample]]);
+  return loadSettings({ file: `config/${name}.yaml`, env, drafts });
+}
+
 test('the committed JSON Schema is what the settings schema says (npm run --silent tollgate -- schema > config/tollgate.schema.json)', () => {
   expect(readFileSync('config/tollgate.schema.json', 'utf8')).toBe(settingsJsonSchema());
 });
@@ -18,7 +26,7 @@ test('the committed JSON Schema is what the settings schema says (npm run --sile
 test.each(['production', 'staging', 'local'])(
   'config/%s.yaml is valid and has the plans as specified',
   (name) => {
-    const loaded = loadSettings({ file: `config/${name}.yaml`, env: demoDigests });
+    const loaded = loadShipped(name, demoDigests);
     expect(loaded.kind === 'valid' && loaded.settings).toMatchObject({
       environment: name,
       basePath: '/v1',
@@ -34,7 +42,7 @@ test.each(['production', 'staging', 'local'])(
 
 test('npm start counts in memory, or in Redis when REDIS_URL is set', () => {
   const redisOf = (env: Record<string, string>) => {
-    const loaded = loadSettings({ file: 'config/local.yaml', env: { ...demoDigests, ...env } });
+    const loaded = loadShipped('local', { ...demoDigests, ...env });
     return loaded.kind === 'valid' ? loaded.settings.redis : 'invalid';
   };
   expect(redisOf({})).toBeUndefined();
@@ -43,7 +51,7 @@ test('npm start counts in memory, or in Redis when REDIS_URL is set', () => {
 
 test('production and staging count under prefixes of their own', () => {
   const prefixes = ['production', 'staging'].map((name) => {
-    const loaded = loadSettings({ file: `config/${name}.yaml`, env: {} });
+    const loaded = loadShipped(name);
     return loaded.kind === 'valid' ? loaded.settings.redis?.prefix : 'invalid';
   });
   expect(prefixes).toEqual(['tollgate-production', 'tollgate-staging']);
@@ -51,15 +59,38 @@ test('production and staging count under prefixes of their own', () => {
 
 test('staging never forwards to the backend of production', () => {
   const upstreams = ['production', 'staging'].map((name) => {
-    const loaded = loadSettings({ file: `config/${name}.yaml`, env: {} });
+    const loaded = loadShipped(name);
     return loaded.kind === 'valid' ? loaded.settings.upstreams.map(({ url }) => url) : 'invalid';
   });
   expect(upstreams).toEqual([['http://backend:3000'], ['http://backend-staging:3000']]);
 });
 
+test('the keys of the sample, its comments taken off, are valid', () => {
+  const [, entries = ''] = readFileSync('config/keys.sample.yaml', 'utf8').split('#\n');
+  const drafts = new Map([['config/keys.production.yaml', entries.replaceAll(/^# /gm, '')]]);
+  const loaded = loadSettings({ file: 'config/production.yaml', env: {}, drafts });
+  expect(loaded.kind === 'valid' && [...loaded.settings.keys.keys()]).toEqual(['acme', 'big-corp']);
+});
+
+test('a real keys file cannot be committed by accident, and the sample is in git', () => {
+  const ignored = (file: string) => spawnSync('git', ['check-ignore', '-q', file]).status === 0;
+  const files = ['keys.production.yaml', 'keys.staging.yaml', 'keys.sample.yaml'];
+  expect(files.map((file) => ignored(`config/${file}`))).toEqual([true, true, false]);
+});
+
+test('X-Forwarded-For is believed from nobody until TRUSTED_PROXY says from whom', () => {
+  const trustedBy = (env: Record<string, string>) => {
+    const loaded = loadShipped('production', env);
+    return loaded.kind === 'valid' && loaded.settings.trustedProxies;
+  };
+  expect(trustedBy({})).toEqual([]);
+  expect(trustedBy({ TRUSTED_PROXY: '10.201.79.0/26' })).toEqual(['10.201.79.0/26']);
+});
+
 test('a comment names no command that an operator does not have', () => {
-  for (const name of readdirSync('config')) {
+  const entries = readdirSync('config', { recursive: true, withFileTypes: true });
+  for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
     // It is run as `docker compose run --rm cli …` or `npm run tollgate -- …`.
-    expect(readFileSync(`config/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
+    expect(readFileSync(`${parentPath}/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
   }
 });

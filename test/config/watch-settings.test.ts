@@ -175,7 +175,7 @@ test('a deleted file is invalid until it is back', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   rmSync(folder.pathOf('keys.yaml'));
-  const problem = `${folder.file}:7:7: this file does not exist`;
+  const problem = `${folder.file}:7:7: this file does not exist: the command \`keys create\` makes it with the first key; an empty file will also do`;
   await reported(reports, [problem]);
   folder.write('keys.yaml', keysDocument);
   await reported(reports, [problem, 60]);
