@@ -1,64 +1,138 @@
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 interface Service {
+  readonly extends?: { readonly file: string; readonly service: string };
+  readonly image?: string;
   readonly networks?: readonly string[];
-  readonly network_mode?: string;
   readonly mem_limit?: string;
   readonly pids_limit?: number;
   readonly ports?: readonly string[];
+  readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly logging?: { readonly options: Readonly<Record<string, string>> };
 }
 
 interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
+  readonly volumes?: Readonly<Record<string, unknown>>;
 }
 
-const { services, networks }: ComposeFile = parse(
-  readFileSync(new URL('../docker-compose.yml', import.meta.url), 'utf8'),
-  { merge: true },
-);
-const networksOf = (name: string) => services[name]?.networks ?? [];
-const isGateway = (name: string) => name.startsWith('gateway');
+function read(file: string): ComposeFile {
+  const reset = { tag: '!reset', collection: 'seq' as const, resolve: () => [] };
+  return parse(readFileSync(file, 'utf8'), { merge: true, customTags: [reset] });
+}
 
-/** What is written in the file; that Docker obeys it was seen by hand. */
-describe('docker-compose.yml', () => {
-  it.each(Object.keys(services))(
-    '%s has limits of memory and processes, and no secret in its command',
-    (name) => {
-      const { mem_limit, pids_limit, command = [] } = services[name] ?? {};
-      expect(mem_limit).toMatch(/^\d+[mg]$/);
-      expect(pids_limit).toBeGreaterThan(0);
-      // `$$` is left to the shell in the container, `$` would be filled in by Compose.
-      expect(command.join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
-    },
-  );
+/** A file with each service as it is after `extends`. */
+function readWhole(file: string): ComposeFile {
+  const own = read(file);
+  const services = Object.entries(own.services).map(([name, service]): [string, Service] => {
+    const base = service.extends && read(join(dirname(file), service.extends.file));
+    return [name, { ...base?.services[service.extends?.service ?? ''], ...service }];
+  });
+  return { ...own, services: Object.fromEntries(services) };
+}
 
-  it('only the gateways meet anybody, publish a port and reach out', () => {
-    for (const [name, { network_mode, ports }] of Object.entries(services)) {
-      if (isGateway(name)) continue;
-      expect(ports, name).toBeUndefined();
-      if (network_mode === 'none') continue;
-      expect(networksOf(name), name).toHaveLength(1);
-      for (const network of networksOf(name)) {
-        expect(networks[network], network).toEqual({ internal: true });
-        const others = Object.keys(services).filter((other) => networksOf(other).includes(network));
-        expect(
-          others.filter((other) => other !== name && !isGateway(other)),
-          network,
-        ).toEqual([]);
-      }
+const production = readWhole('docker-compose.yml');
+const staging = readWhole('config/tollgate-staging/docker-compose.yml');
+const balanced = read('config/balanced.compose.yml');
+
+const namesOf = (part: object | undefined) => Object.keys(part ?? {});
+
+/** What is written in the files; that Docker obeys it was seen by hand. */
+describe.each([
+  ['production', production, ''],
+  ['staging', staging, '-staging'],
+])('%s', (_, { services, networks }, suffix) => {
+  const [gateway, backend, redis] = [`gateway${suffix}`, `backend${suffix}`, `redis${suffix}`];
+  const networksOf = (name: string) => services[name]?.networks ?? [];
+
+  it.each(namesOf(services))('%s is bounded, and has no secret in its command', (name) => {
+    const { mem_limit, pids_limit, logging, entrypoint = [], command = [] } = services[name] ?? {};
+    expect(mem_limit).toMatch(/^\d+[mg]$/);
+    expect(pids_limit).toBeGreaterThan(0);
+    expect(logging?.options).toEqual({ 'max-size': '50m', 'max-file': '10' });
+    // `$$` is left to the shell in the container, `$` would be filled in by Compose.
+    expect([...entrypoint, ...command].join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
+  });
+
+  it('only the gateway publishes ports, its admin listener on loopback alone', () => {
+    expect(services[gateway]?.ports).toEqual([
+      expect.stringMatching(/^\$\{\w+:-80\d\d\}:8080$/),
+      expect.stringMatching(/^127\.0\.0\.1:\$\{\w+:-90\d\d\}:9090$/),
+    ]);
+    const others = Object.entries(services).filter(([name]) => name !== gateway);
+    expect(others.filter(([, { ports }]) => ports !== undefined)).toEqual([]);
+  });
+
+  it('backend and Redis are on internal networks of their own, where nobody is but gateway and cli', () => {
+    for (const name of [backend, redis]) {
+      const [network = '', ...rest] = networksOf(name);
+      expect(rest).toEqual([]);
+      expect(networks[network]).toEqual({ internal: true });
+      const onIt = namesOf(services).filter((other) => networksOf(other).includes(network));
+      expect(onIt.sort()).toEqual([name, 'cli', gateway].sort());
     }
   });
 
-  it('each gateway reaches its backend and Redis, and no backend of another', () => {
-    expect(networksOf('gateway')).toEqual(['edge', ...networksOf('backend'), ...networksOf('redis')]);
-    expect(networksOf('gateway-staging')).toEqual([
-      'edge',
-      ...networksOf('backend-staging'),
-      ...networksOf('redis'),
-    ]);
+  it('cli has the image, the environment and the networks of the gateway, and no port', () => {
+    const { image, environment, networks, ports } = services.cli ?? {};
+    const ofGateway = services[gateway];
+    expect({ image, environment, networks }).toEqual({
+      image: ofGateway?.image,
+      environment: ofGateway?.environment,
+      networks: ofGateway?.networks,
+    });
+    expect(ports).toBeUndefined();
+    // One runs the gateway, the other the command line; what comes before is the same.
+    expect(services.cli?.entrypoint?.slice(0, -1)).toEqual(ofGateway?.entrypoint?.slice(0, -1));
+  });
+});
+
+describe('production and staging', () => {
+  it('have no image that is built, service, network or volume in common', () => {
+    const builtImages = ({ services }: ComposeFile) =>
+      Object.values(services).flatMap(({ image = '' }) => (image.startsWith('tollgate-') ? [image] : []));
+    const partsOf = (file: ComposeFile) => [
+      ...builtImages(file),
+      // `cli` only ever runs as a container of its own, for one command.
+      ...namesOf(file.services).filter((name) => name !== 'cli'),
+      ...namesOf(file.networks),
+      ...namesOf(file.volumes),
+    ];
+    const ofProduction = new Set([...partsOf(production), ...partsOf(balanced)]);
+    expect(partsOf(staging).filter((name) => ofProduction.has(name))).toEqual([]);
+    expect(partsOf(staging)).toContain('tollgate-staging-gateway');
+  });
+
+  it('read no variable in common', () => {
+    const variablesOf = (file: string) =>
+      [...readFileSync(file, 'utf8').matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name);
+    const ofStaging = variablesOf('config/tollgate-staging/docker-compose.yml');
+    expect(ofStaging).toContain('STAGING_PORT');
+    expect(ofStaging.filter((name) => !name?.startsWith('STAGING_'))).toEqual([]);
+    expect(variablesOf('docker-compose.yml').filter((name) => name?.startsWith('STAGING_'))).toEqual([]);
+    expect(variablesOf('config/services.compose.yml')).toEqual([]);
+  });
+});
+
+describe('config/balanced.compose.yml', () => {
+  const { gateway, cli, balancer } = balanced.services;
+
+  it('publishes the balancer in place of the gateways', () => {
+    expect(gateway?.ports).toEqual([]);
+    expect(balancer?.ports).toEqual([production.services.gateway?.ports?.[0]]);
+  });
+
+  it('has one network where gateways and balancer meet, and cli the environment of the gateways', () => {
+    const ofGateways = [...(production.services.gateway?.networks ?? []), ...(gateway?.networks ?? [])];
+    // The balancer would find a gateway twice that is on two networks with it.
+    expect(balancer?.networks?.filter((name) => ofGateways.includes(name))).toEqual(gateway?.networks);
+    expect(cli?.environment).toEqual(gateway?.environment);
   });
 });
