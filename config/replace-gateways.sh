@@ -13,7 +13,7 @@ count=$(echo "$old" | grep -c .)
 
 for container in $old; do
   before=$(containers)
-  docker compose up --detach --no-deps --no-build --no-recreate --scale gateway=$((count + 1)) gateway
+  docker compose up --detach --no-build --no-recreate --scale gateway=$((count + 1)) gateway
   new=$(containers | grep --invert-match --line-regexp --fixed-strings "$before")
 
   waited=0
