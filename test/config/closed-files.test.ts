@@ -37,7 +37,7 @@ test('a folder that is closed to this user is named, not the file in it', async 
   chmodSync(folder, 0o755);
   chmodSync(inner, 0o600);
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([
-    `this file may not be read by user ${otherUser}: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rx ${inner}\` opens it`,
+    `this file may not be read by user ${otherUser}: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rX ${inner} ${inner}/*\` opens it`,
   ]);
   chmodSync(inner, 0o755);
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);

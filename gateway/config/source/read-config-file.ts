@@ -92,7 +92,7 @@ function denial(file: string): string {
   try {
     const folder = foldersOf(file).find((path) => !isOpen(path, constants.X_OK));
     if (folder !== undefined)
-      return `: the folder ${folder} ${ownerOf(folder)}; \`chmod a+rx ${folder}\` opens it`;
+      return `: the folder ${folder} ${ownerOf(folder)}; \`chmod a+rX ${folder} ${folder}/*\` opens it`;
     if (!isOpen(file, constants.R_OK)) return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it`;
     return ', though owner and mode allow it; SELinux, for one, wants a mount with `:z`';
   } catch {
