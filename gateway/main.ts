@@ -15,7 +15,7 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'w
 
 /**
  * Runs the gateway until a signal ends it. SIGTERM drains and gives load balancers time to notice; SIGINT (a person at a
- * terminal) drains without that time. A SIGINT while draining ends the process at once. An invalid configuration is printed
+ * terminal) drains without that time. A later SIGINT ends the process at once. An invalid configuration is printed
  * with all its problems, and the process exits with 1.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
@@ -81,7 +81,10 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   });
 
   const end = async (signal: NodeJS.Signals) => {
-    process.removeAllListeners('SIGINT').once('SIGINT', () => process.exit(1));
+    const endedMs = performance.now();
+    process.removeAllListeners('SIGINT').on('SIGINT', () => {
+      if (performance.now() - endedMs > bounds.signalEchoMs) process.exit(1);
+    });
     process.removeAllListeners('SIGTERM').on('SIGTERM', () => {});
     logger.info({ signal }, 'draining');
     watch.stop();
@@ -92,6 +95,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   };
   process.once('SIGTERM', end);
   process.once('SIGINT', end);
+  if (process.env.npm_command === 'exec') endWithParent();
 }
 
 const isEntryPoint =
@@ -103,6 +107,20 @@ if (isEntryPoint) {
     process.stderr.write('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n');
     process.exitCode = 1;
   }
+}
+
+/**
+ * Ends the process like a SIGTERM when its parent is gone. `npx` runs a command in a shell; a signal to `npx` ends it and
+ * the shell, which does not pass the signal on, and the gateway would keep its port without anybody to stop it.
+ */
+function endWithParent(): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    process.kill(process.pid, 'SIGTERM');
+  }, defaultBounds.parentPollMs);
+  timer.unref();
 }
 
 /**

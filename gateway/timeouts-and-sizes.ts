@@ -183,6 +183,10 @@ export const defaultBounds = Object.freeze({
   /** After SIGTERM: how long `/readyz` says 503 before accepting stops, and how long requests in flight may then take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
+  /** A Ctrl-C under npm comes twice, from the terminal and from npm: within this time it is the same one. */
+  signalEchoMs: 500,
+  /** Under `npx`: how often the process looks whether its parent is still there. */
+  parentPollMs: 500,
 });
 
 /** The bounds that a part of the gateway is given: those above, or a test's own. */

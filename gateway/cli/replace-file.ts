@@ -39,7 +39,7 @@ function unwritableReason(error: unknown, file: string): string {
   const { uid, mode } = statSync(closed);
   const what = closed === file ? 'it' : `the folder ${closed}`;
   const owner = `${what} belongs to user ${uid} and has mode ${(mode & 0o7777).toString(8)}`;
-  return `may not be written by user ${process.getuid?.()}: ${owner}; run this as user ${uid} (\`docker compose run --user ${uid} …\`)`;
+  return `may not be written by this user: ${owner}; run this as user ${uid} (\`docker compose run --user ${uid} …\`)`;
 }
 
 function replaceExisting(file: string, text: string): void {

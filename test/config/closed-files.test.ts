@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { asOtherUser, otherUser } from '../support/as-other-user.ts';
+import { asOtherUser } from '../support/as-other-user.ts';
 import { configFolder } from '../support/config-folder.ts';
 
 const owner = process.getuid?.();
@@ -21,7 +21,7 @@ test('a file that is closed to this user is named with its owner, its mode and t
   chmodSync(dirname(file), 0o755);
   chmodSync(pathOf('keys.yaml'), 0o200);
   expect(await messagesFor(file)).toEqual([
-    `this file may not be read by user ${otherUser}: it belongs to user ${owner} and has mode 200; \`chmod a+r ${pathOf('keys.yaml')}\` opens it`,
+    `this file may not be read by this user: it belongs to user ${owner} and has mode 200; \`chmod a+r ${pathOf('keys.yaml')}\` opens it`,
   ]);
   chmodSync(pathOf('keys.yaml'), 0o644);
   expect(await messagesFor(file)).toEqual([]);
@@ -37,7 +37,7 @@ test('a folder that is closed to this user is named, not the file in it', async 
   chmodSync(folder, 0o755);
   chmodSync(inner, 0o600);
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([
-    `this file may not be read by user ${otherUser}: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rX ${inner} ${inner}/*\` opens it`,
+    `this file may not be read by this user: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rX ${inner} ${inner}/*\` opens it`,
   ]);
   chmodSync(inner, 0o755);
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);
@@ -49,11 +49,11 @@ test('a keys file that this user may not write is left as it was, and the owner 
   chmodSync(pathOf('keys.yaml'), 0o444);
   const output = await asOtherUser(
     ['gateway/cli/create-key.ts'],
-    `await modules.createKey({ file: ${JSON.stringify(file)}, env: {} }, { id: 'b', plan: 'free' }).catch(({ message }) => console.log(message));`,
+    `await modules.createKey({ file: ${JSON.stringify(file)}, env: {} }, { id: 'b', plan: 'free', limits: {} }).catch(({ message }) => console.log(message));`,
   );
   chmodSync(dirname(file), 0o755);
   expect(output).toBe(
-    `${pathOf('keys.yaml')} may not be written by user ${otherUser}: it belongs to user ${owner} and has mode 444; run this as user ${owner} (\`docker compose run --user ${owner} …\`)\n`,
+    `${pathOf('keys.yaml')} may not be written by this user: it belongs to user ${owner} and has mode 444; run this as user ${owner} (\`docker compose run --user ${owner} …\`)\n`,
   );
   expect(statSync(pathOf('keys.yaml')).mode & 0o777).toBe(0o444);
 });

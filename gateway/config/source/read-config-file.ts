@@ -78,7 +78,7 @@ export function reasonOf(error: unknown, file: string): string {
     case 'ENOTDIR':
       return missing;
     case 'EACCES':
-      return `may not be read by user ${process.getuid?.()}${denial(file)}`;
+      return `may not be read by this user${denial(file)}`;
     default:
       return `cannot be read (${code ?? String(error)})`;
   }
