@@ -80,12 +80,17 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     },
   });
 
+  let endedMs: number | undefined;
+  // One listener for good: while there is none, a signal would kill the process.
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (endedMs === undefined) {
+      endedMs = performance.now();
+      void end(signal);
+    } else if (signal === 'SIGINT' && performance.now() - endedMs > bounds.signalEchoMs) {
+      process.exit(1);
+    }
+  };
   const end = async (signal: NodeJS.Signals) => {
-    const endedMs = performance.now();
-    process.removeAllListeners('SIGINT').on('SIGINT', () => {
-      if (performance.now() - endedMs > bounds.signalEchoMs) process.exit(1);
-    });
-    process.removeAllListeners('SIGTERM').on('SIGTERM', () => {});
     logger.info({ signal }, 'draining');
     watch.stop();
     await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
@@ -93,8 +98,8 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     await log.close();
     process.exit(0);
   };
-  process.once('SIGTERM', end);
-  process.once('SIGINT', end);
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
   if (process.env.npm_command === 'exec') endWithParent();
 }
 
