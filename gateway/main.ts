@@ -39,17 +39,37 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   for (const warning of loaded.warnings) logger.warn(warning);
 
   const gateway = createGateway({ settings, log, ...options });
-  try {
-    const { listen, admin } = await gateway.start();
-    logger.info(
-      { listen, admin, environment: settings.environment, config: settings.version },
-      'the gateway listens',
-    );
-  } catch (error) {
+  const { listen, admin } = await gateway.start().catch(async (error) => {
     logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
     await log.close();
     process.exit(1);
-  }
+  });
+
+  let endedMs: number | undefined;
+  // One listener for good, and before anybody is told that the gateway listens: without one a signal kills the process.
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (endedMs === undefined) {
+      endedMs = performance.now();
+      void end(signal);
+    } else if (signal === 'SIGINT' && performance.now() - endedMs > bounds.signalEchoMs) {
+      process.exit(1);
+    }
+  };
+  const end = async (signal: NodeJS.Signals) => {
+    logger.info({ signal }, 'draining');
+    watch.stop();
+    await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
+    logger.info('stopped');
+    await log.close();
+    process.exit(0);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+
+  logger.info(
+    { listen, admin, environment: settings.environment, config: settings.version },
+    'the gateway listens',
+  );
 
   const watch = watchSettings({
     file: configFile,
@@ -80,26 +100,6 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     },
   });
 
-  let endedMs: number | undefined;
-  // One listener for good: while there is none, a signal would kill the process.
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (endedMs === undefined) {
-      endedMs = performance.now();
-      void end(signal);
-    } else if (signal === 'SIGINT' && performance.now() - endedMs > bounds.signalEchoMs) {
-      process.exit(1);
-    }
-  };
-  const end = async (signal: NodeJS.Signals) => {
-    logger.info({ signal }, 'draining');
-    watch.stop();
-    await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
-    logger.info('stopped');
-    await log.close();
-    process.exit(0);
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
   if (process.env.npm_command === 'exec') endWithParent();
 }
 
