@@ -1,0 +1,49 @@
+/**
+ * A client that backs off right, for Node and browsers; copy it and change it. It slows down before the limit is spent,
+ * waits at least `Retry-After` and a random time above it, and repeats nothing that may have been done already.
+ */
+const attemptsMax = 5;
+const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is the caller's to decide
+const gapMaxMs = 5_000;
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function createClient(baseUrl, key) {
+  let nextMs = 0; // no request is sent before
+  let gapMs = 0; // between two requests
+
+  /** The last fifth of a window is spread over what is left of it, so that it is not spent early. */
+  function pace({ headers }) {
+    const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) =>
+      Number(headers.get(`X-RateLimit-${name}`) ?? Number.NaN),
+    );
+    const leftMs = reset * 1_000 - (Date.parse(headers.get('Date')) || Date.now()); // by the server's clock
+    const isScarce = remaining < limit / 5 && leftMs > 0;
+    gapMs = isScarce ? Math.min(leftMs / (remaining + 1), remaining > 0 ? gapMaxMs : waitMaxMs) : 0;
+    if (isScarce) nextMs = Math.max(nextMs, performance.now() + gapMs);
+  }
+
+  /** @param options those of `fetch`; a body must be one that can be sent twice, such as a string */
+  return async function request(path, { method = 'GET', headers = {}, ...options } = {}) {
+    for (let attempt = 1; ; attempt++) {
+      for (let waitMs = nextMs - performance.now(); waitMs > 0; waitMs = nextMs - performance.now())
+        await sleep(waitMs);
+      nextMs = performance.now() + gapMs;
+      const all = { ...options, method, headers: { ...headers, Authorization: `Bearer ${key}` } };
+      const response = await fetch(baseUrl + path, all).catch((error) => error);
+      const isResponse = response instanceof Response;
+      if (isResponse) pace(response);
+      // 429: it was not done. 502, 503, 504 or no response: it may have been.
+      const isRefused = isResponse && response.status === 429;
+      const hasFailed = !isResponse || (response.status >= 502 && response.status <= 504);
+      const isRepeatable = isRefused || (hasFailed && idempotent.has(method));
+      const retryAfterMs = isResponse ? Number(response.headers.get('Retry-After') ?? 0) * 1_000 : 0;
+      if (!isRepeatable || attempt === attemptsMax || !(retryAfterMs <= waitMaxMs)) {
+        if (isResponse) return response;
+        throw response;
+      }
+      if (isResponse) await response.body?.cancel();
+      nextMs = Math.max(nextMs, performance.now() + retryAfterMs + Math.random() * 500 * 2 ** attempt);
+    }
+  };
+}

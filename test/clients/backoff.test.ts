@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import {
+  fieldLines,
+  okAnswer,
+  type RecordedRequest,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
+import { requireProgram } from '../support/require-program.ts';
+import { until } from '../support/until.ts';
+
+const windowMs = 4_000;
+const perMinute = 10;
+
+const clients = [
+  {
+    language: 'JavaScript',
+    program: async () => process.execPath,
+    args: [
+      '--input-type=module',
+      '-e',
+      `const { createClient } = await import(${JSON.stringify(resolve('test/clients/backoff.mjs'))});
+       const [baseUrl, key, method, count] = process.argv.slice(1);
+       const request = createClient(baseUrl, key);
+       for (let i = 0; i < count; i++) console.log((await request('/pets', { method })).status);`,
+    ],
+  },
+  {
+    language: 'Python',
+    program: () =>
+      requireProgram({
+        names: ['python3'],
+        packageName: 'python3',
+        advice: 'The test of test/clients/backoff.py needs Python 3 and found none: put python3 on the PATH.',
+      }),
+    args: [
+      '-c',
+      `import sys; sys.path.insert(0, ${JSON.stringify(resolve('test/clients'))}); sys.dont_write_bytecode = True
+from backoff import Client
+base_url, key, method, count = sys.argv[1:]
+client = Client(base_url, key)
+for _ in range(int(count)): print(client.request("/pets", method)[0])`,
+    ],
+  },
+];
+
+/** A key for each test, so that they can run at once on one gateway. */
+const tests = ['alone', 'late', 'flaky-get', 'flaky-post'].flatMap((name) =>
+  clients.map(({ language }) => [`${name}-${language}`, makeCustomKey(perMinute, 1_000_000)] as const),
+);
+const keys = new Map<string, ReturnType<typeof makeCustomKey>>(
+  tests.map(([id, { entry, secret }]) => [id, { entry: { ...entry, id }, secret }]),
+);
+
+let gateway: GatewayProcess;
+let backend: RecordingBackend;
+
+beforeAll(async () => {
+  const failed = new Set<string>();
+  backend = await startRecordingBackend({
+    react: (request, socket) => {
+      const id = keyIdOf(request);
+      const fails = id.startsWith('flaky') && !failed.has(id);
+      failed.add(id);
+      socket.write(okAnswer('{}', fails ? 503 : 200));
+    },
+  });
+  const entries = [...keys.values()].map(({ entry }) => entry);
+  const config = testConfig({ upstream: { url: backend.url }, keys: entries });
+  gateway = await startGateway(config, { tuning: { windowsMs: { minute: windowMs } } });
+});
+
+afterAll(async () => {
+  await gateway.stop();
+  await backend.close();
+});
+
+describe.concurrent.each(clients)('the client in $language', ({ language, program, args }) => {
+  /** The statuses that the caller of the client sees, one request after the other. */
+  async function send(id: string, method: string, count: number) {
+    const { secret = '' } = keys.get(id) ?? {};
+    const child = spawn(await program(), [...args, gateway.baseUrl, secret, method, String(count)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    return output.trim().split('\n').map(Number);
+  }
+
+  test('slows down before the limit is spent, so that alone on its key it never meets a 429', async ({
+    expect,
+  }) => {
+    const id = `alone-${language}`;
+    const count = 2 * perMinute + 1;
+    const startedMs = performance.now();
+    expect(await send(id, 'GET', count)).toEqual(Array(count).fill(200));
+    // No more careful than it must be: three windows hold that many.
+    expect(performance.now() - startedMs).toBeLessThan(4 * windowMs);
+    const decisions = (await linesOf(id, count)).map(({ decision }) => decision);
+    expect(decisions).toEqual(Array(count).fill('admitted'));
+  });
+
+  test('waits at least Retry-After on a 429, and then sends it again, a POST too', async ({ expect }) => {
+    const id = `late-${language}`;
+    // Somebody else spends the window just after it began.
+    await sleep(windowMs - (Date.now() % windowMs));
+    const headers = { authorization: `Bearer ${keys.get(id)?.secret}` };
+    await Promise.all(Array.from({ length: perMinute }, () => fetch(`${gateway.baseUrl}/pets`, { headers })));
+
+    expect(await send(id, 'POST', 1)).toEqual([200]);
+    const lines = await linesOf(id, perMinute + 2);
+    const decisions = lines.map(({ decision }) => decision);
+    expect(decisions).toEqual([...Array(perMinute).fill('admitted'), 'refused', 'admitted']);
+    const [refusedMs = 0, admittedMs = 0] = lines.slice(-2).map(({ time }) => Date.parse(`${time}`));
+    expect(admittedMs - refusedMs).toBeGreaterThan(1_000);
+  });
+
+  test('sends a GET again that met a 503, and a POST not', async ({ expect }) => {
+    const [get, post] = [`flaky-get-${language}`, `flaky-post-${language}`];
+    expect(await send(get, 'GET', 1)).toEqual([200]);
+    expect(await send(post, 'POST', 1)).toEqual([503]);
+    const sent = backend.requests.filter((request) => [get, post].includes(keyIdOf(request)));
+    expect(sent.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST']);
+  });
+});
+
+/** The lines of a key's requests, once the log has that many. */
+async function linesOf(id: string, count: number) {
+  const lines = () => gateway.lines.filter(({ keyId }) => keyId === id);
+  await until(`${count} lines of ${id}`, () => lines().length >= count);
+  return lines();
+}
+
+function keyIdOf(request: RecordedRequest): string {
+  const field = fieldLines(request).find((line) => line.startsWith('X-Key-Id: '));
+  return field?.slice('X-Key-Id: '.length) ?? '';
+}

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { access, constants, readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/**
+ * The path of a program that tests need: one on the PATH, or as root on Debian and Ubuntu from the distribution's package.
+ *
+ * @param names of the program, any of them
+ * @throws with the advice when there is none and none can be installed
+ */
+export async function requireProgram(options: {
+  readonly names: readonly string[];
+  readonly packageName: string;
+  readonly advice: string;
+}): Promise<string> {
+  const { names, packageName, advice } = options;
+  const found = await findOnPath(names);
+  if (found !== undefined) return found;
+  if (!(await canInstall())) throw new Error(advice);
+  console.log(
+    `tests: installing the distribution’s ${packageName} with apt-get, since this machine has none`,
+  );
+  // The package must not start a server of its own.
+  const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
+  await run('apt-get', ['update'], install);
+  await run('apt-get', ['install', '--yes', '--no-install-recommends', packageName], install);
+  const installed = await findOnPath(names);
+  if (installed === undefined) throw new Error(advice);
+  return installed;
+}
+
+async function findOnPath(names: readonly string[]): Promise<string | undefined> {
+  for (const name of names) {
+    for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+      const path = join(folder, name);
+      if (await isExecutable(path)) return path;
+    }
+  }
+  return undefined;
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function canInstall(): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return /^ID(_LIKE)?=.*(debian|ubuntu)/m.test(release);
+}
