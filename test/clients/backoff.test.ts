@@ -68,7 +68,7 @@ beforeAll(async () => {
       const id = keyIdOf(request);
       const fails = id.startsWith('flaky') && !failed.has(id);
       failed.add(id);
-      socket.write(okAnswer('{}', fails ? 503 : 200));
+      socket.write(fails ? okAnswer('{}', 503, ['Retry-After: 2']) : okAnswer('{}'));
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);
@@ -120,12 +120,16 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     expect(admittedMs - refusedMs).toBeGreaterThan(1_000);
   });
 
-  test('sends a GET again that met a 503, and a POST not', async ({ expect }) => {
+  test('sends a GET again that met a 503, Retry-After later at the earliest, and a POST not', async ({
+    expect,
+  }) => {
     const [get, post] = [`flaky-get-${language}`, `flaky-post-${language}`];
     expect(await send(get, 'GET', 1)).toEqual([200]);
     expect(await send(post, 'POST', 1)).toEqual([503]);
     const sent = backend.requests.filter((request) => [get, post].includes(keyIdOf(request)));
     expect(sent.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST']);
+    const [failedMs = 0, doneMs = 0] = (await linesOf(get, 2)).map(({ time }) => Date.parse(`${time}`));
+    expect(doneMs - failedMs).toBeGreaterThanOrEqual(1_950);
   });
 });
 
