@@ -4,6 +4,7 @@ import { plainAddress } from './address-group.ts';
 import type { Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-types.ts';
 import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
+import type { InvalidSecret } from './identify/identify-key.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
 import type { AddressDecision, Decision } from './model.ts';
@@ -30,6 +31,8 @@ export interface Exchange {
   endsConnection: boolean;
   offered: OfferedOperation | undefined;
   key: KnownKey | undefined;
+  /** Set in place of `key` when the secret that was presented is not valid; for the log only. */
+  invalidSecret: InvalidSecret | undefined;
   decision: Decision | AddressDecision | undefined;
   /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;
@@ -54,6 +57,7 @@ export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
     endsConnection: false,
     offered: undefined,
     key: undefined,
+    invalidSecret: undefined,
     decision: undefined,
     status: 0,
     errorCode: undefined,

@@ -105,7 +105,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (match.kind === 'matched') exchange.offered = match.offered;
 
   const identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-  if (identity.kind === 'refused') return refuseStranger(exchange, stations, identity);
+  if (identity.kind === 'refused') {
+    if (identity.code === 'invalid_key') exchange.invalidSecret = identity.presented;
+    return refuseStranger(exchange, stations, { code: identity.code });
+  }
   exchange.key = identity.key;
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);

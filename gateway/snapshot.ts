@@ -16,7 +16,7 @@ export interface Snapshot {
   readonly corsOrigins: CorsOrigins;
 }
 
-/** A key, with the texts that depend on it alone: made once, when it first presents a secret. */
+/** A key, with the texts that depend on it and on one of its secrets: made once, when that secret is first presented. */
 export interface KnownKey extends Key {
   readonly policyText: PolicyText;
   /** Its members of the access line. */
@@ -33,6 +33,6 @@ export function createSnapshot(settings: Settings): Snapshot {
   });
 }
 
-function know(key: Key): KnownKey {
-  return { ...key, policyText: createPolicyText(), logged: keyMembers(key) };
+function know(key: Key, digestStart: string): KnownKey {
+  return { ...key, policyText: createPolicyText(), logged: keyMembers(key, digestStart) };
 }

@@ -5,7 +5,17 @@ import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 /** Who calls, by the bearer secret. `Known` is the key with what the snapshot knows of it. */
 export type Identity<Known> =
   | { readonly kind: 'identified'; readonly key: Known }
-  | { readonly kind: 'refused'; readonly code: 'missing_key' | 'invalid_key' };
+  | { readonly kind: 'refused'; readonly code: 'missing_key' }
+  | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret };
+
+/** A secret that no key is found by. For the log: the client is told the same in all three cases. */
+export interface InvalidSecret {
+  /** Unknown: in no entry of the keys. Expired: this secret of the key. Disabled: the whole key, expired or not. */
+  readonly status: 'unknown' | 'expired' | 'disabled';
+  readonly digestStart: string;
+  /** Undefined when the secret is unknown. */
+  readonly keyId?: string;
+}
 
 /**
  * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
@@ -14,13 +24,12 @@ export type Identity<Known> =
 export type IdentifyKey<Known> = (authorization: string | undefined, nowMs: number) => Identity<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
-const invalid = { kind: 'refused', code: 'invalid_key' } as const;
 
 /** What is remembered of a secret that was presented. */
 interface Remembered<Known> {
   readonly expiresMs: number;
-  /** Before it expires. */
-  readonly identity: Identity<Known>;
+  readonly beforeExpiry: Identity<Known>;
+  readonly afterExpiry: Identity<Known>;
 }
 
 /**
@@ -32,39 +41,58 @@ interface Remembered<Known> {
  * its key needs for every request. No more secrets are remembered than are configured, and a new configuration begins
  * without any.
  *
- * @param know adds to a key what depends on it alone
+ * @param know adds to a key what depends on it and on the secret that was presented; called once for each secret
  */
 export function createIdentifyKey<Known>(
   { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
-  know: (key: Key) => Known,
+  know: (key: Key, digestStart: string) => Known,
 ): IdentifyKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
 
-  function findSecret(presented: string): Remembered<Known> | undefined {
+  function identify(presented: string, nowMs: number): Identity<Known> {
     const before = remembered.get(presented);
-    if (before !== undefined) return before;
+    if (before !== undefined) return identityAt(before, nowMs);
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
-    const secret = secrets.get(hash('sha256', bytes, 'hex'));
-    if (secret === undefined) return undefined;
-    const found = { expiresMs: secret.expiresMs, identity: identityOf(secret) };
+    const digest = hash('sha256', bytes, 'hex');
+    const digestStart = digest.slice(0, digestDigitsShown);
+    const secret = secrets.get(digest);
+    if (secret === undefined) return invalid({ status: 'unknown', digestStart });
+    const found = rememberedOf(secret, digestStart);
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
     remembered.set(bytes.toString('latin1'), found);
-    return found;
+    return identityAt(found, nowMs);
   }
 
-  function identityOf({ keyId }: Secret): Identity<Known> {
+  function rememberedOf({ keyId, expiresMs }: Secret, digestStart: string): Remembered<Known> {
     const key = keys.get(keyId);
-    return key === undefined || key.disabled ? invalid : { kind: 'identified', key: know(key) };
+    if (key === undefined || key.disabled) {
+      const disabled = invalid({ status: 'disabled', digestStart, keyId });
+      return { expiresMs, beforeExpiry: disabled, afterExpiry: disabled };
+    }
+    return {
+      expiresMs,
+      beforeExpiry: { kind: 'identified', key: know(key, digestStart) },
+      afterExpiry: invalid({ status: 'expired', digestStart, keyId }),
+    };
   }
 
   return (authorization, nowMs) => {
     const presented = authorization === undefined ? undefined : bearerSecret(authorization);
-    if (presented === undefined) return missing;
-    const found = findSecret(presented);
-    return found === undefined || found.expiresMs <= nowMs ? invalid : found.identity;
+    return presented === undefined ? missing : identify(presented, nowMs);
   };
 }
+
+function identityAt<Known>(found: Remembered<Known>, nowMs: number): Identity<Known> {
+  return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
+}
+
+function invalid(presented: InvalidSecret) {
+  return { kind: 'refused', code: 'invalid_key', presented } as const;
+}
+
+/** Enough to tell the secrets of a key apart in the log, and never more: the digest is what a secret is found by. */
+const digestDigitsShown = 8;
 
 const bearer = 'bearer ';
 

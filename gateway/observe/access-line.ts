@@ -2,6 +2,7 @@ import { addressOf, type Exchange } from '../exchange.ts';
 import type { RateLimitState } from '../model.ts';
 import { rememberLast } from '../remember-last.ts';
 import { quoted } from './log-members.ts';
+import { traceIdOf } from './trace-id.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
 const decisionMembers = rememberLast(
@@ -17,11 +18,13 @@ type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
  * members took four times as long.
  */
 export function accessLine(exchange: Exchange): string {
-  const { arrival, req, path, offered, errorCode, fault, cause, key, decision, upstream, snapshot } =
-    exchange;
+  const { arrival, req, path, offered, errorCode, fault, cause, key, invalidSecret, decision } = exchange;
+  const { upstream, snapshot } = exchange;
   let line = beginning(exchange.id);
   // The parser does not tell the method of a request that it refuses.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
+  const traceId = traceIdOf(req.headers.traceparent);
+  if (traceId !== undefined) line += `,"traceId":"${traceId}"`;
   if (path !== undefined) line += `,"path":${quoted(shown(path))}`;
   if (offered !== undefined) line += offered.logged;
   line += `,"status":${exchange.status}`;
@@ -29,6 +32,7 @@ export function accessLine(exchange: Exchange): string {
   if (fault !== undefined) line += `,"fault":"${fault}"`;
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
   if (key !== undefined) line += key.logged;
+  else if (invalidSecret !== undefined) line += invalidSecretMembers(invalidSecret);
   line += `,"address":"${addressOf(exchange)}"`;
   if (decision !== undefined) line += decisionMembers(decision);
   if (upstream !== undefined) {
@@ -38,6 +42,11 @@ export function accessLine(exchange: Exchange): string {
   }
   const totalMs = performance.now() - exchange.startedMs;
   return `${line},"totalMs":${totalMs.toFixed(3)},"config":"${snapshot.settings.version}"}\n`;
+}
+
+function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecret'>): string {
+  const owner = keyId === undefined ? '' : `,"keyId":${quoted(keyId)}`;
+  return `,"keyStatus":"${status}"${owner},"secret":"${digestStart}"`;
 }
 
 /** A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. */

@@ -1,11 +1,15 @@
 import type { Key, Operation } from '../model.ts';
 
-/** The members of the access line that depend on a key or an operation alone: made once in a snapshot. */
-export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>): string {
-  return `,"keyId":${quoted(id)},"plan":${quoted(plan)}`;
+/**
+ * The members of the access line that depend on a key and its secret alone: made once in a snapshot.
+ *
+ * @param digestStart the first digits of the digest of the secret that was presented
+ */
+export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: string): string {
+  return `,"keyId":${quoted(id)},"plan":${quoted(plan)},"secret":"${digestStart}"`;
 }
 
-/** As `keyMembers`. */
+/** The member that depends on an operation alone: likewise made once. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }

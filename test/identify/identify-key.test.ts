@@ -33,25 +33,29 @@ const known = ring(
   ['old', acme, nowMs],
   ['soon', acme, nowMs + 1],
   ['shut', closed],
+  ['shut and old', closed, nowMs],
 );
 
-const identifyKey = createIdentifyKey(known, (key) => key);
+const start = (secret: string) => sha256(secret).slice(0, 8);
+const identifyKey = createIdentifyKey(known, (key, digestStart) => ({ ...key, digestStart }));
 
 describe('identifyKey', () => {
   it.each([
-    'Bearer s3cret',
-    'bearer s3cret',
-    'BEARER   s3cret',
-    'Bearer s3cret ',
-    'Bearer \t s3cret\t ',
-    'Bearer soon',
-  ])('%j is the key', (authorization) => {
-    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key: acme });
+    ['Bearer s3cret', 's3cret'],
+    ['bearer s3cret', 's3cret'],
+    ['BEARER   s3cret', 's3cret'],
+    ['Bearer s3cret ', 's3cret'],
+    ['Bearer \t s3cret\t ', 's3cret'],
+    ['Bearer soon', 'soon'],
+  ])('%j is the key, by its secret %s', (authorization, secret) => {
+    const key = { ...acme, digestStart: start(secret) };
+    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key });
   });
 
   it('a secret beyond ASCII is the bytes that were sent', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
-    expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key: acme });
+    const key = { ...acme, digestStart: start('schlüssel') };
+    expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key });
   });
 
   it.each([undefined, '', 'Bearer', 'Bearer ', 'Basic s3cret', 'Bearers3cret', 's3cret'])(
@@ -62,21 +66,46 @@ describe('identifyKey', () => {
   );
 
   it.each([
-    'Bearer wrong',
-    'Bearer old',
-    'Bearer shut',
-    'Bearer S3CRET',
-    `Bearer ${sha256('s3cret')}`,
+    'wrong',
+    'S3CRET',
+    sha256('s3cret'),
     // Whitespace to JavaScript, to HTTP octets of the secret.
-    'Bearer s3cret\u00a0',
-    'Bearer \u00a0s3cret',
-    'Bearer \u00a0',
-  ])('%j is not valid, and the response does not say why', (authorization) => {
-    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'invalid_key' });
+    's3cret\u00a0',
+    '\u00a0s3cret',
+    '\u00a0',
+  ])('%j is unknown', (secret) => {
+    const digestStart = createHash('sha256').update(secret, 'latin1').digest('hex').slice(0, 8);
+    const presented = { status: 'unknown', digestStart };
+    expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+      kind: 'refused',
+      code: 'invalid_key',
+      presented,
+    });
   });
+
+  it.each([
+    ['old', 'expired', 'acme'],
+    ['shut', 'disabled', 'closed'],
+    ['shut and old', 'disabled', 'closed'],
+  ])(
+    'the secret %j is refused with the code of an unknown one, each time, and the log can say: %s',
+    (secret, status, keyId) => {
+      const presented = { status, keyId, digestStart: start(secret) };
+      for (let time = 0; time < 2; time += 1) {
+        expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+          kind: 'refused',
+          code: 'invalid_key',
+          presented,
+        });
+      }
+    },
+  );
 
   it('is as strict with what it remembers: a secret still expires', () => {
     expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });
-    expect(identifyKey('Bearer soon', nowMs + 1)).toEqual({ kind: 'refused', code: 'invalid_key' });
+    expect(identifyKey('Bearer soon', nowMs + 1)).toMatchObject({
+      kind: 'refused',
+      presented: { status: 'expired' },
+    });
   });
 });

@@ -10,8 +10,12 @@ const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, win
 const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };
 
 /** An exchange as it was opened, and what was found since. */
-function exchange(found: Partial<Exchange>, kind: 'request' | 'rejection' = 'request'): Exchange {
-  const req = { method: 'GET', headers: {}, socket: { remoteAddress: '2001:db8::1' } };
+function exchange(
+  found: Partial<Exchange>,
+  kind: 'request' | 'rejection' = 'request',
+  headers: Record<string, string> = {},
+): Exchange {
+  const req = { method: 'GET', headers, socket: { remoteAddress: '2001:db8::1' } };
   const snapshot = { settings: { version: '0123456789ab' } };
   const opened = openExchange({ kind, res: { req } as ClientResponse }, snapshot as Snapshot);
   return { ...opened, id: '6f1f2f3a-0000-4000-8000-000000000001', status: 200, ...found };
@@ -40,7 +44,7 @@ describe('the access line', () => {
       exchange({
         path: `/v1/${hostile}`,
         offered: { logged: operationMember({ id: hostile }) } as Exchange['offered'],
-        key: { logged: keyMembers({ id: hostile, plan: hostile }) } as Exchange['key'],
+        key: { logged: keyMembers({ id: hostile, plan: hostile }, '01234567') } as Exchange['key'],
         cause: hostile,
         decision: { kind: 'admitted', source: 'shared', rateLimit },
         upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
@@ -52,6 +56,7 @@ describe('the access line', () => {
       operation: hostile,
       keyId: hostile,
       plan: hostile,
+      secret: '01234567',
       cause: hostile,
       decision: 'admitted',
       source: 'shared',
@@ -67,6 +72,28 @@ describe('the access line', () => {
   it('does not show a path segment that may be a key', () => {
     const line = accessLine(exchange({ path: '/v1/pets/tg_live_0123456789abcdef/photos' }));
     expect(JSON.parse(line)).toMatchObject({ path: '/v1/pets/…/photos' });
+  });
+
+  it.each([
+    [{ status: 'unknown', digestStart: '01234567' }, undefined],
+    [{ status: 'expired', digestStart: '01234567', keyId: 'ac"me' }, 'ac"me'],
+    [{ status: 'disabled', digestStart: '01234567', keyId: 'acme' }, 'acme'],
+  ] as const)('says why a secret was not valid, and whose it is: %j', (invalidSecret, keyId) => {
+    const line = JSON.parse(accessLine(exchange({ status: 401, errorCode: 'invalid_key', invalidSecret })));
+    expect([line.keyStatus, line.keyId, line.secret, line.plan]).toEqual([
+      invalidSecret.status,
+      keyId,
+      '01234567',
+      undefined,
+    ]);
+  });
+
+  it('carries the trace id of the client, so that the line is found from its trace', () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    expect(JSON.parse(accessLine(exchange({}, 'request', { traceparent })))).toMatchObject({
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+    });
+    expect(accessLine(exchange({}, 'request', { traceparent: `${traceparent}"` }))).not.toContain('traceId');
   });
 
   it('names no method of what never became a request', () => {

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { type StoreProcess, startStore } from '../support/store-process.ts';
+
+const before = makeKey({ id: 'acme' });
+const after = makeKey();
+const ended = makeKey();
+const disabled = makeKey({ id: 'closed', disabled: true });
+const acme = {
+  ...before.entry,
+  secrets: [
+    ...before.entry.secrets,
+    ...after.entry.secrets,
+    ...ended.entry.secrets.map((secret) => ({ ...secret, expires: '2020-01-01' })),
+  ],
+};
+
+let store: StoreProcess;
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  store = await startStore();
+  const upstream = { url: store.url, health: '/healthz' };
+  gateway = await startGateway(testConfig({ upstream, keys: [acme, disabled.entry] }));
+});
+afterAll(async () => {
+  await gateway.stop();
+  await store.stop();
+});
+
+/** The response as the client reads it, and its line of the log. */
+async function request(secret: string, fields: Record<string, string> = {}) {
+  const response = await fetch(`${gateway.baseUrl}/pets`, {
+    headers: { ...fields, Authorization: `Bearer ${secret}` },
+  });
+  const requestId = response.headers.get('x-request-id');
+  const line = await gateway.line((entry) => entry.requestId === requestId && 'status' in entry);
+  return { status: response.status, body: await response.text(), line };
+}
+
+function digestStart(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 8);
+}
+
+describe('the log of a key', () => {
+  it('says which of its secrets each request used, so that a rotation can be finished', async () => {
+    for (const { secret } of [before, after, before]) {
+      const { status, line } = await request(secret);
+      expect(status).toBe(200);
+      expect(line).toMatchObject({ keyId: 'acme', plan: 'free', secret: digestStart(secret) });
+    }
+  });
+
+  it('says why a secret was not valid, while the client hears the same each time', async () => {
+    const cases = [
+      [ended.secret, { keyStatus: 'expired', keyId: 'acme' }],
+      [disabled.secret, { keyStatus: 'disabled', keyId: 'closed' }],
+      ['no secret of anybody', { keyStatus: 'unknown' }],
+    ] as const;
+    const heard = new Set<string>();
+    for (const [secret, why] of cases) {
+      const { status, body, line } = await request(secret);
+      heard.add(`${status} ${body}`);
+      expect(line).toMatchObject({ status: 401, error: 'invalid_key', ...why, secret: digestStart(secret) });
+      expect('keyId' in line).toBe('keyId' in why);
+      expect('plan' in line).toBe(false);
+    }
+    expect([...heard]).toEqual([expect.stringMatching(/^401 .*"invalid_key"/)]);
+  });
+
+  it('never has more of a digest than its first eight digits', () => {
+    for (const { secret } of [before, after, ended, disabled]) {
+      const digest = createHash('sha256').update(secret).digest('hex');
+      expect(gateway.output()).toContain(digest.slice(0, 8));
+      expect(gateway.output()).not.toContain(digest.slice(0, 9));
+    }
+  });
+
+  it('has the trace that a request belongs to', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const { line } = await request(after.secret, { traceparent });
+    expect(line).toMatchObject({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' });
+  });
+});
