@@ -3,17 +3,17 @@
  * requests in a row share a value: those of the same second share their `Date`, those of a flood their path, their key and
  * the message that they are refused with. Measured: 7 % less CPU per refusal, 3 % less per forwarded request.
  *
- * Further arguments belong to the value: they are the same whenever it is.
+ * A second argument belongs to the value: it is the same whenever the value is.
  *
  * @param make gives equal results for the same value; nobody changes a result
  */
-export function rememberLast<Value, Rest extends unknown[], Result>(
-  make: (value: Value, ...rest: Rest) => Result,
-): (value: Value, ...rest: Rest) => Result {
+export function rememberLast<Value, Result, More = void>(
+  make: (value: Value, more: More) => Result,
+): (value: Value, more: More) => Result {
   let last: { readonly value: Value; readonly result: Result } | undefined;
 
-  return (value, ...rest) => {
-    if (last === undefined || last.value !== value) last = { value, result: make(value, ...rest) };
+  return (value, more) => {
+    if (last === undefined || last.value !== value) last = { value, result: make(value, more) };
     return last.result;
   };
 }

@@ -8,6 +8,6 @@ test('each value gets its own, also when it is asked for again or an earlier one
     return `<${value}>`;
   });
   const values = [undefined, undefined, 0, 7, 7, 7, 0, 7];
-  expect(values.map(textOf)).toEqual(values.map((value) => `<${value}>`));
+  expect(values.map((value) => textOf(value))).toEqual(values.map((value) => `<${value}>`));
   expect(made).toEqual([undefined, 0, 7, 0, 7]);
 });

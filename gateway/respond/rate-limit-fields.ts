@@ -35,9 +35,9 @@ function policyOf(windows: readonly Window[]): string {
 export const rateLimitFields = rememberLast(
   (
     { inForce, windows, nowMs, banUntilMs }: RateLimitState,
-    policyText: PolicyText = policyOf,
+    policyText: PolicyText | undefined,
   ): readonly string[] => {
-    let policy = policyText(windows);
+    let policy = (policyText ?? policyOf)(windows);
     let state = '';
     for (const { name, remaining, resetMs } of windows) {
       state += `${state === '' ? '"' : ', "'}${name}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;

@@ -21,7 +21,7 @@ const day: Window = {
 describe('rateLimitFields', () => {
   it("the specification's three are of the window in force, the draft's list every window", () => {
     const rateLimit: RateLimitState = { nowMs, windows: [minute, day], inForce: minute };
-    expect(rateLimitFields(rateLimit)).toEqual([
+    expect(rateLimitFields(rateLimit, undefined)).toEqual([
       'X-RateLimit-Limit',
       '60',
       'X-RateLimit-Remaining',
@@ -39,7 +39,7 @@ describe('rateLimitFields', () => {
 it('a ban is a policy of its own, and the windows say what they have left', () => {
   const banUntilMs = nowMs + 60_000;
   const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
-  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs });
+  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs }, undefined);
   expect(fields.slice(2)).toEqual([
     'X-RateLimit-Remaining',
     '0',
