@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RateLimitState, Window } from '../../gateway/model.ts';
-import { rateLimitFields, secondsUntil } from '../../gateway/respond/rate-limit-fields.ts';
+import { createPolicyText, rateLimitFields, secondsUntil } from '../../gateway/respond/rate-limit-fields.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12, 0, 29, 500);
 const minute: Window = {
@@ -49,6 +49,21 @@ it('a ban is a policy of its own, and the windows say what they have left', () =
     '"minute";q=60;w=60, "day";q=1000;w=86400, "ban";q=0',
     'RateLimit',
     '"minute";r=12;t=31, "day";r=900;t=43171, "ban";r=0;t=60',
+  ]);
+});
+
+it('the policy of a key follows the length of the month, and never tells windows that are not in the response', () => {
+  const policyText = createPolicyText();
+  const month = (windowSeconds: number): Window => ({ ...day, name: 'month', limit: 5, windowSeconds });
+  const address: Window = { ...minute, name: 'address', limit: 30 };
+  const policies = [[minute, month(2_592_000)], [minute, month(2_678_400)], [minute], [address]].map(
+    policyText,
+  );
+  expect(policies).toEqual([
+    '"minute";q=60;w=60, "month";q=5;w=2592000',
+    '"minute";q=60;w=60, "month";q=5;w=2678400',
+    '"minute";q=60;w=60',
+    '"address";q=30;w=60',
   ]);
 });
 
