@@ -60,6 +60,7 @@ export function createGateway({
     log: logger,
     bounds,
     nowMs,
+    planOf: (keyId) => snapshot.settings.keys.get(keyId)?.plan,
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });

@@ -72,6 +72,9 @@ export const defaultBounds = Object.freeze({
   refusalRememberedMs: 1_000,
   /** A banned key is told the same for this long, on top of that. */
   banRepeatedMs: 100,
+  /** Bans that a process has logged and whose end it will log; and how often it looks for those that have ended. */
+  loggedBansMax: 10_000,
+  banEndIntervalMs: 1_000,
   /** Refusals of one key that are reported in one call; at once where they reach the ban's threshold. */
   strikesPerReportMax: 50,
   /** How often what a process decided on its own is reported when no call carried it. */

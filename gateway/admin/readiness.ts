@@ -1,7 +1,7 @@
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
-/** What readiness is judged by, as the parts of the gateway report it. */
+/** What readiness is judged by, as the parts of the gateway report it. Instants are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
   readonly environment: string;
@@ -32,6 +32,10 @@ interface StoreOnRedis {
   readonly kind: 'redis';
   readonly available: boolean;
   readonly onFailure: 'local' | 'refuse';
+  /** Since when it is available or away. */
+  readonly since: string;
+  /** Why it is away. */
+  readonly reason?: string;
 }
 
 export interface Readiness {

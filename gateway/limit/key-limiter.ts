@@ -1,5 +1,6 @@
 import type { BanPolicy, Decision, DecisionSource, Key } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { BanLog } from './ban-log.ts';
 import type { WindowsMs } from './calendar-windows.ts';
 import { type DecidedTogether, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
@@ -49,6 +50,8 @@ export function createKeyLimiter(deps: {
   windowsMs: WindowsMs;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
+  /** Hears of every state of a key that was decided, by the store or alone. */
+  bans: Pick<BanLog, 'observe'>;
   bounds: KeyLimiterBounds;
 }): KeyLimiter {
   const { store, source, health, ledger, clock, nowMs, windowsMs, onFailure, bounds } = deps;
@@ -70,6 +73,7 @@ export function createKeyLimiter(deps: {
     forget(keyId, state) {
       toldBans.delete(keyId);
       ledger.replace(keyId, state);
+      deps.bans.observe(keyId, state, clock.nowMs());
     },
     report,
   };
@@ -164,6 +168,7 @@ export function createKeyLimiter(deps: {
       if (reply?.kind === 'decided') {
         clock.observe(sentMs, reply.outcome.nowMs);
         ledger.settle(call, reply.outcome);
+        deps.bans.observe(call.keyId, reply.outcome.state, reply.outcome.nowMs);
       } else {
         failure = reply?.reason ?? 'no reply';
         ledger.giveUp(call, reply?.mayHaveRun ?? true);
@@ -185,6 +190,7 @@ export function createKeyLimiter(deps: {
       return;
     }
     const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);
+    deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
     deps.onDecidedAlone(requests);
     batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, windowsMs } });
   }

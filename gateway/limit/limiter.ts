@@ -3,6 +3,7 @@ import type { AddressDecision, BanPolicy, Decision, Key, RateLimitState, Setting
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type AddressBucket, createAddressBucket } from './address-bucket.ts';
+import { createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
@@ -43,8 +44,8 @@ export type StoreState =
       readonly kind: 'redis';
       readonly available: boolean;
       readonly onFailure: 'local' | 'refuse';
-      /** Since when it is there or away, epoch ms. */
-      readonly sinceMs: number;
+      /** Since when it is there or away, ISO 8601. */
+      readonly since: string;
       readonly reason?: string;
     };
 
@@ -67,17 +68,20 @@ export interface LimiterDeps {
   readonly log: Logger;
   /** This process's clock, epoch ms. Redis's clock decides where there is one. */
   readonly nowMs: () => number;
+  /** The plan that a key is on; for the log. */
+  readonly planOf: (keyId: string) => string | undefined;
   /** Windows of other lengths; for tests. */
   readonly windowsMs?: Partial<WindowsMs>;
   readonly bounds: Bounds;
 }
 
-export function createLimiter({ redis, log, nowMs, bounds, ...deps }: LimiterDeps): Limiter {
+export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: LimiterDeps): Limiter {
   const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };
   const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
   const { addresses, preflights } = backing;
+  const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, bounds });
   let decidedAlone = 0;
 
   const keys = createKeyLimiter({
@@ -90,6 +94,7 @@ export function createLimiter({ redis, log, nowMs, bounds, ...deps }: LimiterDep
     windowsMs,
     bounds,
     onFailure: redis?.onFailure ?? 'local',
+    bans,
     onDecidedAlone(requests) {
       decidedAlone += requests;
     },
@@ -119,6 +124,7 @@ export function createLimiter({ redis, log, nowMs, bounds, ...deps }: LimiterDep
     state: backing.state,
     async close() {
       clearInterval(reportTimer);
+      bans.close();
       const deadline = Promise.withResolvers<void>();
       const deadlineTimer = setTimeout(deadline.resolve, bounds.storeCloseTimeoutMs);
       await Promise.race([keys.report(), deadline.promise]);

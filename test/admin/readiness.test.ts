@@ -9,11 +9,11 @@ const healthy: GatewayState = {
   phase: 'serving',
   environment: 'test',
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
-  store: { kind: 'redis', available: true, onFailure: 'local' },
+  store: { kind: 'redis', available: true, onFailure: 'local', since: '2026-11-21T00:00:00.000Z' },
   upstreams: { default: upstreamWith({ address: '127.0.0.1:3000', healthy: true, full: false }) },
 };
 
-const redisAway = { kind: 'redis', available: false } as const;
+const redisAway = { kind: 'redis', available: false, since: '2026-11-21T00:00:00.000Z' } as const;
 const busy = { address: '127.0.0.1:3000', healthy: true, full: true };
 
 describe('judgeReadiness', () => {

@@ -9,6 +9,8 @@ import { until } from '../support/until.ts';
 
 const faults: readonly Fault[] = ['killed', 'failed over', 'frozen', 'slow', 'full', 'read-only'];
 
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 describe.each(faults)('while Redis is %s', (fault) => {
   it('nobody waits or hears a 5xx, it is seen, and afterwards the limit is shared again with local use written back', async () => {
     const found = await measureOutage(fault, { holdMs: 0, bounds: steadyStore });
@@ -52,7 +54,13 @@ it('a gateway that starts while Redis is away serves at once, says so, and share
     const alone = await get();
     expect(alone.status).toBe(200);
     expect(await sourceOf(alone)).toBe('local');
-    expect((await readiness(gateway)).body).toMatchObject({ status: 'degraded' });
+    const { body, text } = await readiness(gateway);
+    expect(body).toMatchObject({
+      status: 'degraded',
+      config: { loadedAt: expect.stringMatching(instant) },
+      store: { available: false, since: expect.stringMatching(instant) },
+    });
+    expect(text).not.toMatch(/"\w*Ms":|\d{13}/);
 
     await redis.restart();
     await gateway.line(({ msg }) => msg === 'Redis is back');

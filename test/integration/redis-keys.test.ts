@@ -63,6 +63,7 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
   const limiter = createLimiter({
     log: pino({ level: 'silent' }),
     nowMs: Date.now,
+    planOf: () => undefined,
     bounds: tunedBounds(patientStore),
     redis: { url: server.url, prefix, onFailure: 'local' },
   });

@@ -24,6 +24,7 @@ const limiter = createLimiter({
   redis: { url, prefix, onFailure: 'local' },
   log: pino(process.stderr),
   nowMs: () => Date.now() + skewMs,
+  planOf: () => undefined,
   windowsMs,
   bounds: tunedBounds(patientStore),
 });

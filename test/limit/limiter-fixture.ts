@@ -38,6 +38,7 @@ export function openLimiter(options: Options): LoggedLimiter {
   const limiter = createLimiter({
     log,
     nowMs: Date.now,
+    planOf: () => 'free',
     windowsMs: freshWindows(Date.now()),
     bounds: tunedBounds(tuning),
     ...redis,

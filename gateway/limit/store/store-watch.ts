@@ -10,7 +10,8 @@ export interface StoreWatch {
   readonly started: Promise<void>;
   succeeded(): void;
   failed(reason: string): void;
-  state(): { readonly available: boolean; readonly sinceMs: number; readonly reason?: string };
+  /** `since` is when it became available or went away, ISO 8601. */
+  state(): { readonly available: boolean; readonly since: string; readonly reason?: string };
   close(): void;
 }
 
@@ -71,7 +72,11 @@ export function watchStore(deps: {
       failuresInARow = 0;
     },
     failed,
-    state: () => ({ available: phase === 'available', sinceMs, ...(reason !== undefined && { reason }) }),
+    state: () => ({
+      available: phase === 'available',
+      since: new Date(sinceMs).toISOString(),
+      ...(reason !== undefined && { reason }),
+    }),
     close() {
       clearTimeout(startTimer);
       clearTimeout(probeTimer);
