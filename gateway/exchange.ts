@@ -7,7 +7,7 @@ import type { ClientOrigin, OriginFields } from './identify/client-origin.ts';
 import type { InvalidSecret } from './identify/identify-key.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { OfferedOperation } from './match/operation-table.ts';
-import type { AddressDecision, Decision } from './model.ts';
+import type { BucketDecision, Decision } from './model.ts';
 import type { ClientResponse } from './respond/client-response.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
@@ -33,7 +33,7 @@ export interface Exchange {
   key: KnownKey | undefined;
   /** Set in place of `key` when the secret that was presented is not valid; for the log only. */
   invalidSecret: InvalidSecret | undefined;
-  decision: Decision | AddressDecision | undefined;
+  decision: Decision | BucketDecision | undefined;
   /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;
   errorCode: string | undefined;

@@ -41,8 +41,14 @@ export interface Secret {
   readonly expiresMs: number;
 }
 
-/** A window of a key's plan, or a bucket of a client address for what comes without a valid key. */
-export type WindowName = PlanWindow | 'address' | 'preflight';
+/**
+ * Limits of a minute on what is charged to no quota. Of a client address: its requests without a valid key, and its CORS
+ * preflights; of a key: how often it reads its own limits.
+ */
+export type BucketName = 'address' | 'preflight' | 'limits';
+
+/** A window of a key's plan, or a bucket. */
+export type WindowName = PlanWindow | BucketName;
 
 /** A period that a limit covers, and where the caller stands in it. */
 export interface Window {
@@ -90,11 +96,22 @@ export type Decision =
       readonly retryAtMs: number;
     };
 
-/** What the address bucket says to a request without a valid key: `counted` is no admission, it still hears 401 or 400. */
-export interface AddressDecision {
+/** What a bucket says. `counted` is no admission: a request without a valid key that is counted still hears 401 or 400. */
+export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
   readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
+}
+
+/** Where a key is now, with nothing charged. */
+export interface KeyStatus {
+  /** As its next request would be told, before it is charged. */
+  readonly rateLimit: RateLimitState;
+  /** The requests used in each window of `rateLimit`, in its order: after a reload they may be more than the limit. */
+  readonly used: readonly number[];
+  /** Refusals that count towards the next ban, and how many bans led here. */
+  readonly strikes: number;
+  readonly banLevel: number;
 }
 
 /** The ban ladder: `after` refusals within `withinMs` ban for `forMs`, doubling up to `maxMs`. */
@@ -173,6 +190,8 @@ export interface Settings {
   /** By the secret's lower-case hex SHA-256 digest. */
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly operations: readonly Operation[];
+  /** Where a key reads its own limits; absent: nowhere. */
+  readonly limitsPath?: string;
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;

@@ -24,7 +24,7 @@ export const redisKeys = {
     type: 'string',
     slot: 'by address',
     expiry: '60 s after the first request of its minute',
-    writer: 'limit/address-bucket.ts with each request without a valid key, until its limit is passed',
+    writer: 'limit/minute-bucket.ts with each request without a valid key, until its limit is passed',
     count: 'one per client address that sent such a request within a minute; none per API key',
     bytesEach: 120,
   },
@@ -34,8 +34,18 @@ export const redisKeys = {
     type: 'string',
     slot: 'by address',
     expiry: '60 s after the first preflight of its minute',
-    writer: 'limit/address-bucket.ts with each CORS preflight, until its limit is passed',
+    writer: 'limit/minute-bucket.ts with each CORS preflight, until its limit is passed',
     count: 'one per client address that sent a preflight within a minute; none per API key',
+    bytesEach: 120,
+  },
+  limits: {
+    name: (prefix: string) => `${prefix}:limits`,
+    pattern: '<prefix>:limits:<key id>',
+    type: 'string',
+    slot: 'by key id',
+    expiry: '60 s after the first request of its minute',
+    writer: 'limit/minute-bucket.ts with each request for `limitsPath`, until its limit is passed',
+    count: 'one per API key that read its limits within a minute',
     bytesEach: 120,
   },
   probe: {
@@ -51,7 +61,7 @@ export const redisKeys = {
 } as const satisfies Record<string, RedisKeyKind>;
 
 export interface RedisKeyKind {
-  /** The key, or what stands before the rate limiter library's own `:<client address>`. */
+  /** The key, or what stands before the rate limiter library's own `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
   readonly type: 'hash' | 'string';

@@ -7,12 +7,15 @@ import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { type ScreenBounds, screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
-import type { AddressDecision } from './model.ts';
+import type { BucketDecision } from './model.ts';
+import { limitsPage } from './pages/limits-page.ts';
+import { isPageMethod, pageMethods } from './pages/own-pages.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
 import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
+import type { KnownKey } from './snapshot.ts';
 import type { Bounds } from './timeouts-and-sizes.ts';
 
 /** The stations that have state, and what else the path needs beside pure functions. */
@@ -111,6 +114,9 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   exchange.key = identity.key;
 
+  const page = snapshot.pages.get(screened.path);
+  if (page?.kind === 'limits') return answerLimits(exchange, stations, identity.key);
+
   const decision = await stations.limiter.decide(identity.key, settings.bans);
   exchange.decision = decision;
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
@@ -131,9 +137,30 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations): Promise<Ending> {
   const decision = await limiter.chargePreflight(addressOf(exchange));
   exchange.decision = decision;
-  if (decision.kind === 'refused') return { kind: 'refused', ...addressRefusal(decision, 'CORS preflights') };
+  if (decision.kind === 'refused') {
+    return { kind: 'refused', ...bucketRefusal(decision, 'CORS preflights from this address') };
+  }
   const fields = preflightFields(exchange.req, bounds.preflightMaxAgeSeconds);
   return { kind: 'answered', status: 204, fields, body: '' };
+}
+
+/** What a key reads of itself is charged to a bucket of its own and to no quota; a banned key may read it too. */
+async function answerLimits(exchange: Exchange, { limiter }: Stations, key: KnownKey): Promise<Ending> {
+  const looks = await limiter.chargeLimits(key.id);
+  exchange.decision = looks;
+  if (looks.kind === 'refused') {
+    return { kind: 'refused', ...bucketRefusal(looks, 'looks at the limits of this API key') };
+  }
+  if (!isPageMethod(exchange.req.method)) {
+    return { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', pageMethods] };
+  }
+  const read = await limiter.readOwn(key);
+  if (read.kind === 'unavailable') {
+    exchange.decision = read;
+    return { kind: 'refused', ...limitRefusal(read) };
+  }
+  exchange.decision = { kind: 'counted', rateLimit: read.status.rateLimit, source: read.source };
+  return { kind: 'answered', ...limitsPage(key, read.status, key.expiry?.atMs) };
 }
 
 /** The refusal for a fault that the parser found, in a request or in its body. */
@@ -145,19 +172,20 @@ function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal
 async function refuseStranger(exchange: Exchange, stations: Stations, refusal: Refusal): Promise<Ending> {
   const decision = await countOnAddress(exchange, stations);
   if (decision.kind === 'counted') return { kind: 'refused', ...refusal };
-  return { kind: 'refused', ...addressRefusal(decision, 'requests without a valid API key') };
+  const what = 'requests without a valid API key from this address';
+  return { kind: 'refused', ...bucketRefusal(decision, what) };
 }
 
-function addressRefusal({ rateLimit }: AddressDecision, what: string): Refusal {
+function bucketRefusal({ rateLimit }: BucketDecision, what: string): Refusal {
   const seconds = secondsUntil(rateLimit.inForce.resetMs, rateLimit.nowMs);
   return {
     code: 'rate_limited',
-    message: `Too many ${what} from this address. Retry in ${seconds} s.`,
+    message: `Too many ${what}. Retry in ${seconds} s.`,
     fields: ['Retry-After', String(seconds)],
   };
 }
 
-async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promise<AddressDecision> {
+async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promise<BucketDecision> {
   const { perMinute } = exchange.snapshot.settings.addressBucket;
   const decision = await limiter.chargeAddress(addressOf(exchange), perMinute);
   exchange.decision = decision;
@@ -239,6 +267,7 @@ function gatewayFields({ id, req, snapshot, key, decision, offered }: Exchange):
   return commonFields(id, {
     rateLimit: decision.rateLimit,
     policyText: key?.policyText,
+    keyExpiry: key?.expiry,
     operationFields: offered?.fields,
     corsFields: corsFields(req.headers.origin, snapshot.corsOrigins),
   });

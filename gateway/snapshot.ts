@@ -1,23 +1,28 @@
 import type { BlockList } from 'node:net';
 import { compileTrustedProxies } from './identify/client-origin.ts';
-import { createIdentifyKey, type IdentifyKey } from './identify/identify-key.ts';
+import { createIdentifyKey, type IdentifyKey, type ValidSecret } from './identify/identify-key.ts';
 import { createOperationTable, type OperationTable } from './match/operation-table.ts';
 import type { Key, Settings } from './model.ts';
 import { keyMembers, operationMember } from './observe/log-members.ts';
+import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
+import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
 import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
 
 /** The configuration in force: the settings, and tables made of them for the request path. A reload replaces it as a whole. */
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
+  readonly pages: OwnPages;
   readonly trustedProxies: BlockList | undefined;
   readonly identifyKey: IdentifyKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
 }
 
-/** A key, with the texts that depend on it and on one of its secrets: made once, when that secret is first presented. */
+/** A key, with what depends on it and on one of its secrets: made once, when that secret is first presented. */
 export interface KnownKey extends Key {
+  /** Of the secret that was presented; undefined when it never expires. */
+  readonly expiry: KeyExpiry | undefined;
   readonly policyText: PolicyText;
   /** Its members of the access line. */
   readonly logged: string;
@@ -27,12 +32,18 @@ export function createSnapshot(settings: Settings): Snapshot {
   return Object.freeze({
     settings,
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
+    pages: createOwnPages(settings),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
     identifyKey: createIdentifyKey(settings, know),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
   });
 }
 
-function know(key: Key, digestStart: string): KnownKey {
-  return { ...key, policyText: createPolicyText(), logged: keyMembers(key, digestStart) };
+function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
+  return {
+    ...key,
+    expiry: keyExpiryOf(expiresMs),
+    policyText: createPolicyText(),
+    logged: keyMembers(key, digestStart),
+  };
 }

@@ -40,6 +40,9 @@ export const defaultBounds = Object.freeze({
   /** How long a browser may remember the response to one: Chromium accepts two hours at most. */
   preflightMaxAgeSeconds: 7_200,
 
+  /** How often one key may read its own limits (`limitsPath`) in a minute, which is charged to no quota; beyond it 429. */
+  limitsReadsPerMinuteMax: 60,
+
   /** One decision of the store; past it the store counts as away for this request. */
   storeDeadlineMs: 50,
   /** What people ask of the store (to read counts, lift a ban, reset), whole. */

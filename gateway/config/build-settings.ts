@@ -22,7 +22,7 @@ export function buildSettings(parts: {
   return {
     version,
     environment: raw.environment,
-    basePath: new URL(raw.baseUrl).pathname.replace(/\/$/, ''),
+    basePath: basePathOf(raw),
     listen: raw.listen,
     admin: raw.admin,
     ...(raw.redis?.url && {
@@ -37,6 +37,7 @@ export function buildSettings(parts: {
     keys,
     secrets,
     operations,
+    ...(raw.limitsPath !== undefined && { limitsPath: raw.limitsPath }),
     bans: {
       after: raw.bans.after,
       withinMs: raw.bans.within,
@@ -48,6 +49,11 @@ export function buildSettings(parts: {
     ...(raw.cors && { cors: raw.cors }),
     trustedProxies: raw.trustedProxies.filter((entry) => entry !== ''),
   };
+}
+
+/** The prefix of every operation, for example `/v1`. */
+export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
+  return new URL(baseUrl).pathname.replace(/\/$/, '');
 }
 
 /** The name of the one upstream that the short form `upstream` states. */

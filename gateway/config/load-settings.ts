@@ -3,6 +3,7 @@ import type { Operation, Settings } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
+import { checkOwnPaths } from './check-own-paths.ts';
 import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
@@ -68,6 +69,7 @@ export function loadSettings({ file, env, drafts, makesKeysFile = false, onRead 
   if (upstreams !== undefined) problems.push(...upstreams.problems);
   const operations =
     main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
+  if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
   if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
 
   const digests = reader.digests();

@@ -85,6 +85,7 @@ const dropped: ReadonlySet<string> = new Set([
   'deprecation',
   'sunset',
   'x-stability',
+  'x-key-expires',
 ]);
 
 /**

@@ -8,6 +8,14 @@ export type Identity<Known> =
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
   | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret };
 
+/** A secret that a key was found by. */
+export interface ValidSecret {
+  /** It is valid before this instant; Infinity when it never expires. */
+  readonly expiresMs: number;
+  /** The first digits of its digest, for the log. */
+  readonly digestStart: string;
+}
+
 /** A secret that no key is found by. For the log: the client is told the same in all three cases. */
 export interface InvalidSecret {
   /** Unknown: in no entry of the keys. Expired: this secret of the key. Disabled: the whole key, expired or not. */
@@ -45,7 +53,7 @@ interface Remembered<Known> {
  */
 export function createIdentifyKey<Known>(
   { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
-  know: (key: Key, digestStart: string) => Known,
+  know: (key: Key, secret: ValidSecret) => Known,
 ): IdentifyKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
 
@@ -72,7 +80,7 @@ export function createIdentifyKey<Known>(
     }
     return {
       expiresMs,
-      beforeExpiry: { kind: 'identified', key: know(key, digestStart) },
+      beforeExpiry: { kind: 'identified', key: know(key, { expiresMs, digestStart }) },
       afterExpiry: invalid({ status: 'expired', digestStart, keyId }),
     };
   }

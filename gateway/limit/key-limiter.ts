@@ -19,11 +19,22 @@ export interface StoreHealth {
 
 export interface KeyLimiter {
   decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  /** What this process knows of a key while the store is away, or `unavailable` if it then decides nothing. */
+  readAlone(key: Key): KnownAlone | Unavailable;
   /** Somebody lifted the key's ban, or reset it: nothing that was told before holds. */
   forget(keyId: string, state: Readonly<QuotaState>): void;
   /** Sends what was decided alone and not sent yet; stops when the store fails. */
   report(): Promise<void>;
 }
+
+export interface KnownAlone {
+  readonly kind: 'known';
+  readonly state: Readonly<QuotaState>;
+  /** On the store's clock. */
+  readonly nowMs: number;
+}
+
+type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /** What it bounds, as in `timeouts-and-sizes.ts`. */
 export type KeyLimiterBounds = Pick<
@@ -69,6 +80,12 @@ export function createKeyLimiter(deps: {
       // a refusal from memory, which would come first, is only possible without one.
       const refused = open === undefined ? refuseFromMemory(key, bans) : undefined;
       return refused === undefined ? join(openBatch(key, bans)) : Promise.resolve(refused);
+    },
+    readAlone(key) {
+      const storeNowMs = clock.nowMs();
+      if (onFailure === 'refuse') return unavailable({ keyId: key.id, limits: key.limits }, storeNowMs);
+      const state = ledger.lastSeen({ keyId: key.id, limits: key.limits }, storeNowMs);
+      return { kind: 'known', state, nowMs: storeNowMs };
     },
     forget(keyId, state) {
       toldBans.delete(keyId);
@@ -183,16 +200,21 @@ export function createKeyLimiter(deps: {
     const storeNowMs = clock.nowMs();
     const { limits, requests } = batch;
     if (onFailure === 'refuse') {
-      const counts = ledger.lastSeen(batch, storeNowMs);
-      const seen = rateLimitState(counts, { limits, windowsMs, nowMs: storeNowMs });
-      const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
-      batch.answer.resolve({ kind: 'unavailable', rateLimit: seen, source: 'local', retryAtMs });
+      batch.answer.resolve(unavailable(batch, storeNowMs));
       return;
     }
     const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);
     deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
     deps.onDecidedAlone(requests);
     batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, windowsMs } });
+  }
+
+  function unavailable(terms: Pick<Batch, 'keyId' | 'limits'>, storeNowMs: number): Unavailable {
+    const { limits } = terms;
+    const counts = ledger.lastSeen(terms, storeNowMs);
+    const rateLimit = rateLimitState(counts, { limits, windowsMs, nowMs: storeNowMs });
+    const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
+    return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs };
   }
 
   async function report(): Promise<void> {
@@ -214,6 +236,4 @@ interface Batch {
   readonly answer: PromiseWithResolvers<Answer>;
 }
 
-type Answer =
-  | { readonly kind: 'decided'; readonly together: DecidedTogether }
-  | Extract<Decision, { kind: 'unavailable' }>;
+type Answer = { readonly kind: 'decided'; readonly together: DecidedTogether } | Unavailable;

@@ -1,14 +1,23 @@
 import type { Logger } from 'pino';
-import type { AddressDecision, BanPolicy, Decision, Key, RateLimitState, Settings } from '../model.ts';
+import { addressGroup } from '../address-group.ts';
+import type {
+  BanPolicy,
+  BucketDecision,
+  Decision,
+  DecisionSource,
+  Key,
+  KeyStatus,
+  Settings,
+} from '../model.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { type AddressBucket, createAddressBucket } from './address-bucket.ts';
 import { createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
+import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState } from './store/decide-quota.ts';
+import { emptyQuotaState, openWindows, type QuotaState, usedIn } from './store/decide-quota.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisClient } from './store/redis-client.ts';
@@ -21,10 +30,17 @@ export interface Limiter {
   /** One request of a valid key. Requests of one key in the same turn of the event loop are decided by one call. */
   decide(key: Key, bans: BanPolicy): Promise<Decision>;
   /** One request without a valid key, charged to its client address (`address-group.ts`); valid keys are not limited by it. */
-  chargeAddress(address: string, perMinute: number): Promise<AddressDecision>;
+  chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
   /** One CORS preflight, charged to its client address in a bucket of its own. */
-  chargePreflight(address: string): Promise<AddressDecision>;
-  /** Where keys are now, in their order; nothing is charged. */
+  chargePreflight(address: string): Promise<BucketDecision>;
+  /** One look of a key at its own limits, charged to the key in a bucket of its own. */
+  chargeLimits(keyId: string): Promise<BucketDecision>;
+  /**
+   * Where a key is now; nothing is charged. While the store is away, what this process knows, which is what it decides on
+   * then; or `unavailable` if it decides nothing then.
+   */
+  readOwn(key: Key): Promise<OwnLimits | Unavailable>;
+  /** Where keys are now in the store, in their order; nothing is charged. */
   read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
   /** Ends a key's ban on all processes: on this one at once, on others within `bounds.refusalRememberedMs`. */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
@@ -54,13 +70,13 @@ export interface KeysRead {
   readonly keys: readonly KeyStatus[];
 }
 
-export interface KeyStatus {
-  /** As its next request would be told, before it is charged. */
-  readonly rateLimit: RateLimitState;
-  /** Refusals that count towards the next ban, and how many bans led here. */
-  readonly strikes: number;
-  readonly banLevel: number;
+export interface OwnLimits {
+  readonly kind: 'read';
+  readonly status: KeyStatus;
+  readonly source: DecisionSource;
 }
+
+type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 export interface LimiterDeps {
   /** Absent: the embedded memory store. */
@@ -80,7 +96,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
   const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
-  const { addresses, preflights } = backing;
+  const { addresses, preflights, limits } = backing;
   const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, bounds });
   let decidedAlone = 0;
 
@@ -103,8 +119,20 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
 
   return {
     decide: keys.decide,
-    chargeAddress: addresses.charge,
-    chargePreflight: (address) => preflights.charge(address, bounds.preflightsPerMinuteMax),
+    chargeAddress: (address, perMinute) => addresses.charge(addressGroup(address), perMinute),
+    chargePreflight: (address) => preflights.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
+    chargeLimits: (keyId) => limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
+    async readOwn(key) {
+      await backing.health.started;
+      const read = backing.health.available() ? await backing.store.read([key.id]) : undefined;
+      if (read?.kind === 'read') {
+        const source = redis === undefined ? 'memory' : 'shared';
+        return { kind: 'read', status: statusOf(key, read.states[0], read.nowMs), source };
+      }
+      const known = keys.readAlone(key);
+      if (known.kind === 'unavailable') return known;
+      return { kind: 'read', status: statusOf(key, known.state, known.nowMs), source: 'local' };
+    },
     async read(of) {
       await backing.health.started;
       const read = await backing.store.read(of.map(({ id }) => id));
@@ -143,17 +171,17 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     openWindows(state, limits, windowsMs, atMs);
     const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
     const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs: atMs });
-    if (banUntilMs <= atMs) return { rateLimit, strikes, banLevel };
+    const used = limits.map(({ window }) => state[usedIn[window]]);
+    if (banUntilMs <= atMs) return { rateLimit, used, strikes, banLevel };
     const retryAtMs = Math.max(banUntilMs, roomAtMs(rateLimit));
-    return { rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }), strikes, banLevel };
+    return { rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }), used, strikes, banLevel };
   }
 
   function openMemory(): Backing {
     return {
       store: createMemoryQuotaStore({ windowsMs, nowMs, bounds }),
       health: alwaysThere,
-      addresses: createAddressBucket({ name: 'address', nowMs, bounds }),
-      preflights: createAddressBucket({ name: 'preflight', nowMs, bounds }),
+      ...openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
       close: () => {},
     };
@@ -183,8 +211,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
         patientDeadlineMs: bounds.storePatientDeadlineMs,
       }),
       health: watch,
-      addresses: createAddressBucket({ name: 'address', redis: shared, nowMs: clock.nowMs, bounds }),
-      preflights: createAddressBucket({ name: 'preflight', redis: shared, nowMs: clock.nowMs, bounds }),
+      ...openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
       state: () => ({ kind: 'redis', onFailure, ...watch.state() }),
       close() {
         watch.close();
@@ -195,13 +222,25 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
 }
 
 /** What stands behind the limiter: memory, or Redis and the watch over it. */
-interface Backing {
+interface Backing extends Buckets {
   readonly store: QuotaStore;
   readonly health: StoreHealth;
-  readonly addresses: AddressBucket;
-  readonly preflights: AddressBucket;
   readonly state: () => StoreState;
   readonly close: () => void;
+}
+
+interface Buckets {
+  readonly addresses: MinuteBucket;
+  readonly preflights: MinuteBucket;
+  readonly limits: MinuteBucket;
+}
+
+function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'>): Buckets {
+  return {
+    addresses: createMinuteBucket({ name: 'address', ...deps }),
+    preflights: createMinuteBucket({ name: 'preflight', ...deps }),
+    limits: createMinuteBucket({ name: 'limits', ...deps }),
+  };
 }
 
 const alwaysThere: StoreHealth = {

@@ -1,4 +1,5 @@
 import type { RateLimitState } from '../model.ts';
+import type { KeyExpiry } from './key-expiry.ts';
 import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
 
 /**
@@ -10,9 +11,12 @@ import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
  */
 export function commonFields(
   requestId: string,
-  { rateLimit, policyText, operationFields, corsFields }: Known,
+  { rateLimit, policyText, keyExpiry, operationFields, corsFields }: Known,
 ): string[] {
   const fields = [...rateLimitFields(rateLimit, policyText), 'X-Request-Id', requestId, ...corsFields];
+  if (keyExpiry !== undefined && rateLimit.nowMs >= keyExpiry.announcedFromMs) {
+    fields.push('X-Key-Expires', keyExpiry.date);
+  }
   if (operationFields !== undefined) fields.push(...operationFields);
   return fields;
 }
@@ -22,6 +26,8 @@ interface Known {
   readonly rateLimit: RateLimitState;
   /** Of its key, if it has a valid one. */
   readonly policyText: PolicyText | undefined;
+  /** Of the secret that was presented, if it is valid and expires. */
+  readonly keyExpiry: KeyExpiry | undefined;
   /** Those of the matched operation, if any. */
   readonly operationFields: readonly string[] | undefined;
   /** Those for the page that sent the request. */

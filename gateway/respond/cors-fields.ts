@@ -16,6 +16,7 @@ const exposedFields = [
   'Sunset',
   'Link',
   'X-Stability',
+  'X-Key-Expires',
 ].join(', ');
 
 /**

@@ -37,7 +37,7 @@ const known = ring(
 );
 
 const start = (secret: string) => sha256(secret).slice(0, 8);
-const identifyKey = createIdentifyKey(known, (key, digestStart) => ({ ...key, digestStart }));
+const identifyKey = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
 
 describe('identifyKey', () => {
   it.each([

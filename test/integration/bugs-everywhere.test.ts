@@ -56,7 +56,10 @@ vi.mock('../../gateway/limit/limiter.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/limit/limiter.ts');
   const createLimiter: typeof module.createLimiter = (options) => {
     const limiter = module.createLimiter(options);
-    return { ...limiter, ...injected.throwing({ ...limiter }, ['decide', 'chargeAddress']) };
+    return {
+      ...limiter,
+      ...injected.throwing({ ...limiter }, ['decide', 'chargeAddress', 'chargeLimits', 'readOwn']),
+    };
   };
   return { ...module, createLimiter };
 });
@@ -85,6 +88,9 @@ vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
 vi.mock('../../gateway/forward/upstream/retry-policy.ts', async (original) =>
   injected.throwing(await original(), ['mayRetry']),
 );
+vi.mock('../../gateway/pages/limits-page.ts', async (original) =>
+  injected.throwing(await original(), ['limitsPage']),
+);
 vi.mock('../../gateway/respond/common-fields.ts', async (original) =>
   injected.throwing(await original(), ['commonFields']),
 );
@@ -110,6 +116,7 @@ const arrivals = {
   'a body that the parser refuses': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`,
   'a preflight':
     'OPTIONS /v1/pets HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n',
+  'a look at the limits': `GET /limits HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
@@ -122,6 +129,9 @@ const stations = [
   'identifyKey',
   'decide',
   'chargeAddress',
+  'chargeLimits',
+  'readOwn',
+  'limitsPage',
   'forward',
   'forwardUpgrade',
   'find',
@@ -157,6 +167,7 @@ beforeAll(async () => {
     keys: [key.entry],
     addressBucket: { perMinute: 100_000 },
     cors: { origins: ['https://app.example.com'] },
+    limitsPath: '/limits',
   });
   const [listPets] = settings.operations;
   const feed = {
@@ -220,7 +231,7 @@ describe.each(stations)('a bug in %s', (station) => {
       JSON.stringify(entry).includes(`injected into ${station}`);
     if (injected.state.hits > 0) {
       await until('the bug is logged', () => errors.some(isNamed));
-      if (heads.length === 1 && /\{.*\}$/s.test(received)) {
+      if (/HTTP\/1\.1 [45].*\{.*\}$/s.test(received)) {
         expect(JSON.parse(received.slice(received.lastIndexOf('\r\n\r\n')))).toMatchObject({
           status: Number(heads[0]?.slice(9)),
         });

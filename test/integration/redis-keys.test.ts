@@ -37,6 +37,7 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
     bans: { after: 20 },
     addressBucket: { perMinute: 2 },
     cors: { origins: ['https://app.example.com'] },
+    limitsPath: '/limits',
   });
   const gateway = createGateway({
     settings,
@@ -45,9 +46,12 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
   });
   const { port } = (await gateway.start()).listen;
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
-  const send = async (secret: string, init: RequestInit = {}) => {
+  const send = async (
+    secret: string,
+    { path = '/v1/pets', ...init }: RequestInit & { path?: string } = {},
+  ) => {
     const headers = { authorization: `Bearer ${secret}`, ...init.headers };
-    const response = await fetch(`http://127.0.0.1:${port}/v1/pets`, { ...init, headers });
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers });
     await response.arrayBuffer();
     return response.status;
   };
@@ -58,7 +62,8 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
   for (let request = 0; request < 5; request++) statuses.add(await send('nobody'));
   const preflight = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' };
   statuses.add(await send('', { method: 'OPTIONS', headers: preflight }));
-  expect([...statuses].sort()).toEqual([204, 401, 429, 503]);
+  statuses.add(await send(calm.secret, { path: '/limits' }));
+  expect([...statuses].sort()).toEqual([200, 204, 401, 429, 503]);
 
   const limiter = createLimiter({
     log: pino({ level: 'silent' }),

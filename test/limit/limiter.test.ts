@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { KeyStatus, Limiter } from '../../gateway/limit/limiter.ts';
-import type { Key } from '../../gateway/model.ts';
+import type { Limiter } from '../../gateway/limit/limiter.ts';
+import type { Key, KeyStatus } from '../../gateway/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';

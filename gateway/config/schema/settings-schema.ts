@@ -164,6 +164,11 @@ export const settingsSchema = fields('a mapping of settings', {
     )
     .describe('The keys file, relative to this file, or the list itself.'),
   api: text('the path of the OpenAPI document').describe('The OpenAPI document, relative to this file.'),
+  limitsPath: ownPath('/limits')
+    .optional()
+    .describe(
+      'Where a key reads its own limits, a path of the listener, not below the base URL; absent: nowhere.',
+    ),
   bans: fields('a mapping with after, within, for and max', {
     after: limit.default(defaults.bans.after).describe('Refusals that ban a key …'),
     within: duration.prefault(defaults.bans.within).describe('… when they come within this time.'),
@@ -237,6 +242,14 @@ function text(what: string, pattern = /^.+$/s) {
       ? `${wanted.error(issue)}; put it in quotes`
       : wanted.error(issue);
   return z.string({ error }).regex(pattern, { ...wanted, abort: true });
+}
+
+/** A path that the gateway serves itself: the screen accepts it as it is written, and no other spelling is the same path. */
+function ownPath(example: string) {
+  return text(
+    `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
+    /^(?!.*\/\.{1,2}(?:\/|$))(?:\/[A-Za-z0-9._~-]+)+$/,
+  );
 }
 
 function wholeNumber(min: number, max: number) {

@@ -1,34 +1,33 @@
 import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible';
-import { addressGroup } from '../address-group.ts';
-import type { AddressDecision, Window } from '../model.ts';
+import type { BucketDecision, BucketName, Window } from '../model.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
- * A limit on what one client address sends without a valid key. Here rate-limiter-flexible does the whole job: it counts
- * in Redis for all processes, refuses an address beyond its limit without asking Redis, and counts in this process's
- * memory while Redis is away.
+ * A limit on what is charged to no key's quota: so many requests a minute of one client address, or of one key. Here
+ * rate-limiter-flexible does the whole job: it counts in Redis for all processes, refuses whoever is beyond the limit
+ * without asking Redis, and counts in this process's memory while Redis is away.
  */
-export function createAddressBucket(deps: {
+export function createMinuteBucket(deps: {
   /** The name of its window and a part of its Redis keys. */
-  name: 'address' | 'preflight';
+  name: BucketName;
   /** Absent: this process counts alone. */
   redis?: { readonly client: Redis; readonly prefix: string; readonly available: () => boolean };
   /** The store's clock, epoch ms. */
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedAddressesMax' | 'storeDeadlineMs'>;
-}): AddressBucket {
+}): MinuteBucket {
   const { name, redis, nowMs, bounds } = deps;
   const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds }, bounds.rememberedAddressesMax);
   let shared: RLWrapperTimeouts | undefined;
 
   return {
-    async charge(address, perMinute) {
+    async charge(holder, perMinute) {
       if (own.points !== perMinute) setLimit(perMinute);
       const limiter = shared !== undefined && redis?.available() ? shared : own;
-      const spent = await consume(limiter, addressGroup(address));
+      const spent = await consume(limiter, holder);
       const atMs = nowMs();
       const window: Window = {
         name,
@@ -46,7 +45,7 @@ export function createAddressBucket(deps: {
   };
 
   /**
-   * A reload may change the limit, and an address beyond the old limit may be within the new one, so the limiter is made
+   * A reload may change the limit, and who is beyond the old limit may be within the new one, so the limiter is made
    * anew. Only one may be in use at a time: the library defines its script as a command on the Redis client.
    */
   function setLimit(perMinute: number): void {
@@ -65,16 +64,17 @@ export function createAddressBucket(deps: {
   }
 }
 
-export interface AddressBucket {
-  charge(address: string, perMinute: number): Promise<AddressDecision>;
+export interface MinuteBucket {
+  /** @param holder the client address (`address-group.ts`) or the id of the key that is charged */
+  charge(holder: string, perMinute: number): Promise<BucketDecision>;
 }
 
 const windowSeconds = 60;
 
 /** The library rejects with the figures when the limit is passed; any other rejection is a bug. */
-async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, group: string) {
+async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder: string) {
   try {
-    const { remainingPoints, msBeforeNext } = await limiter.consume(group);
+    const { remainingPoints, msBeforeNext } = await limiter.consume(holder);
     return { refused: false, remainingPoints, msBeforeNext };
   } catch (rejection) {
     if (!(rejection instanceof RateLimiterRes)) throw rejection;

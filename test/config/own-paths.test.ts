@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+
+/** The small configuration with these lines; its base URL has this path. */
+function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
+  const main = mainDocument.replace('example.com/v1', `example.com${basePath}`) + lines;
+  const folder = configFolder({
+    'tollgate.yaml': main,
+    'openapi.yaml': `paths:\n  /pets: { get: { operationId: listPets } }\n${paths}`,
+  });
+  const loaded = loadSettings({ file: folder.file, env: {} });
+  return loaded.kind === 'valid'
+    ? { settings: loaded.settings, report: '' }
+    : { settings: undefined, report: formatProblems(loaded.problems).replaceAll(folder.pathOf(''), '') };
+}
+
+test('what the gateway serves itself is off until it has a path, which stands beside the base URL', () => {
+  expect(load('').settings?.limitsPath).toBeUndefined();
+  expect(load('limitsPath: /me/limits\n').settings?.limitsPath).toBe('/me/limits');
+});
+
+test.each(['limits', '/', '/limits/', '/a//b', '/a/../b', '/.', '/a b', '/%61', '/a?b', '/a;b', '/ä', ''])(
+  '%j is no path that a request can have in one spelling only',
+  (path) => {
+    const { report } = load(`limitsPath: ${JSON.stringify(path)}\n`);
+    expect(report).toContain('tollgate.yaml:9:13: `limitsPath` must be a path such as /limits, ');
+  },
+);
+
+test.each([
+  ['/v1', '/v1/pets', 'listPets'],
+  ['', '/pets', 'listPets'],
+  ['', '/limits', 'getAny'],
+  ['/v1', '/v1/limits', 'getAny'],
+])('with the base path %j, %s belongs to the operation %s', (basePath, path, id) => {
+  const { report } = load(`limitsPath: ${path}\n`, {
+    basePath,
+    paths: '  /{any}: { get: { operationId: getAny } }\n',
+  });
+  expect(report).toContain(
+    `tollgate.yaml:9:13: \`limitsPath\` is a path of the operation \`${id}\`; write another`,
+  );
+});

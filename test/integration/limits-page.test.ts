@@ -1,0 +1,182 @@
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { createGateway } from '../../gateway/gateway.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const dayMs = 86_400_000;
+const plans = { small: { perMinute: 5, perDay: 50 } };
+
+/** A gateway with these settings on a clock that stands; what its keys hear. */
+async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan: 'small' })]) {
+  const nowMs = Date.now();
+  const backend = await startRecordingBackend({
+    react: (_, socket) => socket.write(okAnswer('[]', 200, ['X-Key-Expires: never'])),
+  });
+  const settings = await settingsOf({
+    upstream: { url: backend.url, health: '/healthz' },
+    plans,
+    limitsPath: '/limits',
+    keys: keys.map(({ entry }) => entry),
+    ...overrides,
+  });
+  const lines: Record<string, unknown>[] = [];
+  const gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
+    bounds: tunedBounds(patientStore),
+    nowMs: () => nowMs,
+  });
+  const { port } = (await gateway.start()).listen;
+  onTestFinished(async () => {
+    await gateway.drain({ graceMs: 0 });
+    await backend.close();
+  });
+  const send = async (path: string, init: RequestInit & { key?: { secret: string } | undefined } = {}) => {
+    const { key = keys[0], ...rest } = init;
+    const headers = { ...(key && { authorization: `Bearer ${key.secret}` }), ...rest.headers };
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...rest, headers });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: text && JSON.parse(text) };
+  };
+  return { send, nowMs, lines, forwarded: backend.requests };
+}
+
+it('a key reads where it stands, and reading charges it nothing', async () => {
+  const { send, nowMs, lines, forwarded } = await start({});
+  for (let i = 0; i < 2; i++) await send('/v1/pets');
+  const nextMinute = new Date((Math.floor(nowMs / 60_000) + 1) * 60_000).toISOString();
+  const nextDay = new Date((Math.floor(nowMs / dayMs) + 1) * dayMs).toISOString();
+  for (let look = 0; look < 3; look++) {
+    const { status, headers, body } = await send('/limits');
+    expect([status, body]).toEqual([
+      200,
+      {
+        id: expect.stringMatching(/^key-/),
+        plan: 'small',
+        windows: [
+          { name: 'minute', limit: 5, used: 2, remaining: 3, resetAt: nextMinute },
+          { name: 'day', limit: 50, used: 2, remaining: 48, resetAt: nextDay },
+        ],
+        secret: {},
+      },
+    ]);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-ratelimit-limit': '5',
+      'x-ratelimit-remaining': '3',
+      'ratelimit-policy': '"minute";q=5;w=60, "day";q=50;w=86400',
+    });
+  }
+  expect((await send('/v1/pets')).headers.get('x-ratelimit-remaining')).toBe('2');
+  expect(forwarded).toHaveLength(3);
+  expect(lines[3]).toMatchObject({ path: '/limits', status: 200, decision: 'counted', window: 'minute' });
+});
+
+it('HEAD is served with the fields of GET, other methods hear 405; a path below or beside it is none', async () => {
+  const { send } = await start({});
+  const head = await send('/limits', { method: 'HEAD' });
+  expect([head.status, head.text, head.headers.get('x-ratelimit-remaining')]).toEqual([200, '', '5']);
+  expect(Number(head.headers.get('content-length'))).toBeGreaterThan(100);
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+    const refused = await send('/limits', { method });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  }
+  for (const path of ['/limits/', '/v1/limits', '/Limits', '/limits/x']) {
+    expect((await send(path)).status).toBe(404);
+  }
+  expect((await send('/limits?key=a')).status).toBe(200);
+});
+
+it('without a valid key it is 401 like every path, and where no path is set there is none', async () => {
+  const { send } = await start({ addressBucket: { perMinute: 3 } });
+  const stranger = { key: { secret: 'guessed' } };
+  const statuses = [];
+  for (let i = 0; i < 4; i++) statuses.push((await send('/limits', stranger)).status);
+  expect(statuses).toEqual([401, 401, 401, 429]);
+  expect((await send('/limits', stranger)).headers.get('ratelimit-policy')).toBe('"address";q=3;w=60');
+  expect((await send('/limits')).status).toBe(200);
+
+  const off = await start({ limitsPath: undefined });
+  expect((await off.send('/limits')).status).toBe(404);
+});
+
+it('a key reads it sixty times a minute, apart from every other key and from its quota', async () => {
+  const [greedy, calm] = [makeKey({ plan: 'small' }), makeKey({ plan: 'small' })];
+  const { send } = await start({}, [greedy, calm]);
+  for (let look = 0; look < 60; look++) expect((await send('/limits')).status).toBe(200);
+  const refused = await send('/limits');
+  expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', status: 429 } });
+  expect(refused.body.message).toMatch(/^Too many looks at the limits of this API key\. Retry in \d+ s\.$/);
+  expect(refused.headers.get('ratelimit-policy')).toBe('"limits";q=60;w=60');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await send('/limits', { key: calm })).status).toBe(200);
+  expect((await send('/v1/pets')).headers.get('x-ratelimit-remaining')).toBe('4');
+});
+
+it('a banned key reads until when, and why; each response counts all its windows', async () => {
+  const { send, nowMs } = await start({ bans: { after: 3, within: '60s', for: '5m' } });
+  for (let i = 0; i < 8; i++) await send('/v1/pets');
+  expect((await send('/v1/pets')).body.code).toBe('key_banned');
+  const { status, headers, body } = await send('/limits');
+  expect(status).toBe(200);
+  expect(body.ban).toEqual({
+    untilAt: new Date(nowMs + 300_000).toISOString(),
+    reason: 'The key kept sending requests after 429.',
+  });
+  expect(body.windows).toMatchObject([
+    { used: 5, remaining: 0 },
+    { used: 5, remaining: 45 },
+  ]);
+  expect(headers.get('ratelimit')).toContain('"ban";r=0;t=300');
+});
+
+it('a secret that ends within two weeks is announced on every response to it, and in its limits; no backend announces one', async () => {
+  const nowMs = Date.now();
+  const expiring = (inMs: number) => {
+    const key = makeKey({ plan: 'small' });
+    const expires = new Date(Math.floor((nowMs + inMs) / 1_000) * 1_000).toISOString().replace('.000', '');
+    const secrets = key.entry.secrets.map((secret) => ({ ...secret, expires }));
+    return { ...key, entry: { ...key.entry, secrets }, expires };
+  };
+  const [soon, later, never] = [expiring(13 * dayMs), expiring(15 * dayMs), makeKey({ plan: 'small' })];
+  const { send } = await start({}, [soon, later, never]);
+  const announced = async (path: string, key: { secret: string }) =>
+    (await send(path, { key })).headers.get('x-key-expires');
+  for (const path of ['/v1/pets', '/v1/nowhere', '/limits', '/v1/pets', '/v1/pets', '/v1/pets', '/v1/pets']) {
+    expect(await announced(path, soon)).toBe(new Date(soon.expires).toUTCString());
+    expect([await announced(path, later), await announced(path, never)]).toEqual([null, null]);
+  }
+  expect((await send('/v1/pets', { key: soon })).status).toBe(429);
+  const secretOf = async (key: { secret: string }) => (await send('/limits', { key })).body.secret;
+  expect(await secretOf(soon)).toEqual({ expiresAt: new Date(soon.expires).toISOString() });
+  expect(await secretOf(later)).toEqual({ expiresAt: new Date(later.expires).toISOString() });
+  expect(await secretOf(never)).toEqual({});
+});
+
+it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (onFailure) => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const { send, lines } = await start({ redis: { url: redis.url, onFailure } });
+  await send('/v1/pets');
+  expect((await send('/limits')).body.windows[0]).toMatchObject({ used: 1, remaining: 4 });
+  await redis.kill();
+  await until('it is seen', async () => (await send('/v1/pets')) && lines.at(-1)?.source === 'local');
+  const alone = lines.filter(({ path, source }) => path === '/v1/pets' && source === 'local').length;
+  const { status, body, headers } = await send('/limits');
+  expect(lines.at(-1)).toMatchObject({ source: 'local' });
+  if (onFailure === 'refuse') {
+    expect([status, body.code]).toEqual([503, 'store_unavailable']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  } else {
+    // What this process knows: what it last saw, and what it admitted since.
+    expect(status).toBe(200);
+    expect(body.windows[0]).toMatchObject({ used: 1 + alone, remaining: 4 - alone });
+  }
+});
