@@ -27,15 +27,15 @@ describe('the store as a process', () => {
     });
   });
 
-  it('an answer in flight is finished before it ends, a silent connection does not keep it', async () => {
+  it('a response in flight is finished before it ends, a silent connection does not keep it', async () => {
     const store = runStore();
     const url = await store.listening();
     const port = Number(new URL(url).port);
     const silent = connect(port, '127.0.0.1').on('error', () => undefined);
     const busy = connect(port, '127.0.0.1');
-    let answer = '';
+    let response = '';
     busy.on('data', (chunk) => {
-      answer += chunk;
+      response += chunk;
     });
     await Promise.all([once(silent, 'connect'), once(busy, 'connect')]);
     const body = '{"name":"n","categoryId":1}';
@@ -47,8 +47,8 @@ describe('the store as a process', () => {
     await store.line('store stopping');
     busy.write(body);
     await once(busy, 'close');
-    expect(answer).toMatch(/^HTTP\/1.1 201 /);
-    expect(answer).toMatch(/connection: close/i);
+    expect(response).toMatch(/^HTTP\/1.1 201 /);
+    expect(response).toMatch(/connection: close/i);
     expect(await store.exitStatus).toBe(0);
   });
 

@@ -133,7 +133,7 @@ async function reload(gateway: StartedTollgate, edit: () => void): Promise<void>
 }
 
 async function loadedAt({ adminOrigin }: StartedTollgate): Promise<string> {
-  const answer = await fetch(`${adminOrigin}/readyz`);
-  const state = (await answer.json()) as { config: { loadedAt: string } };
+  const response = await fetch(`${adminOrigin}/readyz`);
+  const state = (await response.json()) as { config: { loadedAt: string } };
   return state.config.loadedAt;
 }

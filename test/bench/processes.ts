@@ -80,8 +80,8 @@ export async function untilAnswers(url: string, { pid, logFile }: Running): Prom
   const deadlineMs = performance.now() + startTimeoutMs;
   while (performance.now() < deadlineMs && isAlive(pid)) {
     try {
-      const answer = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-      await answer.arrayBuffer();
+      const response = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+      await response.arrayBuffer();
       return;
     } catch {
       await sleep(10);

@@ -157,7 +157,9 @@ async function runLoad(options: WarmUpOptions, mode: Load['mode']): Promise<WrkF
 /** The key of the flood is spent, and where there are bans banned, before anything is measured. */
 export async function spendFloodKey(origin: string, { flood }: Credentials): Promise<void> {
   for (let i = 0; i < 2; i++) {
-    const answer = await fetch(`${origin}/v1/pets`, { headers: { Authorization: `Bearer ${flood.secret}` } });
-    await answer.arrayBuffer();
+    const response = await fetch(`${origin}/v1/pets`, {
+      headers: { Authorization: `Bearer ${flood.secret}` },
+    });
+    await response.arrayBuffer();
   }
 }

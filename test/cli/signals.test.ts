@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { configFolder } from '../support/config-folder.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 
 const config = () => {
@@ -35,7 +35,7 @@ test.each([
 
 test('a Ctrl-C that npm passes on again lets the requests in flight finish', async () => {
   const backend = await startRecordingBackend({
-    react: (_request, socket) => void sleep(1_000).then(() => socket.write(okAnswer('{}'))),
+    react: (_request, socket) => void sleep(1_000).then(() => socket.write(okResponse('{}'))),
   });
   const key = makeCustomKey(100, 100);
   const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }));

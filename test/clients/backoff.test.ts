@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import {
   fieldLines,
-  okAnswer,
+  okResponse,
   type RecordedRequest,
   type RecordingBackend,
   startRecordingBackend,
@@ -67,7 +67,7 @@ beforeAll(async () => {
       const id = keyIdOf(request);
       const fails = id.startsWith('flaky') && !failed.has(id);
       failed.add(id);
-      socket.write(fails ? okAnswer('{}', 503, ['Retry-After: 2']) : okAnswer('{}'));
+      socket.write(fails ? okResponse('{}', 503, ['Retry-After: 2']) : okResponse('{}'));
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);

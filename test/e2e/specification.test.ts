@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectHonest } from '../support/answer.ts';
 import {
   type GatewayProcess,
   makeCustomKey,
@@ -7,6 +6,7 @@ import {
   startGateway,
   testConfig,
 } from '../support/gateway-process.ts';
+import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 
@@ -53,7 +53,7 @@ describe('authentication', () => {
   it('a request without a key hears 401 on every path, known or not', async () => {
     for (const path of ['/pets', '/pets/1', '/store/orders', '/nowhere']) {
       const response = await fetch(gateway.baseUrl + path);
-      expect(await expectHonest(response, 401)).toMatchObject({ code: 'missing_key' });
+      expect(await expectGatewayResponse(response, 401)).toMatchObject({ code: 'missing_key' });
       expect(response.headers.get('www-authenticate')).not.toContain('error');
       expect(response.headers.get('ratelimit-policy')).toContain('"address"');
     }
@@ -61,17 +61,19 @@ describe('authentication', () => {
 
   it.each(['wrong', disabled.secret])('a bad key hears 401 invalid_key', async (secret) => {
     const response = await call('/pets', { secret });
-    expect(await expectHonest(response, 401)).toMatchObject({ code: 'invalid_key' });
+    expect(await expectGatewayResponse(response, 401)).toMatchObject({ code: 'invalid_key' });
     expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
   });
 });
 
 describe('operations', () => {
   it('an animal that was added is listed and fetched as it was sent', async () => {
-    const created = (await expectHonest(await post('{"name":"Rex","categoryId":7}'), 201)) as { id: number };
+    const created = (await expectGatewayResponse(await post('{"name":"Rex","categoryId":7}'), 201)) as {
+      id: number;
+    };
     expect(created).toEqual({ id: expect.any(Number), name: 'Rex', categoryId: 7 });
-    expect(await expectHonest(await call(`/pets/${created.id}`), 200)).toEqual(created);
-    expect(await expectHonest(await call('/pets'), 200)).toContainEqual(created);
+    expect(await expectGatewayResponse(await call(`/pets/${created.id}`), 200)).toEqual(created);
+    expect(await expectGatewayResponse(await call('/pets'), 200)).toContainEqual(created);
   });
 
   it('int64 survives to the last digit', async () => {
@@ -81,13 +83,13 @@ describe('operations', () => {
   });
 
   it('orders are an empty list', async () => {
-    expect(await expectHonest(await call('/store/orders'), 200)).toEqual([]);
+    expect(await expectGatewayResponse(await call('/store/orders'), 200)).toEqual([]);
   });
 
   it.each(['?limit=0', '?limit=101', '?limit=abc', '?limit=5&limit=6', '?status=lost'])(
     'GET /pets%s is a 400 that names the field',
     async (query) => {
-      const body = (await expectHonest(await call(`/pets${query}`), 400)) as { message: string };
+      const body = (await expectGatewayResponse(await call(`/pets${query}`), 400)) as { message: string };
       expect(body.message).toMatch(/limit|status/);
     },
   );
@@ -102,13 +104,13 @@ describe('operations', () => {
     ['{"name":', 'JSON'],
     ['', 'body'],
   ])('POST /pets with %s is a 400 that says %s', async (body, word) => {
-    const error = (await expectHonest(await post(body), 400)) as { message: string };
+    const error = (await expectGatewayResponse(await post(body), 400)) as { message: string };
     expect(error.message.toLowerCase()).toContain(word.toLowerCase());
   });
 
   it('another content type is a 415, a body over the limit a 413', async () => {
-    await expectHonest(await post('name=Rex', { 'Content-Type': 'text/plain' }), 415);
-    expect(await expectHonest(await post('x'.repeat(1_048_577)), 413)).toMatchObject({
+    await expectGatewayResponse(await post('name=Rex', { 'Content-Type': 'text/plain' }), 415);
+    expect(await expectGatewayResponse(await post('x'.repeat(1_048_577)), 413)).toMatchObject({
       code: 'payload_too_large',
     });
   });
@@ -128,7 +130,7 @@ describe('operations', () => {
     let left = leftOfDay(await call('/pets', { secret: free.secret }));
     for (const { path, method, status, code, allow } of refusals) {
       const response = await call(path, { method, secret: free.secret });
-      expect(await expectHonest(response, status)).toMatchObject({ code });
+      expect(await expectGatewayResponse(response, status)).toMatchObject({ code });
       expect(response.headers.get('allow')).toBe(allow);
       expect(leftOfDay(response)).toBe(left - 1);
       left -= 1;
@@ -188,13 +190,13 @@ describe('limits', () => {
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(10);
     for (const response of refused) {
-      expect(await expectHonest(response, 429)).toMatchObject({ code: 'rate_limited' });
+      expect(await expectGatewayResponse(response, 429)).toMatchObject({ code: 'rate_limited' });
       expect(response.headers.get('x-ratelimit-limit')).toBe('60');
       expect(response.headers.get('x-ratelimit-remaining')).toBe('0');
       expect(Number(response.headers.get('x-ratelimit-reset')) % 60).toBe(0);
     }
     const deprecated = await call('/pets/1', { secret: limited.secret });
-    await expectHonest(deprecated, 429);
+    await expectGatewayResponse(deprecated, 429);
     expect(deprecated.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { type Answer, startLoad } from '../support/load.ts';
+import { type LoadResponse, startLoad } from '../support/load.ts';
 import { patientStore } from '../support/tuning.ts';
 
 export interface Ban {
@@ -39,12 +39,12 @@ export async function measureBan(): Promise<Ban> {
       bans: { after: refusalsToBan, within: '10s', for: '3s', max: '60s' },
     },
   });
-  const send = async (origin: string): Promise<Answer> => {
+  const send = async (origin: string): Promise<LoadResponse> => {
     const load = startLoad({ origins: [origin], secrets: [key.secret], clients: 1, requestsMax: 1 });
-    const { answers, failures } = await load.done;
-    const [answer] = answers;
-    if (answer === undefined) throw new Error(failures.join());
-    return answer;
+    const { responses, failures } = await load.done;
+    const [response] = responses;
+    if (response === undefined) throw new Error(failures.join());
+    return response;
   };
   const [first = '', second = '', third = ''] = fleet.origins;
   try {
@@ -58,11 +58,11 @@ export async function measureBan(): Promise<Ban> {
     const endMs = await bannedUntilMs(fleet, key.entry.id);
     while ((await redisNowMs(fleet)) < endMs - 1_000) {
       for (const origin of [second, third, first]) {
-        const answer = await send(origin);
+        const response = await send(origin);
         const beforeEnd = (await redisNowMs(fleet)) < endMs;
         if (!beforeEnd) continue;
-        during[codeOf(answer)] = (during[codeOf(answer)] ?? 0) + 1;
-        if (answer.status === 200) admittedDuring += 1;
+        during[codeOf(response)] = (during[codeOf(response)] ?? 0) + 1;
+        if (response.status === 200) admittedDuring += 1;
       }
       await sleep(50);
     }
@@ -85,17 +85,17 @@ export async function measureBan(): Promise<Ban> {
   }
 }
 
-async function sendUntilBanned(send: () => Promise<Answer>) {
+async function sendUntilBanned(send: () => Promise<LoadResponse>) {
   for (let sent = 0; sent < 100; sent += 1) {
-    const answer = await send();
-    if (codeOf(answer) === 'key_banned') {
-      return { code: 'key_banned', retryAfterSeconds: Number(answer.headers['retry-after']) };
+    const response = await send();
+    if (codeOf(response) === 'key_banned') {
+      return { code: 'key_banned', retryAfterSeconds: Number(response.headers['retry-after']) };
     }
   }
   throw new Error('a hundred requests did not ban the key');
 }
 
-function codeOf({ status, body }: Answer): string {
+function codeOf({ status, body }: LoadResponse): string {
   return status === 200 ? 'admitted' : JSON.parse(body).code;
 }
 

@@ -4,7 +4,7 @@ import { originOf } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { countStatuses, startLoad } from '../support/load.ts';
 import { openRawClient } from '../support/raw-http.ts';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -13,7 +13,7 @@ const clients = 40;
 /** Answers after a while, so that there are always requests in flight. */
 function startSlowBackend(): Promise<RecordingBackend> {
   return startRecordingBackend({
-    react: (_request, socket) => void sleep(20).then(() => socket.write(okAnswer('[]'))),
+    react: (_request, socket) => void sleep(20).then(() => socket.write(okResponse('[]'))),
   });
 }
 
@@ -22,7 +22,7 @@ function configFor(backend: RecordingBackend): Record<string, unknown> {
 }
 
 export interface Drain {
-  readonly answers: number;
+  readonly responses: number;
   readonly statuses: Record<number, number>;
   /** Requests that got no whole answer. */
   readonly failures: readonly string[];
@@ -47,17 +47,17 @@ export async function measureDrain({ requests }: { readonly requests: number }):
   await idle.response();
   const load = startLoad({ origins, secrets: [key.secret], clients, leavesOnClose: true });
   try {
-    await until('most requests are answered', () => load.answers.length >= 0.9 * requests, 120_000);
+    await until('most requests are answered', () => load.responses.length >= 0.9 * requests, 120_000);
     const startedMs = performance.now();
     const exitCode = await gateway.stop('SIGTERM');
     const endedAfterMs = performance.now() - startedMs;
-    const { answers, failures } = await load.stop();
+    const { responses, failures } = await load.stop();
     await until('the idle socket is closed', () => idleSocketClosed);
     return {
-      answers: answers.length,
-      statuses: countStatuses(answers),
+      responses: responses.length,
+      statuses: countStatuses(responses),
       failures,
-      toldToClose: answers.filter(({ headers }) => headers.connection === 'close').length,
+      toldToClose: responses.filter(({ headers }) => headers.connection === 'close').length,
       idleSocketClosed,
       exitCode,
       endedAfterMs,
@@ -71,7 +71,7 @@ export async function measureDrain({ requests }: { readonly requests: number }):
 }
 
 export interface RollingRestart {
-  readonly answers: number;
+  readonly responses: number;
   readonly statuses: Record<number, number>;
   readonly failures: readonly string[];
   readonly exitCodes: readonly (number | null)[];
@@ -93,8 +93,8 @@ export async function measureRollingRestart(): Promise<RollingRestart> {
       balancer.add(fresh);
       exitCodes.push(await replace(old, balancer));
     }
-    const { answers, failures } = await load.stop();
-    return { answers: answers.length, statuses: countStatuses(answers), failures, exitCodes };
+    const { responses, failures } = await load.stop();
+    return { responses: responses.length, statuses: countStatuses(responses), failures, exitCodes };
   } finally {
     await load.stop();
     await balancer.close();

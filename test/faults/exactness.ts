@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LimitsByField, toLimits } from '../../gateway/config/schema/limit-fields.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { type Answer, startLoad } from '../support/load.ts';
+import { type LoadResponse, startLoad } from '../support/load.ts';
 import { patientStore, type Tuning } from '../support/tuning.ts';
 
 export interface ExactnessOptions {
@@ -16,7 +16,7 @@ export interface ExactnessOptions {
 }
 
 export interface Exactness {
-  readonly answers: number;
+  readonly responses: number;
   readonly failures: readonly string[];
   /** Windows that were in force on at least one answer. */
   readonly windows: readonly WindowCount[];
@@ -61,14 +61,14 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
       requestsMax: requests,
       path: '/v1/store/orders',
     });
-    const { answers, failures } = await load.done;
+    const { responses, failures } = await load.done;
     const seconds = (performance.now() - startedMs) / 1000;
     const hash = await fleet.inspector.hgetall(`${fleet.prefix}:{${key.entry.id}}`);
     return {
-      ...countWindows(answers, longest.max),
+      ...countWindows(responses, longest.max),
       failures,
       longestUsed: Number(hash[`${longest.window}Used`]),
-      perSecond: answers.length / seconds,
+      perSecond: responses.length / seconds,
     };
   } finally {
     await fleet.stop();
@@ -79,11 +79,11 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
  * Counts by the window in force, which its limit and reset name: the three headers always come from one window. What
  * was admitted while the shortest was in force counts in the longest as well; all of the load lies in one of the longest.
  */
-function countWindows(answers: readonly Answer[], longestMax: number) {
-  const byWindow = Map.groupBy(answers, ({ headers }) =>
+function countWindows(responses: readonly LoadResponse[], longestMax: number) {
+  const byWindow = Map.groupBy(responses, ({ headers }) =>
     [headers['x-ratelimit-limit'], headers['x-ratelimit-reset']].join(' '),
   );
-  const admitted = answers.filter(isAdmitted).length;
+  const admitted = responses.filter(isAdmitted).length;
   let toldTwice = 0;
   const windows = [...byWindow].map(([name, all]): WindowCount => {
     const [limit = 0, resetSeconds = 0] = name.split(' ').map(Number);
@@ -95,7 +95,7 @@ function countWindows(answers: readonly Answer[], longestMax: number) {
   const sum = (of: (window: WindowCount) => number) =>
     windows.reduce((total, window) => total + of(window), 0);
   return {
-    answers: answers.length,
+    responses: responses.length,
     windows,
     admitted,
     over: sum((window) => Math.max(0, window.admitted - window.limit)),
@@ -104,7 +104,7 @@ function countWindows(answers: readonly Answer[], longestMax: number) {
   };
 }
 
-function isAdmitted({ status }: Answer): boolean {
+function isAdmitted({ status }: LoadResponse): boolean {
   return status === 200;
 }
 

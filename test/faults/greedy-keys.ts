@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { originOf } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad } from '../support/load.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -38,7 +38,7 @@ export interface GreedyKeys {
 /** A flood of new connections would be another attack: it costs this process and the gateways their CPU. */
 const comeBackAfterMs = 2_000;
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
-const largeAnswer = Buffer.from(okAnswer('x'.repeat(8 * 1024 * 1024)));
+const largeResponse = Buffer.from(okResponse('x'.repeat(8 * 1024 * 1024)));
 
 /** Good keys at two processes beside keys whose clients hold on to everything that they get. */
 export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<GreedyKeys> {
@@ -52,7 +52,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     react: ({ target }, socket) => {
       backend.requests.length = 0;
       if (!target.includes('greedy')) {
-        socket.write(okAnswer('[]'));
+        socket.write(okResponse('[]'));
         return;
       }
       held++;
@@ -63,7 +63,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
         isHeld = false;
       };
       socket.once('close', release);
-      if (greed === 'never reads its response') socket.write(largeAnswer, release);
+      if (greed === 'never reads its response') socket.write(largeResponse, release);
     },
   });
   const config = testConfig({
@@ -116,10 +116,10 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     );
     const ends = endsOf(gateways.flatMap(({ lines }) => lines));
     return {
-      good: countStatuses([...baseline.answers, ...beside.answers]),
+      good: countStatuses([...baseline.responses, ...beside.responses]),
       failures: [...baseline.failures, ...beside.failures],
-      p99Ms: { baseline: quantile(baseline.answers, 0.99), beside: quantile(beside.answers, 0.99) },
-      slowestMs: { baseline: quantile(baseline.answers, 1), beside: quantile(beside.answers, 1) },
+      p99Ms: { baseline: quantile(baseline.responses, 0.99), beside: quantile(beside.responses, 0.99) },
+      slowestMs: { baseline: quantile(baseline.responses, 1), beside: quantile(beside.responses, 1) },
       heldAtBackend,
       greedyEnds: Object.fromEntries(ends),
     };
@@ -165,7 +165,7 @@ function greeting(greed: Greed, secret: string, index: number): string {
   }
 }
 
-function quantile(answers: readonly Answer[], share: number): number {
-  const times = answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+function quantile(responses: readonly LoadResponse[], share: number): number {
+  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
   return times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
 }

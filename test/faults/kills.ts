@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 export interface Kills {
   readonly kills: number;
   /** Answered before the kills. */
-  readonly answers: number;
+  readonly responses: number;
   readonly keys: number;
   readonly keysWithoutExpiry: readonly string[];
 }
@@ -38,14 +38,14 @@ export async function measureKills({ rounds }: { readonly rounds: number }): Pro
     bans: { after: 20, within: '2s', for: '1s', max: '4s' },
   });
   const secrets = [...keys.map(({ secret }) => secret), 'unknown'];
-  let answers = 0;
+  let responses = 0;
 
   async function killOne(gateway: GatewayProcess): Promise<void> {
     const load = startLoad({ origins: [originOf(gateway)], secrets, clients: 8 });
-    await until('every key was used', () => load.answers.length > 2 * secrets.length);
+    await until('every key was used', () => load.responses.length > 2 * secrets.length);
     await sleep(Math.random() * 100);
     await gateway.stop('SIGKILL');
-    answers += (await load.stop()).answers.length;
+    responses += (await load.stop()).responses.length;
   }
 
   try {
@@ -55,7 +55,7 @@ export async function measureKills({ rounds }: { readonly rounds: number }): Pro
     }
     return {
       kills: rounds * 2,
-      answers,
+      responses,
       keys: await inspector.dbsize(),
       keysWithoutExpiry: await keysWithoutExpiry(inspector),
     };

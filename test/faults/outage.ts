@@ -3,7 +3,7 @@ import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
-import { type Answer, countStatuses, startLoad } from '../support/load.ts';
+import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -84,7 +84,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     );
     const outcomes = await Promise.all(loads.map(({ done }) => done));
     failures.push(...outcomes.flatMap((outcome) => outcome.failures));
-    return countAdmitted(outcomes.flatMap(({ answers }) => answers));
+    return countAdmitted(outcomes.flatMap(({ responses }) => responses));
   };
   let replica: Replica | undefined;
 
@@ -134,10 +134,10 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
 
     const times = decisionTimes(locals);
     return {
-      local: countStatuses(localOutcome.answers),
-      refusing: countStatuses(refusingOutcome.answers),
+      local: countStatuses(localOutcome.responses),
+      refusing: countStatuses(refusingOutcome.responses),
       failures: [...failures, ...localOutcome.failures, ...refusingOutcome.failures],
-      badRefusals: refusingOutcome.answers.filter(isBadRefusal).length,
+      badRefusals: refusingOutcome.responses.filter(isBadRefusal).length,
       readyWhileAway: { local: ready.httpStatus, refusing: unready.httpStatus, reasons: ready.body.reasons },
       readyAfter: readyAfter.map(({ body }) => body.status),
       entered: fleet.gateways.map((gateway) => countLines(gateway, 'Redis is away')),
@@ -210,11 +210,11 @@ async function repairRedis(
   }
 }
 
-function countAdmitted(answers: readonly Answer[]): number {
-  return answers.filter(({ status }) => status === 200).length;
+function countAdmitted(responses: readonly LoadResponse[]): number {
+  return responses.filter(({ status }) => status === 200).length;
 }
 
-function isBadRefusal({ status, headers, body }: Answer): boolean {
+function isBadRefusal({ status, headers, body }: LoadResponse): boolean {
   return (
     status !== 200 && !(status === 503 && headers['retry-after'] && body.includes('"store_unavailable"'))
   );

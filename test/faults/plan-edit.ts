@@ -43,9 +43,9 @@ export async function measurePlanEdit(limits: {
     const fromMs = performance.now();
     const followedAtMs = new Map<string, number>();
     const spentAt = new Set<string>();
-    let looked = load.answers.length;
+    let looked = load.responses.length;
     await until(`a limit of ${limit} on all processes`, () => {
-      for (const { origin, status, headers, atMs } of load.answers.slice(looked)) {
+      for (const { origin, status, headers, atMs } of load.responses.slice(looked)) {
         looked += 1;
         if (headers['x-ratelimit-limit'] !== String(limit)) continue;
         if (!followedAtMs.has(origin)) followedAtMs.set(origin, atMs);
@@ -62,12 +62,12 @@ export async function measurePlanEdit(limits: {
     const raised = await spent(limits.raised);
     await fleet.editConfig({ keys: [withLimit(limits.lowered)] });
     const lowered = await spent(limits.lowered);
-    const { answers, failures } = await load.stop();
+    const { responses, failures } = await load.stop();
     return {
       failures,
-      statuses: [...new Set(answers.map(({ status }) => status))],
+      statuses: [...new Set(responses.map(({ status }) => status))],
       admitted: { first: first.admitted, raised: raised.admitted, lowered: lowered.admitted },
-      answered200: answers.filter(({ status }) => status === 200).length,
+      answered200: responses.filter(({ status }) => status === 200).length,
       followedMs: { raised: raised.tookMs, lowered: lowered.tookMs },
     };
   } finally {

@@ -94,9 +94,9 @@ const measurements: readonly Measurement[] = [
     rows: '4',
     what: 'gateways killed in mid-flight',
     async measure() {
-      const { kills, answers, keys, keysWithoutExpiry } = await measureKills({ rounds: 15 });
+      const { kills, responses, keys, keysWithoutExpiry } = await measureKills({ rounds: 15 });
       return {
-        figure: `${keysWithoutExpiry.length} of ${keys} keys without expiry after ${kills} kills and ${answers} answers`,
+        figure: `${keysWithoutExpiry.length} of ${keys} keys without expiry after ${kills} kills and ${responses} responses`,
         holds: keysWithoutExpiry.length === 0,
       };
     },
@@ -108,7 +108,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureDrain({ requests: 10_000 });
       return {
-        figure: `${found.failures.length} of ${found.answers} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, a grace of 1,000 ms for balancers in it`,
+        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, a grace of 1,000 ms for balancers in it`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
       };
     },
@@ -117,9 +117,9 @@ const measurements: readonly Measurement[] = [
     rows: '10',
     what: 'rolling restart of three processes behind a balancer',
     async measure() {
-      const { answers, failures, exitCodes } = await measureRollingRestart();
+      const { responses, failures, exitCodes } = await measureRollingRestart();
       return {
-        figure: `${failures.length} of ${answers} failed; exit codes ${exitCodes.join(', ')}`,
+        figure: `${failures.length} of ${responses} failed; exit codes ${exitCodes.join(', ')}`,
         holds: failures.length === 0 && exitCodes.every((code) => code === 0),
       };
     },
@@ -168,7 +168,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '29',
-    what: 'octets that nobody asked for behind the answers to one key, another key on the same connections',
+    what: 'octets that nobody asked for behind the responses to one key, another key on the same connections',
     async measure() {
       const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
       return {
@@ -180,9 +180,9 @@ const measurements: readonly Measurement[] = [
 ];
 
 function judgeExactness(found: Exactness): Finding {
-  const { answers, admitted, over, under, toldTwice, windows, longestUsed, failures, perSecond } = found;
+  const { responses, admitted, over, under, toldTwice, windows, longestUsed, failures, perSecond } = found;
   return {
-    figure: `${answers} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${toldTwice} told another's remaining; Redis counted ${longestUsed}`,
+    figure: `${responses} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${toldTwice} told another's remaining; Redis counted ${longestUsed}`,
     holds: over + under + toldTwice + failures.length === 0 && admitted === longestUsed,
   };
 }

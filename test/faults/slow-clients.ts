@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { originOf } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad } from '../support/load.ts';
+import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
 import { descriptorsMax, openDescriptors } from '../support/process-figures.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -29,7 +29,7 @@ export interface SlowClients {
 /** Client addresses on loopback: one address may hold only `bounds.connectionsPerAddressMax` connections. */
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const dripIntervalMs = 250;
-const longAnswer = okAnswer('x'.repeat(16 * 1024 * 1024));
+const longResponse = okResponse('x'.repeat(16 * 1024 * 1024));
 
 /** Good traffic beside thousands of idle connections and clients that send or read a byte now and then. */
 export async function measureSlowClients(options: SlowClientsOptions): Promise<SlowClients> {
@@ -38,7 +38,7 @@ export async function measureSlowClients(options: SlowClientsOptions): Promise<S
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);
   const backend = await startRecordingBackend({
     react: ({ target }, socket) =>
-      void socket.write(target.includes('limit=100') ? longAnswer : okAnswer('[]')),
+      void socket.write(target.includes('limit=100') ? longResponse : okResponse('[]')),
   });
   const gateway = await startGateway(
     testConfig({ upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] }),
@@ -69,9 +69,9 @@ export async function measureSlowClients(options: SlowClientsOptions): Promise<S
     clearInterval(drip);
     return {
       held: crowd.length,
-      good: countStatuses([...baseline.answers, ...beside.answers]),
+      good: countStatuses([...baseline.responses, ...beside.responses]),
       failures: [...baseline.failures, ...beside.failures],
-      p99Ms: { baseline: p99(baseline.answers), besideSlow: p99(beside.answers) },
+      p99Ms: { baseline: p99(baseline.responses), besideSlow: p99(beside.responses) },
       descriptors: { before, during, after: descriptorsOf(gateway) },
     };
   } finally {
@@ -98,7 +98,7 @@ function descriptorsOf({ child }: GatewayProcess): number {
   return openDescriptors(child.pid ?? 0);
 }
 
-function p99(answers: readonly Answer[]): number {
-  const times = answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+function p99(responses: readonly LoadResponse[]): number {
+  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
   return times[Math.floor(times.length * 0.99)] ?? 0;
 }

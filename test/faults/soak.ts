@@ -39,7 +39,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
       await sleep(1_000);
       for (const load of loads) {
         const outcome = await load.stop();
-        requests += outcome.answers.length;
+        requests += outcome.responses.length;
         failures.push(...outcome.failures);
       }
       // The helper keeps what the gateway logged; here nobody reads it.

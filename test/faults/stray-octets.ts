@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'undici';
 import { originOf } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 
 export interface StrayOctets {
   readonly requests: number;
@@ -18,9 +18,9 @@ export interface StrayOctets {
 
 type Stray = (socket: Socket, of: string) => void;
 
-const answerOf = (of: string) => okAnswer(`{"of":"${of}"}`);
+const responseTo = (of: string) => okResponse(`{"of":"${of}"}`);
 const strayBody = (of: string) => `{"stray":"${of}","of":"nobody"}`;
-const strayResponse = (of: string) => okAnswer(strayBody(of));
+const strayResponse = (of: string) => okResponse(strayBody(of));
 /** Well-behaved but for what follows the head: HEAD, 204 and 304 have no body. */
 const headOnly = (status: number, of: string) =>
   `HTTP/1.1 ${status} X\r\nX-Of: ${of}\r\nContent-Length: ${strayBody(of).length}\r\n\r\n`;
@@ -45,7 +45,7 @@ const strays: readonly {
   { method: 'GET', head: (of) => headOnly(204, of), tail: strayResponse },
   { method: 'GET', head: (of) => headOnly(304, of), tail: strayBody },
   { method: 'GET', head: (of) => headOnly(304, of), tail: strayResponse },
-  { method: 'GET', head: answerOf, tail: strayBody },
+  { method: 'GET', head: responseTo, tail: strayBody },
 ];
 
 /**
@@ -63,7 +63,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
       keysOfConnection.set(connection, (keysOfConnection.get(connection) ?? new Set()).add(keyId));
       backend.requests.length = 0;
       const of = target.split('n=')[1] ?? '';
-      if (keyId === good.entry.id) socket.write(answerOf(of));
+      if (keyId === good.entry.id) socket.write(responseTo(of));
       else straying(Number(of.split('-')[1]))(socket, of);
     },
   });
@@ -114,7 +114,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
 
 /** The n-th way of straying: which answer, when the rest comes, and where it is cut. */
 function straying(n: number): Stray {
-  const { head, tail } = strays[n % strays.length] ?? { head: answerOf, tail: strayBody };
+  const { head, tail } = strays[n % strays.length] ?? { head: responseTo, tail: strayBody };
   const delay = delays[Math.floor(n / strays.length) % delays.length];
   return (socket, of) => {
     const rest = tail(of);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { originOf, readiness } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { type Answer, countStatuses, startLoad } from '../support/load.ts';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 
 export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
@@ -28,7 +28,7 @@ export interface TargetFaults {
 }
 
 const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
-const answer201 = okAnswer('{"id":1}', 201);
+const response201 = okResponse('{"id":1}', 201);
 
 /**
  * POSTs under load through one gateway to three targets of one name, of which one or all go wrong and come back.
@@ -48,7 +48,7 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
     const backend = await startRecordingBackend({
       host,
       port,
-      react: (_request, socket) => void sleep(2).then(() => socket.write(answer201)),
+      react: (_request, socket) => void sleep(2).then(() => socket.write(response201)),
     });
     port = backend.port;
     backends.set(host, backend);
@@ -75,19 +75,19 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
       const { targets = [] } = (await readiness(gateway)).body.upstreams.default ?? {};
       return targets.length === hosts.length && targets.every(({ healthy }) => healthy);
     });
-    const { answers, failures } = await load.stop();
+    const { responses, failures } = await load.stop();
     const afterwards = await startLoad({ ...post, clients: 4, requestsMax: 60, postBody }).done;
-    const errors = answers.filter(({ status }) => status !== 201);
+    const errors = responses.filter(({ status }) => status !== 201);
     const sinceFaultMs = (times: readonly number[]) => Math.max(faultAtMs, ...times) - faultAtMs;
     const received = all.flatMap(({ requests }) => requests.map(({ rawBody }) => nameIn(rawBody)));
     return {
-      statuses: countStatuses(answers),
+      statuses: countStatuses(responses),
       failures,
       duplicated: received.length - new Set(received).size,
-      badRefusals: answers.filter(isBadRefusal).length,
+      badRefusals: responses.filter(isBadRefusal).length,
       lastErrorAfterMs: sinceFaultMs(errors.map(({ atMs }) => atMs)),
       lastFailedBeganAfterMs: sinceFaultMs(errors.map(({ atMs, tookMs }) => atMs - tookMs)),
-      afterwards: countStatuses(afterwards.answers),
+      afterwards: countStatuses(afterwards.responses),
       running: gateway.child.exitCode === null,
     };
   } finally {
@@ -143,7 +143,7 @@ async function cause(fault: TargetFault, { backends, open, onFault }: Causing): 
   }
 }
 
-function isBadRefusal({ status, headers }: Answer): boolean {
+function isBadRefusal({ status, headers }: LoadResponse): boolean {
   return status === 503 && headers['retry-after'] === undefined;
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
@@ -44,7 +44,7 @@ describe('a backend that answers with nonsense', () => {
   ])('%s: 502, and the next request is served', async (_what, raw) => {
     backend.react = (_request, socket) => socket.write(raw, 'latin1');
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
-    backend.react = (_request, socket) => socket.write(okAnswer('fine'));
+    backend.react = (_request, socket) => socket.write(okResponse('fine'));
     expect(await sendRaw(front.port, get('/'))).toMatch(/^HTTP\/1.1 200 OK[\s\S]*fine$/);
     expect(front.outcomes[0]).toMatchObject({ kind: 'failed', code: 'upstream_failed', headersSent: false });
   });
@@ -64,10 +64,10 @@ describe('a backend that breaks off', () => {
     ['inside a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
   ])('half a body %s: the client sees that its response is cut', async (_how, raw) => {
     backend.react = (_request, socket) => socket.end(raw);
-    const answer = await sendRaw(front.port, get('/'));
-    expect(statusOf(answer)).toBe(200);
-    expect(answer.endsWith('0\r\n\r\n')).toBe(false);
-    expect(answer).not.toContain('502');
+    const response = await sendRaw(front.port, get('/'));
+    expect(statusOf(response)).toBe(200);
+    expect(response.endsWith('0\r\n\r\n')).toBe(false);
+    expect(response).not.toContain('502');
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_failed', headersSent: true }]);
   });
 
@@ -77,7 +77,7 @@ describe('a backend that breaks off', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
   });
 
-  it('no answer in time is 504, and is not tried again', async () => {
+  it('no response in time is 504, and is not tried again', async () => {
     backend.react = () => {};
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(504);
     expect(backend.requests).toHaveLength(1);
@@ -95,20 +95,20 @@ describe('a backend that breaks off', () => {
       drip = setInterval(() => socket.write('1\r\nx\r\n'), 20);
       socket.once('close', () => clearInterval(drip));
     };
-    const answer = await sendRaw(front.port, get('/'));
-    expect(answer.endsWith('0\r\n\r\n')).toBe(false);
+    const response = await sendRaw(front.port, get('/'));
+    expect(response.endsWith('0\r\n\r\n')).toBe(false);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
   });
 });
 
 it('bytes after a response never reach another client', async () => {
   backend.react = (request, socket) => {
-    socket.write(okAnswer(request.target) + okAnswer('stolen', 200, ['X-Stolen: 1']));
+    socket.write(okResponse(request.target) + okResponse('stolen', 200, ['X-Stolen: 1']));
   };
   for (let i = 0; i < 20; i++) {
-    const answer = await sendRaw(front.port, get(`/${i}`));
-    expect(answer).toMatch(new RegExp(`\\r\\n\\r\\n/${i}$`));
-    expect(answer).not.toMatch(/stolen/i);
+    const response = await sendRaw(front.port, get(`/${i}`));
+    expect(response).toMatch(new RegExp(`\\r\\n\\r\\n/${i}$`));
+    expect(response).not.toMatch(/stolen/i);
   }
 });
 
@@ -119,7 +119,7 @@ describe('a request is sent again', () => {
     backend.react = (_request, socket) => void sockets.push(socket);
     const warm = Array.from({ length: count }, () => sendRaw(front.port, get('/warm')));
     await backend.received(count);
-    for (const socket of sockets) socket.write(okAnswer('warm'));
+    for (const socket of sockets) socket.write(okResponse('warm'));
     await Promise.all(warm);
     backend.requests.length = 0;
     front.outcomes.length = 0;
@@ -129,7 +129,7 @@ describe('a request is sent again', () => {
     await keepAlive(1);
     backend.react = (_request, socket) => {
       if (backend.requests.length === 1) socket.destroy();
-      else socket.write(okAnswer('second'));
+      else socket.write(okResponse('second'));
     };
     expect(await sendRaw(front.port, get('/'))).toMatch(/second$/);
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', attempts: 2 }]);

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   fieldLines,
-  okAnswer,
+  okResponse,
   type RecordingBackend,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
@@ -51,8 +51,8 @@ describe('what the backend receives', () => {
       const smuggled = 'GET /admin HTTP/1.1\r\nHost: x\r\n\r\n';
       const head = `${method} /v1/pets HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
       const chunk = `${smuggled.length.toString(16)}\r\n${smuggled}\r\n`;
-      const answer = await sendRaw(front.port, `${head}${chunk}${chunk}0\r\n\r\n`);
-      expect(statusOf(answer)).toBe(200);
+      const response = await sendRaw(front.port, `${head}${chunk}${chunk}0\r\n\r\n`);
+      expect(statusOf(response)).toBe(200);
       expect(backend.requests).toHaveLength(1);
       expect(backend.requests[0]?.head).toContain(`\r\nContent-Length: ${2 * smuggled.length}\r\n`);
       expect(backend.requests[0]?.head).not.toMatch(/transfer-encoding/i);
@@ -128,17 +128,17 @@ describe('Expect: 100-continue', () => {
   it('hears no 100 when no target is there', async () => {
     await backend.close();
     await until('the target is gone', () => front.targets()[0]?.healthy === false);
-    const answer = await sendRaw(front.port, head);
-    expect(statusOf(answer)).toBe(503);
+    const response = await sendRaw(front.port, head);
+    expect(statusOf(response)).toBe(503);
   });
 });
 
 describe('what the client receives', () => {
   it('is status, fields and body, without the backend’s reason phrase', async () => {
     backend.react = (_request, socket) =>
-      socket.write(okAnswer('hello', 201, ['Set-Cookie: a=1', 'Set-Cookie: b=2', 'X-RateLimit-Limit: 9']));
-    const answer = await sendRaw(front.port, get('/'));
-    const [head = '', body] = answer.split('\r\n\r\n');
+      socket.write(okResponse('hello', 201, ['Set-Cookie: a=1', 'Set-Cookie: b=2', 'X-RateLimit-Limit: 9']));
+    const response = await sendRaw(front.port, get('/'));
+    const [head = '', body] = response.split('\r\n\r\n');
     const lines = head.split('\r\n');
     expect(lines[0]).toBe('HTTP/1.1 201 Created');
     expect(lines).toContain('Set-Cookie: a=1');
@@ -150,7 +150,7 @@ describe('what the client receives', () => {
 
   it('is every byte of a large response, also when it reads slowly', async () => {
     const body = Buffer.alloc(5_000_000, 'abcdefghij').toString();
-    backend.react = (_request, socket) => socket.write(okAnswer(body));
+    backend.react = (_request, socket) => socket.write(okResponse(body));
     const received = await new Promise<string>((resolve, reject) => {
       httpRequest({ port: front.port, host: '127.0.0.1' }, async (res) => {
         let text = '';
@@ -172,9 +172,9 @@ describe('what the client receives', () => {
     ['GET', 'HTTP/1.1 204 X\r\nX-A: b\r\n\r\n', 'X-A: b'],
   ])('has no body after %s when the backend sends %j', async (method, raw, field) => {
     backend.react = (_request, socket) => socket.write(raw);
-    const answer = await sendRaw(front.port, get('/').replace('GET', method));
-    expect(answer).toContain(field);
-    expect(answer.endsWith('\r\n\r\n')).toBe(true);
+    const response = await sendRaw(front.port, get('/').replace('GET', method));
+    expect(response).toContain(field);
+    expect(response.endsWith('\r\n\r\n')).toBe(true);
   });
 
   it('is the head of an event stream before the first event', async () => {
@@ -197,9 +197,9 @@ describe('what the client receives', () => {
       socket.write(
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n',
       );
-    const answer = await sendRaw(front.port, get('/'));
-    expect(answer).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
-    expect(answer).not.toMatch(/x-t/i);
+    const response = await sendRaw(front.port, get('/'));
+    expect(response).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
+    expect(response).not.toMatch(/x-t/i);
   });
 
   it('is a body of many small chunks in few chunks: they do not cost a write each', async () => {
@@ -214,10 +214,10 @@ describe('what the client receives', () => {
   });
 
   it('is the final response without an interim 100', async () => {
-    backend.react = (_request, socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${okAnswer('hi')}`);
-    const answer = await sendRaw(front.port, get('/'));
-    expect(statusOf(answer)).toBe(200);
-    expect(answer).not.toContain('HTTP/1.1 10');
+    backend.react = (_request, socket) => socket.write(`HTTP/1.1 100 Continue\r\n\r\n${okResponse('hi')}`);
+    const response = await sendRaw(front.port, get('/'));
+    expect(statusOf(response)).toBe(200);
+    expect(response).not.toContain('HTTP/1.1 10');
   });
 
   it('is what other interim responses say, ahead of the response', async () => {
@@ -229,25 +229,26 @@ describe('what the client receives', () => {
       'X-RateLimit-Limit: 9',
     ];
     const interims = `HTTP/1.1 102 A\r\n\r\n${['HTTP/1.1 103 B', ...hints].join('\r\n')}\r\n\r\n`;
-    backend.react = (_request, socket) => socket.write(interims + okAnswer('hi'));
-    const answer = await sendRaw(front.port, get('/'));
-    expect(answer).toMatch(
+    backend.react = (_request, socket) => socket.write(interims + okResponse('hi'));
+    const response = await sendRaw(front.port, get('/'));
+    expect(response).toMatch(
       /^HTTP\/1\.1 102 Processing\r\n\r\nHTTP\/1\.1 103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*hi$/,
     );
   });
 
   it('is no interim response in HTTP/1.0', async () => {
-    backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('hi')}`);
-    const answer = await sendRaw(front.port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(answer).not.toContain('Link');
+    backend.react = (_request, socket) =>
+      socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('hi')}`);
+    const response = await sendRaw(front.port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n');
+    expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(response).not.toContain('Link');
   });
 
   it('is a response that came while the body was still being sent, and the last of its connection', async () => {
     await backend.close();
     backend = await startRecordingBackend({
       reactTo: 'head',
-      react: (_request, socket) => socket.write(okAnswer('early')),
+      react: (_request, socket) => socket.write(okResponse('early')),
     });
     front.setUrl(backend.url);
     const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');

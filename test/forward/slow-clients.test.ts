@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
@@ -39,7 +39,7 @@ function open(text: string): Socket {
   return client;
 }
 
-async function answerTo(client: Socket): Promise<string> {
+async function responseTo(client: Socket): Promise<string> {
   let received = '';
   client.on('data', (text: string) => (received += text));
   await once(client, 'close');
@@ -60,12 +60,12 @@ const unfinished = [
 describe('an upload', () => {
   it.each(unfinished)('%s holds no connection to a target, and ends with 408', async (_what, text) => {
     const slow = Array.from({ length: 20 }, () => open(text));
-    const answers = slow.map(answerTo);
+    const responses = slow.map(responseTo);
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
     expect(backend.requests).toHaveLength(1);
     expect(backend.openConnections()).toBeLessThanOrEqual(2);
-    for (const answer of await Promise.all(answers)) {
-      const final = answer.replace('HTTP/1.1 100 Continue\r\n\r\n', '');
+    for (const response of await Promise.all(responses)) {
+      const final = response.replace('HTTP/1.1 100 Continue\r\n\r\n', '');
       expect(statusOf(final)).toBe(408);
       expect(final).toContain('Connection: close');
     }
@@ -76,9 +76,9 @@ describe('an upload', () => {
 
   it('that stops after it began to flow gives its connection back and ends with 408', async () => {
     const client = open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
-    const answer = answerTo(client);
+    const response = responseTo(client);
     await until('the target has it', () => front.targets()[0]?.inFlight === 1);
-    expect(statusOf(await answer)).toBe(408);
+    expect(statusOf(await response)).toBe(408);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout', headersSent: false }]);
     expect(front.targets()[0]?.inFlight).toBe(0);
   });
@@ -87,13 +87,13 @@ describe('an upload', () => {
     const body = 'x'.repeat(75_000);
     const send = async (head: string, frame: (part: string) => string, end: string) => {
       const client = open(head);
-      const answer = answerTo(client);
+      const response = responseTo(client);
       for (let at = 0; at < body.length; at += 1_500) {
         client.write(frame(body.slice(at, at + 1_500)));
         await sleep(15);
       }
       client.write(end);
-      return statusOf(await answer);
+      return statusOf(await response);
     };
     const statuses = await Promise.all([
       send(
@@ -124,13 +124,13 @@ describe('an upload', () => {
     const client = open(
       `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
-    const answer = answerTo(client);
+    const response = responseTo(client);
     await backend.received(1);
     await sleep(900);
     expect(front.outcomes).toEqual([]);
     reader?.resume();
-    reader?.write(okAnswer('at last'));
-    expect(await answer).toMatch(/at last$/);
+    reader?.write(okResponse('at last'));
+    expect(await response).toMatch(/at last$/);
   });
 });
 
@@ -142,7 +142,7 @@ describe('bodies that are being collected', () => {
       bounds: { ...quick, clientGraceMs: 60_000, clientAheadMaxMs: 60_000, collectedBodiesBytesMax: 90_000 },
     });
     const part = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n${'x'.repeat(20_000)}`;
-    const [first, second, third] = [open(part), open(part), open(part)].map(answerTo);
+    const [first, second, third] = [open(part), open(part), open(part)].map(responseTo);
     await front.ended(1);
     expect(front.outcomes).toMatchObject([
       { kind: 'failed', code: 'too_many_uploads', retryAfterSeconds: 1 },
@@ -157,10 +157,10 @@ describe('bodies that are being collected', () => {
 });
 
 describe('a reader', () => {
-  const large = okAnswer('x'.repeat(12_000_000));
+  const large = okResponse('x'.repeat(12_000_000));
 
   it('that takes nothing of a large response is cut, and its connection serves others', async () => {
-    backend.react = ({ target }, socket) => socket.write(target === '/large' ? large : okAnswer('x'));
+    backend.react = ({ target }, socket) => socket.write(target === '/large' ? large : okResponse('x'));
     for (let i = 0; i < 4; i++) open(get('/large')).pause();
     await front.ended(4);
     for (const outcome of front.outcomes) {

@@ -9,11 +9,11 @@ export interface Conversation {
   readonly address: string;
   readonly sent: string;
   readonly received: string;
-  /** `answered`: all that could be expected came and we left; `hung`: it did not within the limit. */
+  /** `answered`: every response came, and the client closed; `hung`: some did not come within `hangMs`. */
   readonly end: 'answered' | 'closed' | 'reset' | 'hung';
 }
 
-/** No answer may take longer. */
+/** No response may take longer. */
 export const hangMs = 3_000;
 
 export interface ConversationOptions {
@@ -25,8 +25,8 @@ export interface ConversationOptions {
 }
 
 /**
- * Sends the pieces and listens until every whole request has its answer or the gateway closed. A
- * request that is not whole is then ended by closing our side; what is malformed must be refused without that.
+ * Sends the pieces and reads until every whole request has its response or the gateway closes. If the last request is
+ * not whole, the client then closes its side; a malformed one must be refused without that.
  */
 export async function converse({ port, address, pieces }: ConversationOptions): Promise<Conversation> {
   const sent = pieces.join('');

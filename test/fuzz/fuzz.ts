@@ -12,7 +12,7 @@ export interface FuzzOptions {
 export interface FuzzReport {
   readonly connections: number;
   /** How many answers had which status. */
-  readonly answersByStatus: ReadonlyMap<number, number>;
+  readonly responsesByStatus: ReadonlyMap<number, number>;
   /** Requests that the backend received whole. */
   readonly admitted: number;
   readonly finding: Finding | undefined;
@@ -30,7 +30,7 @@ const shrinkMs = 30_000;
 /** Sends hostile connections to a gateway of its own until one is judged faulty, and makes that one small. */
 export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzReport> {
   const rig = await startRig();
-  const answersByStatus = new Map<number, number>();
+  const responsesByStatus = new Map<number, number>();
   let connections = 0;
   let admitted = 0;
   let finding: Finding | undefined;
@@ -40,7 +40,7 @@ export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzR
     connections++;
     admitted += verdict.admitted;
     for (const status of verdict.statuses) {
-      answersByStatus.set(status, (answersByStatus.get(status) ?? 0) + 1);
+      responsesByStatus.set(status, (responsesByStatus.get(status) ?? 0) + 1);
     }
     if (verdict.faults.length > 0) finding = { pieces, faults: verdict.faults };
     return verdict.faults.length === 0;
@@ -55,7 +55,7 @@ export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzR
   } finally {
     finding = await endOf(rig, finding);
   }
-  return { connections, answersByStatus, admitted, finding };
+  return { connections, responsesByStatus, admitted, finding };
 }
 
 async function endOf(rig: Rig, finding: Finding | undefined): Promise<Finding | undefined> {

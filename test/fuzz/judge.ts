@@ -1,7 +1,7 @@
 import type { Conversation } from './converse.ts';
 import { hangMs } from './converse.ts';
-import { judgeAnswer } from './judge-answer.ts';
 import { judgeForwarded, mayBeCut, presentedKey } from './judge-forwarded.ts';
+import { judgeResponse } from './judge-response.ts';
 import { type ReadRequest, readRequests } from './read-requests.ts';
 import { onlyValue, readResponses } from './read-responses.ts';
 import type { BackendSight } from './strict-backend.ts';
@@ -22,7 +22,7 @@ export interface Memory {
 }
 
 export interface Verdict {
-  /** Statuses of the answers, in order. */
+  /** Statuses of the responses, in order. */
   readonly statuses: readonly number[];
   /** How many requests the backend received whole. */
   readonly admitted: number;
@@ -36,21 +36,21 @@ export interface Verdict {
 export function judge({ conversation, sight, memory }: Evidence): Verdict {
   const reading = readRequests(conversation.sent);
   const { requests, methods } = reading;
-  const answers = readResponses(conversation.received, methods);
-  const { responses } = answers;
+  const readBack = readResponses(conversation.received, methods);
+  const { responses } = readBack;
   const faults = [...sight.faults];
-  if (answers.fault !== undefined) faults.push(`the client received ${answers.fault}`);
+  if (readBack.fault !== undefined) faults.push(`the client received ${readBack.fault}`);
 
   if (responses.length > methods.length) {
-    faults.push(`${responses.length} answers to ${methods.length} requests (${reading.why})`);
+    faults.push(`${responses.length} responses to ${methods.length} requests (${reading.why})`);
   }
   responses.forEach((response, i) => {
-    faults.push(...judgeAnswer(response, requests[i]));
+    faults.push(...judgeResponse(response, requests[i]));
     const id = onlyValue(response.fields, 'x-request-id') ?? '';
     if (memory.requestIds.has(id)) faults.push(`the request id ${id} was used twice`);
     memory.requestIds.add(id);
   });
-  faults.push(...judgeEnd(conversation, reading, answers));
+  faults.push(...judgeEnd(conversation, reading, readBack));
 
   memory.requests.set(conversation.address, requests);
   const answered = new Map(
@@ -73,13 +73,13 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   };
 }
 
-/** Node's parser swallows faults in such a body, among them extensions that are too long; the request timeout answers. */
+/** Node's parser reports no fault in such a body, not even a chunk extension that is too long: only the request timeout ends it. */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
   return names.includes('upgrade') && names.includes('transfer-encoding');
 }
 
-/** The request that one without a whole body came from; its answer has another id, or is none. */
+/** The client's request behind a forwarded one whose body was cut off; its response, if any, has another request id. */
 function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | undefined {
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
@@ -90,7 +90,7 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 
-/** How a connection may end: with an answer for each whole request, or after an answer that says it is the last. */
+/** A connection may end when each whole request has its response, or after a response with `Connection: close`. */
 function judgeEnd(
   { end }: Conversation,
   reading: ReturnType<typeof readRequests>,
@@ -101,12 +101,12 @@ function judgeEnd(
       ? []
       : [`nothing happened for ${hangMs} ms (the input is ${reading.end}: ${reading.why})`];
   }
-  if (end === 'answered') return incomplete ? ['the client received more than the answers'] : [];
-  if (incomplete) return ['the connection ended within an answer'];
+  if (end === 'answered') return incomplete ? ['the client received more than the responses'] : [];
+  if (incomplete) return ['the connection ended within a response'];
   const last = responses.at(-1);
   if (last?.closes) return [];
   const wholeCount = reading.requests.filter(({ body }) => body !== undefined).length;
-  if (responses.length < wholeCount) return ['the connection ended before the last answer, unannounced'];
-  if (reading.end === 'malformed') return [`no answer with Connection: close refused ${reading.why}`];
+  if (responses.length < wholeCount) return ['the connection ended before the last response, unannounced'];
+  if (reading.end === 'malformed') return [`no response with Connection: close refused ${reading.why}`];
   return reading.end === 'clean' ? ['the connection ended unannounced'] : [];
 }

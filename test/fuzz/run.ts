@@ -24,10 +24,10 @@ async function main(): Promise<void> {
     return;
   }
   console.log(`fuzz: seed ${seed}, at most ${count} connections and ${seconds} s`);
-  const { connections, answersByStatus, admitted, finding } = await fuzz({ seed, count, seconds });
-  const answers = [...answersByStatus].sort(([a], [b]) => a - b).map(([status, n]) => `${n} × ${status}`);
+  const { connections, responsesByStatus, admitted, finding } = await fuzz({ seed, count, seconds });
+  const responses = [...responsesByStatus].sort(([a], [b]) => a - b).map(([status, n]) => `${n} × ${status}`);
   console.log(
-    `fuzz: ${connections} connections, ${admitted} requests admitted, answers: ${answers.join(', ')}`,
+    `fuzz: ${connections} connections, ${admitted} requests admitted, responses: ${responses.join(', ')}`,
   );
   if (finding !== undefined) {
     console.error(describeFinding(finding));

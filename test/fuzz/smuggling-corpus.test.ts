@@ -18,10 +18,10 @@ describe('known request smuggling', () => {
     expect(await rig.stop()).toEqual([]);
   });
 
-  it.each(smugglingCorpus)('$name: $expect', async ({ bytes, expect: expectation, answers }) => {
+  it.each(smugglingCorpus)('$name: $expect', async ({ bytes, expect: expectation, responses }) => {
     const whole = await rig.try([bytes]);
     expect(whole.faults).toEqual([]);
-    expect(whole.statuses).toEqual(answers);
+    expect(whole.statuses).toEqual(responses);
     expect(whole.admitted).toBe(admittedBy[expectation]);
   });
 

@@ -7,7 +7,7 @@ export interface CorpusCase {
   /** What the backend gets; `first-only`: what follows the first request is refused. */
   readonly expect: 'refused' | 'admitted-once' | 'admitted-twice' | 'first-only';
   /** Statuses of all answers, in order. */
-  readonly answers: readonly number[];
+  readonly responses: readonly number[];
 }
 
 const authorized = `Host: api.test\r\nAuthorization: Bearer ${secrets.valid}\r\n`;
@@ -23,10 +23,10 @@ const withField = (line: string): string => `${get}${line}\r\n\r\n`;
 /** A POST with that framing, whose body means a second request to whoever frames it otherwise. */
 const framed = (fields: string): string => `${post}${fields}\r\n\r\n0\r\n\r\n${smuggled}`;
 
-const refused = { expect: 'refused', answers: [400] } as const;
-const admitted = { expect: 'admitted-once', answers: [200] } as const;
-const admittedTwice = { expect: 'admitted-twice', answers: [200, 200] } as const;
-const firstOnly = { expect: 'first-only', answers: [200, 400] } as const;
+const refused = { expect: 'refused', responses: [400] } as const;
+const admitted = { expect: 'admitted-once', responses: [200] } as const;
+const admittedTwice = { expect: 'admitted-twice', responses: [200, 200] } as const;
+const firstOnly = { expect: 'first-only', responses: [200, 400] } as const;
 
 /** The known ways to make two readers of one connection disagree, after RFC 9112 §11.2 and the public write-ups. */
 export const smugglingCorpus: readonly CorpusCase[] = [
@@ -166,7 +166,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
     bytes: `GET /v1/pets HTTP/2.0\r\n${authorized}Connection: keep-alive\r\n\r\n${get}\r\n`,
     ...refused,
   },
-  { name: 'half an HTTP/2 preface', bytes: 'PRI /x\r\nHost: a\r\n\r\n', expect: 'refused', answers: [501] },
+  { name: 'half an HTTP/2 preface', bytes: 'PRI /x\r\nHost: a\r\n\r\n', expect: 'refused', responses: [501] },
   {
     name: 'a request behind an ignored upgrade',
     bytes: `${get}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${post}${length(smuggled)}\r\n${smuggled}`,
@@ -191,7 +191,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
     name: 'garbage behind a body',
     bytes: `${post}${length('x')}\r\nxGARBAGE${get}\r\n`,
     expect: 'first-only',
-    answers: [200, 501],
+    responses: [200, 501],
   },
   {
     name: 'CL.TE behind a request',
@@ -207,12 +207,12 @@ export const smugglingCorpus: readonly CorpusCase[] = [
     name: 'a request behind a refused body',
     bytes: `POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n${smuggled}`,
     expect: 'refused',
-    answers: [401],
+    responses: [401],
   },
   {
     name: 'a request in a body that is too large',
     bytes: `${post}Content-Length: 99999\r\n\r\n${smuggled}`,
     expect: 'refused',
-    answers: [413],
+    responses: [413],
   },
 ];

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { okAnswer } from '../support/recording-backend.ts';
+import { okResponse } from '../support/recording-backend.ts';
 import { type ReadRequest, readRequests } from './read-requests.ts';
 
 export interface StrictBackend {
@@ -45,7 +45,7 @@ export async function startStrictBackend(): Promise<StrictBackend> {
       if (request?.body === undefined) return;
       unread = '';
       record(request);
-      socket.write(answerTo(request));
+      socket.write(responseTo(request));
     });
     socket.on('close', () => {
       sockets.delete(socket);
@@ -77,8 +77,8 @@ export async function startStrictBackend(): Promise<StrictBackend> {
   };
 }
 
-function answerTo({ method, fields }: ReadRequest): string {
+function responseTo({ method, fields }: ReadRequest): string {
   const seen = fields.find(({ name }) => name === 'x-request-id')?.value ?? null;
-  const answer = okAnswer(JSON.stringify({ seen }), 200, ['Content-Type: application/json']);
-  return method === 'HEAD' ? answer.slice(0, answer.indexOf('\r\n\r\n') + 4) : answer;
+  const response = okResponse(JSON.stringify({ seen }), 200, ['Content-Type: application/json']);
+  return method === 'HEAD' ? response.slice(0, response.indexOf('\r\n\r\n') + 4) : response;
 }

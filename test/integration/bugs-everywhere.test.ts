@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { until } from '../support/until.ts';
 
@@ -159,7 +159,7 @@ beforeAll(async () => {
       target.endsWith('?lost')
         ? socket.destroy()
         : socket.write(
-            `HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('fine', target === '/v1/feed' ? 404 : 200)}`,
+            `HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('fine', target === '/v1/feed' ? 404 : 200)}`,
           ),
   });
   const settings = await settingsOf({

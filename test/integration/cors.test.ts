@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { openRawClient, type RawResponse } from '../support/raw-http.ts';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 
 const app = 'https://app.example.com';
@@ -22,7 +22,11 @@ async function start(overrides: Record<string, unknown>) {
   backend = await startRecordingBackend({
     react: (_request, socket) =>
       socket.write(
-        okAnswer('[]', 200, ['Vary: Accept', 'Access-Control-Allow-Origin: *', 'Access-Control-Max-Age: 1']),
+        okResponse('[]', 200, [
+          'Vary: Accept',
+          'Access-Control-Allow-Origin: *',
+          'Access-Control-Max-Age: 1',
+        ]),
       ),
   });
   const settings = await settingsOf({

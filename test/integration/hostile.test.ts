@@ -8,7 +8,7 @@ import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '..
 import { openRawClient, type RawResponse } from '../support/raw-http.ts';
 import {
   fieldLines,
-  okAnswer,
+  okResponse,
   type RecordingBackend,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
@@ -23,7 +23,7 @@ const webSocket = [
   'Sec-WebSocket-Key: dGVzdA==',
 ];
 const accepts = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
-const ok = okAnswer('[]');
+const ok = okResponse('[]');
 
 let folder: string;
 let backend: RecordingBackend;
@@ -31,7 +31,7 @@ let gateway: GatewayProcess;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
-  const answers = { responses: { 200: { description: 'It went well.' } } };
+  const described = { responses: { 200: { description: 'It went well.' } } };
   await writeFile(
     join(folder, 'openapi.yaml'),
     stringify({
@@ -39,10 +39,10 @@ beforeAll(async () => {
       info: { title: 'Test', version: '1.0.0' },
       paths: {
         '/pets': {
-          get: { operationId: 'listPets', ...answers },
-          post: { operationId: 'createPet', ...answers },
+          get: { operationId: 'listPets', ...described },
+          post: { operationId: 'createPet', ...described },
         },
-        '/feed': { get: { operationId: 'feed', 'x-upgrade': 'websocket', ...answers } },
+        '/feed': { get: { operationId: 'feed', 'x-upgrade': 'websocket', ...described } },
       },
     }),
   );
@@ -136,14 +136,14 @@ it('an identity, address or override that a client forges never reaches the back
     'Client-IP',
     'Proxy',
   ];
-  const answer = await ask(
+  const response = await ask(
     'GET /v1/pets HTTP/1.1',
     'Host: a',
     bearer,
     'Connection: X-Key-Id, X-Plan, X-Forwarded-For',
     ...names.map((name) => `${name}: ${forged}`),
   );
-  expect(answer.status).toBe(200);
+  expect(response.status).toBe(200);
   const [request] = backend.requests;
   const fields = request === undefined ? [] : fieldLines(request);
   expect(fields.join('\n')).not.toContain(forged);
@@ -169,9 +169,9 @@ it.each([
   '/v1/PETS',
   '/v1/./pets',
 ])('the path %s reaches no operation', async (path) => {
-  const answer = await ask(`GET ${path} HTTP/1.1`, 'Host: a', bearer);
-  expect([400, 404]).toContain(answer.status);
-  expectError(answer, answer.status, answer.status === 400 ? 'invalid_request' : 'not_found');
+  const response = await ask(`GET ${path} HTTP/1.1`, 'Host: a', bearer);
+  expect([400, 404]).toContain(response.status);
+  expectError(response, response.status, response.status === 400 ? 'invalid_request' : 'not_found');
   expect(backend.requests).toEqual([]);
 });
 
@@ -196,11 +196,11 @@ it.each([
   ['another protocol', 'RTSP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
 ])('a WebSocket handshake that is answered with %s is a 502 with the Error body', async (_what, bytes) => {
   backend.react = (_request, socket) => void socket.write(bytes);
-  const answer = await ask('GET /v1/feed HTTP/1.1', 'Host: a', bearer, ...webSocket);
-  expectError(answer, 502, 'upstream_failed');
+  const response = await ask('GET /v1/feed HTTP/1.1', 'Host: a', bearer, ...webSocket);
+  expectError(response, 502, 'upstream_failed');
 });
 
-it('a body without end after a refusal is not read on: the answer arrives, and the connection is closed', async () => {
+it('a body without end after a refusal is not read on: the response arrives, and the connection is closed', async () => {
   const client = await openRawClient(gateway.port);
   client.send('POST /v1/pets HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
   const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;

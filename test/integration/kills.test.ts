@@ -3,7 +3,7 @@ import { measureKills } from '../faults/kills.ts';
 
 it('gateways killed in mid-flight leave no Redis key without expiry', async () => {
   const found = await measureKills({ rounds: 2 });
-  expect(found.answers).toBeGreaterThan(0);
+  expect(found.responses).toBeGreaterThan(0);
   expect(found.keys).toBeGreaterThan(20);
   expect(found.keysWithoutExpiry).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
 import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 
 const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
@@ -10,7 +10,7 @@ const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createP
 /** What a key hears: the status and code, and what is left of its minute. */
 async function start(entry: Partial<KeyEntry>) {
   const key = makeKey(entry);
-  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okAnswer('[]')) });
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   const settings = await settingsOf({
     upstream: { url: backend.url, health: '/healthz' },
     plans: { narrow, wide: { perMinute: 60, perDay: 1_000 } },

@@ -16,7 +16,7 @@ const redisPassword = randomSecret();
 const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword];
 
 let fleet: Fleet;
-const answers: string[] = [];
+const responses: string[] = [];
 
 beforeAll(async () => {
   fleet = await startFleet({
@@ -31,11 +31,11 @@ describe('no byte of a secret comes out of the gateway', () => {
   it('when clients put secrets where they do not belong', async () => {
     for (const secret of [valid.secret, tight.secret, disabled.secret, unknown]) {
       for (const { port } of fleet.gateways) {
-        for (const bytes of oddRequests(secret)) answers.push(await answersTo(port, bytes));
+        for (const bytes of oddRequests(secret)) responses.push(await responsesTo(port, bytes));
       }
     }
-    expectNoSecretIn('an answer', answers.join('\n'));
-    expect(answers.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
+    expectNoSecretIn('a response', responses.join('\n'));
+    expect(responses.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
   });
 
   it('when a secret is written into the configuration in place of its digest', async () => {
@@ -122,7 +122,7 @@ function oddRequests(secret: string): string[] {
   ];
 }
 
-async function answersTo(port: number, bytes: string): Promise<string> {
+async function responsesTo(port: number, bytes: string): Promise<string> {
   const responses = await exchangeRaw(port, bytes);
   return responses
     .map(({ status, headers, body }) => `HTTP ${status} ${JSON.stringify([...headers])} ${body}`)

@@ -2,12 +2,12 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { expectHonest } from '../support/answer.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import {
   fieldLines,
-  okAnswer,
+  okResponse,
   type RecordingBackend,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
@@ -23,10 +23,10 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
   await writeApi('orders');
   store = await startRecordingBackend({
-    react: (_request, socket) => socket.write(okAnswer('{"of":"store"}')),
+    react: (_request, socket) => socket.write(okResponse('{"of":"store"}')),
   });
   orders = await startRecordingBackend({
-    react: (_request, socket) => socket.write(okAnswer('{"of":"orders"}')),
+    react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });
   gateway = await startGateway(both());
 });
@@ -87,8 +87,8 @@ const hostOf = (backend: RecordingBackend) =>
   );
 
 it('an operation goes to the upstream that it names, any other to the first', async () => {
-  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'orders' });
-  expect(await expectHonest(await ask('/pets'), 200)).toEqual({ of: 'store' });
+  expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'orders' });
+  expect(await expectGatewayResponse(await ask('/pets'), 200)).toEqual({ of: 'store' });
   expect(orders.requests.map(({ target }) => target)).toEqual(['/v1/orders']);
   expect(store.requests.map(({ target }) => target)).toEqual(['/v1/pets']);
 });
@@ -121,13 +121,13 @@ it('a target reads the host that the client named, or its upstream’s where tha
 it('a timeout below a second holds for its upstream alone', async () => {
   await reload(both({ timeouts: { headers: '300ms' } }));
   orders.react = () => {};
-  store.react = (_request, socket) => void setTimeout(() => socket.write(okAnswer('{}')), 1_500);
+  store.react = (_request, socket) => void setTimeout(() => socket.write(okResponse('{}')), 1_500);
   const startedMs = performance.now();
   const ofStore = ask('/pets');
-  expect(await expectHonest(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
+  expect(await expectGatewayResponse(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
   // A tenth late at most; the rest is for a busy machine.
   expect(performance.now() - startedMs).toBeLessThan(1_000);
-  await expectHonest(await ofStore, 200);
+  await expectGatewayResponse(await ofStore, 200);
 });
 
 it('an upstream that is down takes no other with it, and /readyz says which', async () => {
@@ -141,8 +141,8 @@ it('an upstream that is down takes no other with it, and /readyz says which', as
   });
   await orders.close();
   for (let i = 0; i < 20; i++) {
-    await expectHonest(await ask('/orders'), 503);
-    await expectHonest(await ask('/pets'), 200);
+    await expectGatewayResponse(await ask('/orders'), 503);
+    await expectGatewayResponse(await ask('/pets'), 200);
   }
   expect(await readyz()).toMatchObject({
     httpStatus: 200,
@@ -159,17 +159,17 @@ it('a reload changes one upstream: its requests in flight finish, and the others
   await ask('/pets');
   let finish = () => {};
   orders.react = (_request, socket) => {
-    finish = () => socket.write(okAnswer('{"of":"the old"}'));
+    finish = () => socket.write(okResponse('{"of":"the old"}'));
   };
   const inFlight = ask('/orders');
   await orders.received(1);
   const other = await startRecordingBackend({
-    react: (_request, socket) => socket.write(okAnswer('{"of":"the new"}')),
+    react: (_request, socket) => socket.write(okResponse('{"of":"the new"}')),
   });
   await reload(configOf({ store: { url: store.url }, orders: { url: other.url } }));
-  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'the new' });
+  expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'the new' });
   finish();
-  expect(await expectHonest(await inFlight, 200)).toEqual({ of: 'the old' });
+  expect(await expectGatewayResponse(await inFlight, 200)).toEqual({ of: 'the old' });
   await ask('/pets');
   expect(store.requests.map(({ connection }) => connection)).toEqual([
     store.requests[0]?.connection,
@@ -181,16 +181,16 @@ it('a reload changes one upstream: its requests in flight finish, and the others
 it('a reload removes an upstream and adds one: its requests in flight finish, and nothing else ends', async () => {
   let finish = () => {};
   orders.react = (_request, socket) => {
-    finish = () => socket.write(okAnswer('{"of":"the removed"}'));
+    finish = () => socket.write(okResponse('{"of":"the removed"}'));
   };
   const inFlight = ask('/orders');
   await orders.received(1);
   // The API document is written first: until the configuration follows, the last good one is in force.
   await writeApi('added');
   await reload(configOf({ store: { url: store.url }, added: { url: store.url } }));
-  expect(await expectHonest(await ask('/orders'), 200)).toEqual({ of: 'store' });
+  expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'store' });
   finish();
-  expect(await expectHonest(await inFlight, 200)).toEqual({ of: 'the removed' });
+  expect(await expectGatewayResponse(await inFlight, 200)).toEqual({ of: 'the removed' });
   expect(Object.keys((await readyz()).upstreams)).toEqual(['store', 'added']);
   await until('its connections are closed', () => orders.openConnections() === 0);
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 
 const key = makeKey();
@@ -74,17 +74,17 @@ it('a drain does not wait for open WebSockets: they are ended, and the process e
   await ended;
 });
 
-it('a long answer in place of the switch reaches a client that reads, whole', async () => {
+it('a long response in place of the switch reaches a client that reads, whole', async () => {
   const body = 'a'.repeat(5 << 20);
-  backend.react = (_request, socket) => void socket.write(okAnswer(body, 403));
+  backend.react = (_request, socket) => void socket.write(okResponse(body, 403));
   const client = await askForWebSocket(await start());
-  const answer = await client.response();
-  expect(answer.status).toBe(403);
-  expect(answer.body).toHaveLength(body.length);
+  const response = await client.response();
+  expect(response.status).toBe(403);
+  expect(response.body).toHaveLength(body.length);
 });
 
-it('a client that reads nothing of that answer is cut off', async () => {
-  backend.react = (_request, socket) => void socket.write(okAnswer('a'.repeat(64 << 20), 403));
+it('a client that reads nothing of that response is cut off', async () => {
+  backend.react = (_request, socket) => void socket.write(okResponse('a'.repeat(64 << 20), 403));
   const client = await askForWebSocket(await start({ writeTimeoutMs: 300 }));
   client.socket.pause();
   await backend.received(1);

@@ -19,7 +19,7 @@ export interface Load {
   readonly leavesOnClose?: boolean;
 }
 
-export interface Answer {
+export interface LoadResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
@@ -30,7 +30,7 @@ export interface Answer {
 }
 
 export interface LoadOutcome {
-  readonly answers: Answer[];
+  readonly responses: LoadResponse[];
   /** Requests that got no whole answer. */
   readonly failures: string[];
 }
@@ -44,13 +44,13 @@ export interface RunningLoad extends LoadOutcome {
 /** Clients that send one request after the other, without retries: what fails is counted. */
 export function startLoad(load: Load): RunningLoad {
   const { origins, secrets, clients, requestsMax = Number.POSITIVE_INFINITY } = load;
-  const answers: Answer[] = [];
+  const responses: LoadResponse[] = [];
   const failures: string[] = [];
   let sent = 0;
   let stopped = false;
 
   const done = Promise.all(Array.from({ length: clients }, (_, index) => runClient(index))).then(() => ({
-    answers,
+    responses,
     failures,
   }));
 
@@ -61,9 +61,9 @@ export function startLoad(load: Load): RunningLoad {
       const secret = secrets[sent % secrets.length] ?? '';
       sent += 1;
       try {
-        const answer = await send(client, origin, secret);
-        answers.push(answer);
-        if (load.leavesOnClose && answer.headers.connection === 'close') break;
+        const response = await send(client, origin, secret);
+        responses.push(response);
+        if (load.leavesOnClose && response.headers.connection === 'close') break;
       } catch (error) {
         if (load.leavesOnClose && isNobodyThere(error)) break;
         failures.push(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
@@ -74,7 +74,7 @@ export function startLoad(load: Load): RunningLoad {
     await client.close();
   }
 
-  async function send(client: Client, origin: string, secret: string): Promise<Answer> {
+  async function send(client: Client, origin: string, secret: string): Promise<LoadResponse> {
     const startedMs = performance.now();
     const body = load.postBody?.();
     const response = await client.request({
@@ -90,7 +90,7 @@ export function startLoad(load: Load): RunningLoad {
   }
 
   return {
-    answers,
+    responses,
     failures,
     done,
     stop() {
@@ -106,8 +106,8 @@ function isNobodyThere(error: unknown): boolean {
 }
 
 /** How many answers of each status there are, for example `{ 200: 60, 429: 10 }`. */
-export function countStatuses(answers: readonly Answer[]): Record<number, number> {
+export function countStatuses(responses: readonly LoadResponse[]): Record<number, number> {
   const counts: Record<number, number> = {};
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }

@@ -45,7 +45,7 @@ export interface RecordingBackend {
 export async function startRecordingBackend({
   host = '127.0.0.1',
   port = 0,
-  react = (_request, socket) => socket.write(okAnswer('{}')),
+  react = (_request, socket) => socket.write(okResponse('{}')),
   reactTo = 'message',
 }: RecordingBackendOptions = {}): Promise<RecordingBackend> {
   const sockets = new Set<Socket>();
@@ -73,7 +73,7 @@ export async function startRecordingBackend({
   function serve(request: RecordedRequest, socket: Socket): void {
     if (request.target === '/healthz') {
       backend.healthChecks++;
-      if (backend.health !== undefined) socket.write(okAnswer('', backend.health));
+      if (backend.health !== undefined) socket.write(okResponse('', backend.health));
       return;
     }
     backend.requests.push(request);
@@ -108,7 +108,7 @@ export async function startRecordingBackend({
 }
 
 /** A whole answer with the right Content-Length. */
-export function okAnswer(body: string, status = 200, fields: readonly string[] = []): string {
+export function okResponse(body: string, status = 200, fields: readonly string[] = []): string {
   const lines = [`HTTP/1.1 ${status} Whatever`, ...fields, `Content-Length: ${Buffer.byteLength(body)}`];
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }

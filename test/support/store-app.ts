@@ -44,11 +44,11 @@ export async function expectError(response: Response, status: number, code: stri
 /** Sends bytes on a connection of their own and returns all that comes back until the store closes it. */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
-  let answer = '';
+  let response = '';
   socket.on('data', (chunk) => {
-    answer += chunk;
+    response += chunk;
   });
   socket.write(bytes);
   await once(socket, 'close');
-  return answer;
+  return response;
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { BodySink, ResponseHandler, StreamedBody } from '../../gateway/transport/target-request.ts';
-import { okAnswer, type Reaction, type RecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, type Reaction, type RecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { get, Sent, send, startPool } from './pool-fixture.ts';
 
@@ -40,8 +40,8 @@ it('a request that is withdrawn is never sent, and takes no other’s place', as
 it.each([
   ['when the response says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
   ['after a response in HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['when octets follow the response', `${okAnswer('')}x`],
-  ['when the backend announces that it closes at once', okAnswer('', 200, ['Keep-Alive: timeout=0'])],
+  ['when octets follow the response', `${okResponse('')}x`],
+  ['when the backend announces that it closes at once', okResponse('', 200, ['Keep-Alive: timeout=0'])],
 ])('a connection is not used again %s', async (_why, raw) => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(raw);
@@ -56,8 +56,8 @@ it.each([
 it('what a backend says unasked is never taken for a response', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => {
-    socket.write(okAnswer('asked'));
-    setTimeout(() => socket.write(okAnswer('unasked')), 20);
+    socket.write(okResponse('asked'));
+    setTimeout(() => socket.write(okResponse('unasked')), 20);
   };
   await send(pool).ended;
   await until('the connection is closed', () => backend.openConnections() === 0);
@@ -68,7 +68,7 @@ it('what a backend says unasked is never taken for a response', async () => {
 
 it('a connection that the backend closed while it was idle is not used again', async () => {
   const { backend, pool } = await startPool();
-  backend.react = (_request, socket) => void socket.end(okAnswer('bye'));
+  backend.react = (_request, socket) => void socket.end(okResponse('bye'));
   for (let i = 0; i < 3; i++) {
     const sent = send(pool);
     await sent.ended;
@@ -80,7 +80,7 @@ it('a connection that the backend closed while it was idle is not used again', a
 
 it('an idle connection is closed after its time, and after half of what the backend announces', async () => {
   const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 600_000 });
-  backend.react = (_request, socket) => socket.write(okAnswer('', 200, ['Keep-Alive: max=7, timeout=1']));
+  backend.react = (_request, socket) => socket.write(okResponse('', 200, ['Keep-Alive: max=7, timeout=1']));
   await send(pool).ended;
   expect(backend.openConnections()).toBe(1);
   await until('the connection is closed', () => backend.openConnections() === 0);
@@ -126,7 +126,7 @@ it('a connection that does not come about fails one request for each, and no oth
 it('a process that was stopped for longer than its waits may take hears first what has come meanwhile', async () => {
   const { backend, pool } = await startPool({ connectTimeoutMs: 50, upstreamHeadersTimeoutMs: 50 });
   backend.react = (_request, socket) => {
-    socket.write(okAnswer('in time'));
+    socket.write(okResponse('in time'));
     stopFor(100);
   };
   const connecting = send(pool);
@@ -178,7 +178,7 @@ it('a head that comes in drips has no more time than one that comes at once', as
 it('a body that nobody takes is not read on, and times out for nobody', async () => {
   const { backend, pool } = await startPool({ upstreamBodyIdleTimeoutMs: 60 });
   const body = 'x'.repeat(3_000_000);
-  backend.react = (_request, socket) => socket.write(okAnswer(body));
+  backend.react = (_request, socket) => socket.write(okResponse(body));
   const sent = send(pool);
   sent.wantsMore = false;
   await until('the first piece', () => sent.body !== '');
@@ -189,7 +189,7 @@ it('a body that nobody takes is not read on, and times out for nobody', async ()
   sent.connection?.resume();
   await sent.ended;
   expect(sent.body).toBe(body);
-  backend.react = (_request, socket) => socket.write(okAnswer('next'));
+  backend.react = (_request, socket) => socket.write(okResponse('next'));
   const next = send(pool);
   await next.ended;
   expect([next.body, ...connectionsOf(backend)]).toEqual(['next', 1, 1]);
@@ -375,7 +375,7 @@ it('a backend that closes a connection after each response serves a crowd', asyn
   backend.react = (_request, socket) => {
     // Now and then without a response.
     if (++served % 10 === 0) socket.resetAndDestroy();
-    else socket.end(okAnswer('x', 200, ['Connection: close']));
+    else socket.end(okResponse('x', 200, ['Connection: close']));
   };
   const all = Array.from({ length: 200 }, () => send(pool));
   await Promise.all(all.map(({ ended }) => ended));
@@ -386,7 +386,7 @@ it('a backend that closes a connection after each response serves a crowd', asyn
 
 it('a request that is aborted makes room for the next', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
-  backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+  backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
   const [aborted, next] = [send(pool), send(pool, { path: '/next' })];
   await backend.received(1);
   aborted.connection?.abort();
@@ -397,17 +397,17 @@ it('a request that is aborted makes room for the next', async () => {
 const nextIs = (pool: Parameters<typeof send>[0]) => send(pool, { holder: 'other', path: '/next' });
 
 it.each([
-  ['HEAD', okAnswer(''), '{"of":"acme"}'],
+  ['HEAD', okResponse(''), '{"of":"acme"}'],
   ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
-  ['HEAD', okAnswer(''), okAnswer('of acme')],
+  ['HEAD', okResponse(''), okResponse('of acme')],
   ['GET', 'HTTP/1.1 204 No Content\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
-  ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 40\r\n\r\n', okAnswer('of acme')],
+  ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 40\r\n\r\n', okResponse('of acme')],
   ['DELETE', 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', '2\r\nhi\r\n0\r\n\r\n'],
 ])('a body that comes after %s, %j never reaches the next request', async (method, head, body) => {
   for (const afterMs of [0, 1, 20, 50]) {
     const { backend, pool } = await startPool();
     backend.react = ({ target }, socket) => {
-      if (target === '/next') socket.write(okAnswer('of other'));
+      if (target === '/next') socket.write(okResponse('of other'));
       else {
         socket.write(head);
         setTimeout(() => socket.write(body), afterMs);
@@ -424,7 +424,7 @@ it.each([
 });
 
 it.each([
-  ['octets that nobody asked for', (socket: Socket) => void socket.write(okAnswer('unasked'))],
+  ['octets that nobody asked for', (socket: Socket) => void socket.write(okResponse('unasked'))],
   ['its end', (socket: Socket) => void socket.destroy()],
   ['its reset', (socket: Socket) => void socket.resetAndDestroy()],
 ])(
@@ -434,7 +434,7 @@ it.each([
     let kept: Socket | undefined;
     backend.react = ({ target }, socket) => {
       kept = socket;
-      socket.write(okAnswer(target));
+      socket.write(okResponse(target));
     };
     await send(pool).ended;
     await sleep(20);
@@ -448,7 +448,7 @@ it.each([
 it('a connection that is lost before an octet of the response tells whether it had served others', async () => {
   const { backend, pool } = await startPool();
   backend.react = ({ target }, socket) =>
-    target === '/crash' ? socket.resetAndDestroy() : socket.write(okAnswer('x'));
+    target === '/crash' ? socket.resetAndDestroy() : socket.write(okResponse('x'));
   const fresh = send(pool, { path: '/crash' });
   await fresh.ended;
   expect(fresh.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_fresh' });
@@ -460,7 +460,7 @@ it('a connection that is lost before an octet of the response tells whether it h
 
 it('interim responses come before the response, and HEAD asks for its connection to be closed', async () => {
   const { backend, pool } = await startPool();
-  backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okAnswer('x')}`);
+  backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('x')}`);
   const sent = send(pool);
   await sent.ended;
   expect(sent).toMatchObject({ interims: [103], status: 200, body: 'x' });
@@ -478,7 +478,7 @@ describe('shares', () => {
 
   it('one holder gets half of the connections; the next finds some free at once', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 16 });
-    backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+    backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 40; i++) send(pool, { holder: 'greedy' });
     expect(await open(backend, 8)).toBe(8);
     const next = nextIs(pool);
@@ -488,7 +488,7 @@ describe('shares', () => {
 
   it('greedy holders leave a share for whoever comes next', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 90 });
-    backend.react = ({ target }, socket) => target === '/next' && socket.write(okAnswer('x'));
+    backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 100; i++)
       for (const holder of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) send(pool, { holder });
     expect(await open(backend, 80)).toBe(80);
@@ -506,7 +506,7 @@ describe('shares', () => {
     const before = await open(backend, 4);
     let answered = 0;
     for (; answered < 12; answered++) {
-      served[answered]?.write(okAnswer('x'));
+      served[answered]?.write(okResponse('x'));
       await backend.received(Math.max(before, Math.min(before, 4) + answered - (before - 4)));
     }
     await sleep(50);

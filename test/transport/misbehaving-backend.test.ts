@@ -2,23 +2,23 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { TargetRequest } from '../../gateway/transport/target-request.ts';
-import { okAnswer, type RecordedRequest } from '../support/recording-backend.ts';
+import { okResponse, type RecordedRequest } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
 /** What a backend may do with a request; the response's body begins with the request's target. */
 const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void>> = {
-  answers: (socket, body) => socket.write(okAnswer(body)),
+  answers: (socket, body) => socket.write(okResponse(body)),
   chunks: (socket, body) => socket.write(chunked(body)),
   drips: (socket, body) => drip(socket, chunked(body)),
-  hints: (socket, body) => drip(socket, `HTTP/1.1 103 Hints\r\nLink: a\r\n\r\n${okAnswer(body)}`),
-  announcesItsEnd: (socket, body) => void socket.end(okAnswer(body, 200, ['Connection: close'])),
-  endsUnannounced: (socket, body) => void socket.end(okAnswer(body)),
+  hints: (socket, body) => drip(socket, `HTTP/1.1 103 Hints\r\nLink: a\r\n\r\n${okResponse(body)}`),
+  announcesItsEnd: (socket, body) => void socket.end(okResponse(body, 200, ['Connection: close'])),
+  endsUnannounced: (socket, body) => void socket.end(okResponse(body)),
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
   resets: (socket) => void socket.resetAndDestroy(),
   // In one segment with the response: what comes later cannot be told from the response to the next request.
-  talksOn: (socket, body) => socket.write(okAnswer(body.slice(0, 500)) + okAnswer('/stolen')),
+  talksOn: (socket, body) => socket.write(okResponse(body.slice(0, 500)) + okResponse('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),
   hangs: () => {},
 };

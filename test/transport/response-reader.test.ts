@@ -107,10 +107,10 @@ describe('the limits', () => {
   });
 
   it('hold for the number of interim responses, those that end here too', () => {
-    const answer = 'HTTP/1.1 204 X\r\n\r\n';
+    const response = 'HTTP/1.1 204 X\r\n\r\n';
     const interims = (count: number) => 'HTTP/1.1 100 C\r\n\r\n'.repeat(count);
-    expect(end(interims(3) + answer)).toBe('complete');
-    expect(end(interims(4) + answer)).toBe('malformed');
+    expect(end(interims(3) + response)).toBe('complete');
+    expect(end(interims(4) + response)).toBe('malformed');
   });
 
   it('hold for the extensions of all chunks together', () => {
@@ -205,7 +205,7 @@ const bodyPart = pick(
   '\xff',
   '5\r\nab',
 );
-const answer = fc
+const response = fc
   .record({
     interim: fc.array(pick('HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 X\r\nLink: a\r\n\r\n'), {
       maxLength: 2,
@@ -218,7 +218,7 @@ const answer = fc
   .map(({ interim, version, status, fields, body }) =>
     [...interim, [`${version} ${status}`, ...fields, '', ''].join('\r\n'), ...body].join(''),
   );
-const exchange = fc.record({ method: pick('GET', 'GET', 'HEAD', 'POST'), text: answer });
+const exchange = fc.record({ method: pick('GET', 'GET', 'HEAD', 'POST'), text: response });
 
 describe('any octets', () => {
   it('mean the same however they are cut into reads', () => {

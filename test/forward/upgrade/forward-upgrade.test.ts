@@ -6,7 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { ClientResponse } from '../../../gateway/respond/client-response.ts';
 import {
   fieldLines,
-  okAnswer,
+  okResponse,
   type Reaction,
   type RecordingBackend,
   startRecordingBackend,
@@ -55,8 +55,8 @@ const switching = (...fields: string[]) =>
 
 const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
 
-const acceptOrAnswer: Reaction = ({ head }, socket) =>
-  void socket.write(/upgrade: websocket/i.test(head) ? switching() : okAnswer('fine'));
+const acceptOrDecline: Reaction = ({ head }, socket) =>
+  void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
  * Forwards any upgrade, also one that our listener would not offer: with `Expect`, Node writes the head of the handshake
@@ -87,8 +87,8 @@ async function openTunnel(front: Front): Promise<Socket> {
   const client = connect(front.port, '127.0.0.1');
   client.on('error', () => {});
   client.write(handshake);
-  const [answer] = await once(client, 'data');
-  expect(statusOf(String(answer))).toBe(101);
+  const [response] = await once(client, 'data');
+  expect(statusOf(String(response))).toBe(101);
   return client;
 }
 
@@ -112,8 +112,8 @@ describe('a WebSocket', () => {
     const front = await startFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 
     const client = new WebSocket(`ws://127.0.0.1:${front.port}/v1/live`);
-    const [[answer]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
-    expect(answer.headers['x-ratelimit-limit']).toBe('60');
+    const [[response]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
+    expect(response.headers['x-ratelimit-limit']).toBe('60');
     client.send('hello');
     const [message] = await once(client, 'message');
     expect(String(message)).toBe('echo hello');
@@ -127,12 +127,12 @@ describe('a WebSocket', () => {
 
   it('whose handshake cannot be made reaches no backend, and ends nothing else', async () => {
     const backend = await startRecording(({ head }, socket) =>
-      head.includes('/v1/live') ? socket.destroy() : void socket.write(okAnswer('fine')),
+      head.includes('/v1/live') ? socket.destroy() : void socket.write(okResponse('fine')),
     );
     const front = await startFor(backend.url);
     const port = await startBare(front);
-    const answer = await sendRaw(port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
-    expect(answer).toBe('');
+    const response = await sendRaw(port, handshake.replace('X-Hop: 1', 'Expect: 100-continue'));
+    expect(response).toBe('');
     expect(front.bugs).toMatchObject([{ code: 'ERR_HTTP_HEADERS_SENT' }]);
     await tunnels(front, 0);
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
@@ -178,19 +178,19 @@ describe('a WebSocket', () => {
 
   it('that the backend refuses is answered as any request, and the connection ends', async () => {
     const backend = await startRecording((_request, socket) =>
-      socket.write(okAnswer('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
+      socket.write(okResponse('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
     );
     const front = await startFor(backend.url);
-    const answer = await sendRaw(front.port, handshake);
-    expect(answer).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
-    expect(answer.match(/x-ratelimit-limit: \d+/gi)).toEqual(['X-RateLimit-Limit: 60']);
-    expect(answer).toMatch(/no$/);
+    const response = await sendRaw(front.port, handshake);
+    expect(response).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
+    expect(response.match(/x-ratelimit-limit: \d+/gi)).toEqual(['X-RateLimit-Limit: 60']);
+    expect(response).toMatch(/no$/);
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 403 }]);
   });
 
   it('reaches its client as it was answered, with what came behind the 101, in pieces as in one', async () => {
-    const answer = `${interim}${switching()}hello`;
-    for (const pieces of [[answer], [...answer]]) {
+    const response = `${interim}${switching()}hello`;
+    for (const pieces of [[response], [...response]]) {
       const backend = await startRecording(async (_request, socket) => {
         socket.setNoDelay(true);
         for (const piece of pieces) await new Promise((resolve) => socket.write(piece, resolve));
@@ -206,10 +206,10 @@ describe('a WebSocket', () => {
   it.each([
     [16, 101, switching()],
     [17, 502, switching()],
-    [16, 403, okAnswer('no', 403)],
-    [17, 502, okAnswer('no', 403)],
-  ])('with %i interim responses before its response is %i', async (count, status, answer) => {
-    const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + answer));
+    [16, 403, okResponse('no', 403)],
+    [17, 502, okResponse('no', 403)],
+  ])('with %i interim responses before its response is %i', async (count, status, response) => {
+    const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + response));
     const front = await startFor(backend.url);
     const received = await sendRaw(front.port, handshake);
     expect(statusOf(received.replaceAll(interim, ''))).toBe(status);
@@ -217,7 +217,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toHaveLength(1);
   });
 
-  it('whose answer drips is not waited for longer than one that does not come', async () => {
+  it('whose response drips is not waited for longer than one that does not come', async () => {
     const backend = await startRecording((_request, socket) => {
       socket.write('HTTP/1.1 101 X\r\n');
       const drip = setInterval(() => socket.write('X: y\r\n'), 50);
@@ -242,8 +242,8 @@ describe('a WebSocket', () => {
     ['another protocol', 502, 'RTSP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
     ['a faulty interim response', 502, `HTTP/1.1 103 X\r\nX : a\r\n\r\n${switching()}`],
     ['an interim response of another protocol', 502, `RTSP/1.0 103 X\r\n\r\n${switching()}`],
-    ['a 403 with a space before a colon', 502, okAnswer('no', 403, ['X : a'])],
-    ['a 403 with a length and chunks', 502, okAnswer('', 403, ['Transfer-Encoding: chunked'])],
+    ['a 403 with a space before a colon', 502, okResponse('no', 403, ['X : a'])],
+    ['a 403 with a length and chunks', 502, okResponse('', 403, ['Transfer-Encoding: chunked'])],
     ['a 403 in another coding', 502, 'HTTP/1.1 403 X\r\nTransfer-Encoding: gzip\r\n\r\n'],
     ['a head beyond the limit', 502, switching(`X: ${'a'.repeat(70_000)}`)],
     ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
@@ -257,9 +257,9 @@ describe('a WebSocket', () => {
       if (raw !== '') socket.write(raw, 'latin1');
     });
     const front = await startFor(backend.url);
-    const answer = await sendRaw(front.port, handshake);
-    expect(statusOf(answer)).toBe(status);
-    expect(answer).not.toContain('hello');
+    const response = await sendRaw(front.port, handshake);
+    expect(statusOf(response)).toBe(status);
+    expect(response).not.toContain('hello');
     expect(front.outcomes).toHaveLength(1);
     await closed;
     expect(front.bugs).toEqual([]);
@@ -287,7 +287,7 @@ describe('a WebSocket', () => {
   });
 
   it("takes no room from requests, however many are open; those beyond a target's room are 503", async () => {
-    const backend = await startRecording(acceptOrAnswer);
+    const backend = await startRecording(acceptOrDecline);
     const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
     const front = await startFor(backend.url, room);
     const clients = await Promise.all(Array.from({ length: 5 }, () => openTunnel(front)));
@@ -298,7 +298,7 @@ describe('a WebSocket', () => {
   });
 
   it('beyond the room of its key is refused as too many, until the key closes another', async () => {
-    const backend = await startRecording(acceptOrAnswer);
+    const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
     const [first, second] = [await openTunnel(front), await openTunnel(front)];
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
@@ -311,7 +311,7 @@ describe('a WebSocket', () => {
   });
 
   it('in which nothing moves is cut, on both sides', async () => {
-    const backend = await startRecording(acceptOrAnswer);
+    const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthPauseMs: 60_000 });
     const client = await openTunnel(front);
     const before = backend.openConnections();
@@ -339,7 +339,7 @@ describe('a WebSocket', () => {
   });
 
   it('whose backend and client ignore the drain is cut', async () => {
-    const backend = await startRecording(acceptOrAnswer);
+    const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
     const client = connect({ port: front.port, host: '127.0.0.1', allowHalfOpen: true });
     client.write(handshake);

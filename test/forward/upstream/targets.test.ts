@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { okAnswer, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from '../start-front.ts';
 
 const quick = { resolveIntervalMs: 30, healthPauseMs: 30, healthTimeoutMs: 500 };
@@ -23,7 +23,7 @@ async function startBackend(i: number, port = 0): Promise<RecordingBackend> {
   const backend = await startRecordingBackend({
     host: `127.0.0.${i}`,
     port,
-    react: (_request, socket) => socket.write(okAnswer(`from ${i}`)),
+    react: (_request, socket) => socket.write(okResponse(`from ${i}`)),
   });
   started.push(backend);
   return backend;
@@ -188,7 +188,7 @@ it('addresses that appear are used, those that disappear finish what they have',
   const addresses = ['127.0.0.1'];
   const front = await startFor(one?.port ?? 0, addresses);
   let answer = () => {};
-  if (one) one.react = (_request, socket) => (answer = () => socket.write(okAnswer('late from 1')));
+  if (one) one.react = (_request, socket) => (answer = () => socket.write(okResponse('late from 1')));
   const slow = sendRaw(front.port, get('/'));
   await one?.received(1);
   addresses.splice(0, 1, '127.0.0.2');
@@ -232,7 +232,7 @@ it('one hanging target alone: requests beyond a key’s share of connections and
   const answers = await Promise.all(Array.from({ length: 5 }, () => sendRaw(front.port, get('/'))));
   expect(answers.map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
   // The places of those that gave up are free again, also of the one that waited in the queue.
-  if (one) one.react = (_request, socket) => socket.write(okAnswer('fine'));
+  if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
 });
@@ -242,7 +242,7 @@ it('after a change of the upstream new requests go to the new one, those in flig
   const other = await startBackend(3);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1']);
   let answer = () => {};
-  if (one) one.react = (_request, socket) => (answer = () => socket.write(okAnswer('from the old')));
+  if (one) one.react = (_request, socket) => (answer = () => socket.write(okResponse('from the old')));
   const slow = sendRaw(front.port, post);
   await one?.received(1);
   front.setUrl(other.url);

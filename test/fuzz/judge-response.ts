@@ -2,8 +2,8 @@ import { valuesOf } from './read-message.ts';
 import type { ReadRequest } from './read-requests.ts';
 import { onlyValue, type ReadResponse } from './read-responses.ts';
 
-/** What every answer must carry, once and in this form. */
-const onEveryAnswer: readonly (readonly [name: string, form: RegExp])[] = [
+/** The header fields that every response must have, once and in this form. */
+const onEveryResponse: readonly (readonly [name: string, form: RegExp])[] = [
   ['x-ratelimit-limit', /^\d+$/],
   ['x-ratelimit-remaining', /^\d+$/],
   ['x-ratelimit-reset', /^\d{10}$/],
@@ -18,14 +18,14 @@ const onStatus: Readonly<Record<number, readonly [name: string, form: RegExp]>> 
   429: ['retry-after', /^[1-9]\d*$/],
 };
 
-/** No input makes the gateway or the healthy backend behind it fail. */
+/** The only 5xx that an input may cause: neither the gateway nor its healthy backend fails. */
 const unknownMethod = 501;
 
-/** What is wrong with one answer; `request` is undefined when what it answers is no request. */
-export function judgeAnswer(response: ReadResponse, request: ReadRequest | undefined): string[] {
+/** What is wrong with one response; `request` is undefined when the bytes that it answers are no request. */
+export function judgeResponse(response: ReadResponse, request: ReadRequest | undefined): string[] {
   const { status, fields, body } = response;
   const faults: string[] = [];
-  const expected = [...onEveryAnswer, ...(onStatus[status] ? [onStatus[status]] : [])];
+  const expected = [...onEveryResponse, ...(onStatus[status] ? [onStatus[status]] : [])];
   for (const [name, form] of expected) {
     const value = onlyValue(fields, name);
     if (value === undefined || !form.test(value)) {
@@ -35,13 +35,13 @@ export function judgeAnswer(response: ReadResponse, request: ReadRequest | undef
   if (status >= 500 && status !== unknownMethod) faults.push(`the gateway answered ${status}: ${body}`);
   for (const interim of response.interim) {
     const wasAskedFor = request?.fields.some(({ name }) => name === 'expect') ?? false;
-    if (interim !== 100 || !wasAskedFor) faults.push(`an interim answer ${interim} that nobody asked for`);
+    if (interim !== 100 || !wasAskedFor) faults.push(`an interim response ${interim} that nobody asked for`);
   }
   if (status < 400) return [...faults, ...judgeSuccess(response, request)];
   return body === undefined ? faults : [...faults, ...judgeErrorBody({ ...response, body })];
 }
 
-/** The backend's answers repeat the id that it was given: none may reach another request. */
+/** The backend repeats the request id in its response, so that one which reached another request shows. */
 function judgeSuccess({ status, fields, body }: ReadResponse, request: ReadRequest | undefined): string[] {
   if (request === undefined) return [`a ${status} answers what is no request`];
   if (request.body === undefined) return [`a ${status} answers a request that is not whole`];

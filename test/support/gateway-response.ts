@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 
-/** Three headers of the specification, the draft's two, and ours: what every answer of the gateway carries. */
-const onEveryAnswer = [
+/** Three headers of the specification, the draft's two, and ours: what every response of the gateway carries. */
+const onEveryResponse = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
@@ -10,12 +10,13 @@ const onEveryAnswer = [
   'x-request-id',
 ];
 
-/** Asserts what holds for every answer of the gateway, and for every error the body of the specification. */
-export async function expectHonest(response: Response, status: number): Promise<unknown> {
+/** Asserts what holds for every response of the gateway, and for every error the body of the specification. */
+export async function expectGatewayResponse(response: Response, status: number): Promise<unknown> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
-  for (const name of onEveryAnswer) expect(response.headers.get(name), `${name} on a ${status}`).toBeTruthy();
-  for (const name of onEveryAnswer.slice(0, 3)) expect(response.headers.get(name)).toMatch(/^\d+$/);
+  for (const name of onEveryResponse)
+    expect(response.headers.get(name), `${name} on a ${status}`).toBeTruthy();
+  for (const name of onEveryResponse.slice(0, 3)) expect(response.headers.get(name)).toMatch(/^\d+$/);
   expectWindowInForce(response.headers);
   if (status < 400) return text === '' ? undefined : JSON.parse(text);
 
