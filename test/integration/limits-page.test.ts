@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { okAnswer, startRecordingBackend } from '../support/recording-backend.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -16,7 +16,7 @@ const plans = { small: { perMinute: 5, perDay: 50 } };
 async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan: 'small' })]) {
   const nowMs = Date.now();
   const backend = await startRecordingBackend({
-    react: (_, socket) => socket.write(okAnswer('[]', 200, ['X-Key-Expires: never'])),
+    react: (_, socket) => socket.write(okResponse('[]', 200, ['X-Key-Expires: never'])),
   });
   const settings = await settingsOf({
     upstream: { url: backend.url, health: '/healthz' },
