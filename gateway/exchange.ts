@@ -34,6 +34,8 @@ export interface Exchange {
   /** Set in place of `key` when the secret that was presented is not valid; for the log only. */
   invalidSecret: InvalidSecret | undefined;
   decision: Decision | BucketDecision | undefined;
+  /** When the limits of its key were decided; monotonic, ms. */
+  decidedMs: number | undefined;
   /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;
   errorCode: string | undefined;
@@ -59,6 +61,7 @@ export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
     key: undefined,
     invalidSecret: undefined,
     decision: undefined,
+    decidedMs: undefined,
     status: 0,
     errorCode: undefined,
     fault: undefined,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdminListener } from './admin/admin-listener.ts';
-import type { GatewayState, Phase } from './admin/readiness.ts';
+import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
@@ -14,6 +14,8 @@ import { matchOperation } from './match/operation-table.ts';
 import type { Settings } from './model.ts';
 import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
+import { createMetricsText, type ObservedState } from './observe/metrics/metrics-text.ts';
+import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
 import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
@@ -64,6 +66,7 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
+  const metrics = createRequestMetrics();
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({ upstreams: settings.upstreams, log: logger, bounds, atTurnEnd, nowMs });
   const stations: Stations = {
@@ -72,7 +75,10 @@ export function createGateway({
     atTurnEnd,
     bounds,
     nowMs,
-    record: (exchange) => access(accessLine(exchange)),
+    record(exchange) {
+      access(accessLine(exchange));
+      metrics.end(exchange);
+    },
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
 
@@ -82,14 +88,17 @@ export function createGateway({
 
   const listener = createListener({
     handlers: {
-      onArrival: (arrival) => void serveExchange(openExchange(arrival, snapshot), stations),
+      onArrival(arrival) {
+        metrics.begin();
+        void serveExchange(openExchange(arrival, snapshot), stations);
+      },
       wantsUpgrade: (req) => isWebSocketOperation(req),
       reportBug,
     },
     bounds,
   });
 
-  const admin = createAdminListener(currentState);
+  const admin = createAdminListener({ currentState, metrics: createMetricsText(metrics, observe) });
 
   function isWebSocketOperation(req: IncomingMessage): boolean {
     if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
@@ -98,7 +107,21 @@ export function createGateway({
     return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
   }
 
-  function currentState(): GatewayState {
+  function observe(): ObservedState {
+    const { calls, decidedLocally } = limiter.counts();
+    const { config, store, upstreams } = currentState();
+    return {
+      config,
+      storeAvailable: store.kind === 'memory' || store.available,
+      storeCalls: calls,
+      decidedLocally,
+      connections: listener.connections(),
+      upstreams,
+      deprecated: snapshot.settings.operations.filter(({ deprecation }) => deprecation).map(({ id }) => id),
+    };
+  }
+
+  function currentState() {
     return {
       phase,
       environment: snapshot.settings.environment,

@@ -119,6 +119,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
   exchange.decision = decision;
+  exchange.decidedMs = performance.now();
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
 
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };

@@ -23,6 +23,8 @@ export interface KeyLimiter {
   readAlone(key: Key): KnownAlone | Unavailable;
   /** Somebody lifted the key's ban, or reset it: nothing that was told before holds. */
   forget(keyId: string, state: Readonly<QuotaState>): void;
+  /** Calls to the store so far. */
+  calls(): { readonly decided: number; readonly failed: number };
   /** Sends what was decided alone and not sent yet; stops when the store fails. */
   report(): Promise<void>;
 }
@@ -71,6 +73,8 @@ export function createKeyLimiter(deps: {
   /** What banned keys were told, on the store's clock since `toldFromMs`. */
   let toldBans = new Map<string, { readonly decision: Decision; readonly untilMs: number }>();
   let toldFromMs = 0;
+  let decided = 0;
+  let failed = 0;
 
   return {
     decide(key, bans) {
@@ -92,6 +96,7 @@ export function createKeyLimiter(deps: {
       ledger.replace(keyId, state);
       deps.bans.observe(keyId, state, clock.nowMs());
     },
+    calls: () => ({ decided, failed }),
     report,
   };
 
@@ -183,10 +188,12 @@ export function createKeyLimiter(deps: {
     for (const [index, call] of calls.entries()) {
       const reply = replies[index];
       if (reply?.kind === 'decided') {
+        decided += 1;
         clock.observe(sentMs, reply.outcome.nowMs);
         ledger.settle(call, reply.outcome);
         deps.bans.observe(call.keyId, reply.outcome.state, reply.outcome.nowMs);
       } else {
+        failed += 1;
         failure = reply?.reason ?? 'no reply';
         ledger.giveUp(call, reply?.mayHaveRun ?? true);
       }

@@ -49,6 +49,8 @@ export interface Limiter {
   /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
   forgetRefusals(): void;
   state(): StoreState;
+  /** What this process asked of the store since it started, and what it decided without it. */
+  counts(): StoreCounts;
   /** Sends what is left to send, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
   close(): Promise<void>;
 }
@@ -78,6 +80,13 @@ export interface OwnLimits {
 
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
+export interface StoreCounts {
+  /** Calls that the store decided, and calls without a reply. */
+  readonly calls: { readonly decided: number; readonly failed: number };
+  /** Requests that were decided without the store. */
+  readonly decidedLocally: number;
+}
+
 export interface LimiterDeps {
   /** Absent: the embedded memory store. */
   readonly redis?: Settings['redis'];
@@ -99,6 +108,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
   const { addresses, preflights, limits } = backing;
   const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, bounds });
   let decidedAlone = 0;
+  let decidedLocally = 0;
 
   const keys = createKeyLimiter({
     store: backing.store,
@@ -113,6 +123,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     bans,
     onDecidedAlone(requests) {
       decidedAlone += requests;
+      decidedLocally += requests;
     },
   });
   const reportTimer = setInterval(keys.report, bounds.reportIntervalMs).unref();
@@ -150,6 +161,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     },
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
+    counts: () => ({ calls: keys.calls(), decidedLocally }),
     async close() {
       clearInterval(reportTimer);
       bans.close();

@@ -1,0 +1,171 @@
+import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
+import { bucketsSeconds, type Histogram } from './histogram.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+
+/** What the metrics show beside what was counted of requests: read when they are asked for. */
+export interface ObservedState {
+  readonly config: { readonly version: string; readonly loadedAt: string; readonly lastError?: string };
+  readonly storeAvailable: boolean;
+  /** Decisions that the store was asked for, by how it went; and requests decided without it. */
+  readonly storeCalls: { readonly decided: number; readonly failed: number };
+  readonly decidedLocally: number;
+  readonly connections: number;
+  readonly upstreams: Readonly<
+    Record<string, { readonly targets: readonly { address: string; healthy: boolean; inFlight: number }[] }>
+  >;
+  /** Ids of the operations that are deprecated. */
+  readonly deprecated: readonly string[];
+}
+
+export interface MetricsText {
+  readonly contentType: string;
+  /** Prometheus's text exposition format, version 0.0.4. */
+  read(): Promise<string>;
+}
+
+/**
+ * The metrics as Prometheus reads them. The library writes the text, and adds those of the process; the figures are our
+ * own plain numbers, since the library makes a label key anew with each count.
+ */
+export function createMetricsText(requests: RequestMetrics, observe: () => ObservedState): MetricsText {
+  let registry: Registry | undefined;
+  return {
+    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+    read() {
+      // Not before it is first asked for: the process's own metrics watch garbage collection and the event loop.
+      registry ??= createRegistry(requests, observe);
+      return registry.metrics();
+    },
+  };
+}
+
+/** The library's gauges that end like a counter, and names with a type in them. */
+const rejectedByPromtool = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+  'nodejs_eventloop_utilization_histogram',
+  'nodejs_eventloop_utilization_summary',
+];
+
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  /** Where it is not that of the family: `…_bucket`, `…_sum`, `…_count`. */
+  readonly metricName?: string;
+}
+
+function createRegistry(requests: RequestMetrics, observe: () => ObservedState): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of rejectedByPromtool) registry.removeSingleMetric(name);
+
+  family('requests_total', 'counter', 'Requests that are over, by operation, status and decision.', () =>
+    [...requests.requests].flatMap(([operation, byStatus]) =>
+      [...byStatus].flatMap(([status, byDecision]) =>
+        [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
+      ),
+    ),
+  );
+  histogram(
+    'request_duration_seconds',
+    'From the arrival of a request to its end.',
+    requests.requestDuration,
+  );
+  histogram('upstream_duration_seconds', 'What of that passed at the upstream.', requests.upstreamDuration);
+  histogram('decision_duration_seconds', 'From the arrival to the decision.', requests.decisionDuration);
+  family('requests_in_flight', 'gauge', 'Requests that are not over.', () => one(requests.inFlight()));
+  family('connections', 'gauge', 'Client connections.', () => one(observe().connections));
+  family('rejected_total', 'counter', 'Requests refused before they had a key, by error code.', () =>
+    by('code', requests.rejected),
+  );
+  family('refused_total', 'counter', 'Requests of a key that a window refused, by plan and window.', () =>
+    [...requests.refused].flatMap(([plan, byWindow]) =>
+      [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
+    ),
+  );
+  family('deprecated_requests_total', 'counter', 'Requests of deprecated operations.', () =>
+    observe().deprecated.map((operation) => ({ labels: { operation }, value: total(requests, operation) })),
+  );
+  family('store_available', 'gauge', '1 while the store of the counts replies, 0 while it is away.', () =>
+    one(observe().storeAvailable ? 1 : 0),
+  );
+  family('store_calls_total', 'counter', 'Calls to the store, by how they went.', () =>
+    by('result', Object.entries(observe().storeCalls)),
+  );
+  family('decided_locally_total', 'counter', 'Requests decided without the store.', () =>
+    one(observe().decidedLocally),
+  );
+  family('target_healthy', 'gauge', '1 while a target of an upstream is healthy.', () =>
+    targets(({ healthy }) => (healthy ? 1 : 0)),
+  );
+  family('target_in_flight', 'gauge', 'Requests sent to a target or waiting for it.', () =>
+    targets(({ inFlight }) => inFlight),
+  );
+  family('upstream_retries_total', 'counter', 'Attempts beyond the first of a request.', () =>
+    one(requests.upstreamRetries()),
+  );
+  family('upstream_failures_total', 'counter', 'Requests that the upstream failed, by error code.', () =>
+    by('cause', requests.upstreamFailures),
+  );
+  family('config_last_reload_successful', 'gauge', '1 unless the configuration on disk is invalid.', () =>
+    one(observe().config.lastError === undefined ? 1 : 0),
+  );
+  family('config_last_reload_timestamp_seconds', 'gauge', 'When the configuration in force was loaded.', () =>
+    one(Date.parse(observe().config.loadedAt) / 1000),
+  );
+  family('config_info', 'gauge', 'The version of the configuration in force, as a label.', () => [
+    { labels: { version: observe().config.version }, value: 1 },
+  ]);
+  return registry;
+
+  function targets(figureOf: (target: { healthy: boolean; inFlight: number }) => number): Value[] {
+    return Object.entries(observe().upstreams).flatMap(([upstream, state]) =>
+      state.targets.map((target) => ({
+        labels: { upstream, target: target.address },
+        value: figureOf(target),
+      })),
+    );
+  }
+
+  function family(suffix: string, type: string, help: string, read: () => readonly Value[]): void {
+    const name = `tollgate_${suffix}`;
+    const get = () => Promise.resolve({ name, help, type, aggregator: 'sum', values: read() });
+    // The library asks nothing else of a metric; its own classes would have to be counted into.
+    registry.registerMetric({ name, get } as unknown as Metric<string>);
+  }
+
+  function histogram(suffix: string, help: string, of: Histogram): void {
+    family(suffix, 'histogram', help, () => {
+      const name = `tollgate_${suffix}`;
+      let count = 0;
+      const values: Value[] = of.counts.map((inBucket, index) => {
+        count += inBucket;
+        return {
+          metricName: `${name}_bucket`,
+          labels: { le: bucketsSeconds[index] ?? '+Inf' },
+          value: count,
+        };
+      });
+      values.push({ metricName: `${name}_sum`, labels: {}, value: of.sumMs / 1000 });
+      values.push({ metricName: `${name}_count`, labels: {}, value: count });
+      return values;
+    });
+  }
+}
+
+function one(value: number): Value[] {
+  return [{ labels: {}, value }];
+}
+
+function by(label: string, counts: Iterable<readonly [string, number]>): Value[] {
+  return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+function total({ requests }: RequestMetrics, operation: string): number {
+  let sum = 0;
+  for (const byDecision of requests.get(operation)?.values() ?? []) {
+    for (const count of byDecision.values()) sum += count;
+  }
+  return sum;
+}

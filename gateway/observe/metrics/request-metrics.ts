@@ -1,0 +1,98 @@
+import type { Exchange } from '../../exchange.ts';
+import { Histogram } from './histogram.ts';
+
+/** How a request was decided, as metrics tell it: `address` is the bucket of requests without a valid key. */
+export type DecisionLabel =
+  | 'none'
+  | 'admitted'
+  | 'refused'
+  | 'banned'
+  | 'unavailable'
+  | 'counted'
+  | 'address_refused';
+
+/**
+ * What this process counted of its exchanges, in plain numbers. Prometheus's text is made of them when it is asked for, so
+ * that a request pays for a few additions alone. No label is a key, an address or a raw path: what they hold is bounded
+ * by the configuration, by the statuses there are and by the error codes.
+ */
+export interface RequestMetrics {
+  /** By operation id, `''` where none matched; then by status and decision. */
+  readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
+  /** Requests refused before they had a key, by error code. */
+  readonly rejected: ReadonlyMap<string, number>;
+  /** Requests of a key that a window refused, by plan and window. */
+  readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Requests that the upstream failed, by error code. */
+  readonly upstreamFailures: ReadonlyMap<string, number>;
+  readonly upstreamRetries: () => number;
+  readonly requestDuration: Histogram;
+  readonly upstreamDuration: Histogram;
+  readonly decisionDuration: Histogram;
+  /** Exchanges that began and are not over. */
+  readonly inFlight: () => number;
+  /** An exchange began. */
+  begin(): void;
+  /** An exchange is over. */
+  end(exchange: Exchange): void;
+}
+
+export function createRequestMetrics(): RequestMetrics {
+  const requests = new Map<string, Map<number, Map<DecisionLabel, number>>>();
+  const rejected = new Map<string, number>();
+  const refused = new Map<string, Map<string, number>>();
+  const upstreamFailures = new Map<string, number>();
+  const requestDuration = new Histogram();
+  const upstreamDuration = new Histogram();
+  const decisionDuration = new Histogram();
+  let upstreamRetries = 0;
+  let inFlight = 0;
+
+  return {
+    requests,
+    rejected,
+    refused,
+    upstreamFailures,
+    upstreamRetries: () => upstreamRetries,
+    requestDuration,
+    upstreamDuration,
+    decisionDuration,
+    inFlight: () => inFlight,
+    begin() {
+      inFlight += 1;
+    },
+    end(exchange) {
+      inFlight -= 1;
+      const { offered, status, decision, key, errorCode, upstream, fault, startedMs, decidedMs } = exchange;
+      const byStatus = child(requests, offered?.operation.id ?? '');
+      add(child(byStatus, status), labelOf(exchange));
+      requestDuration.add(performance.now() - startedMs);
+      if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
+      if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
+      if (key !== undefined && decision?.kind === 'refused') {
+        add(child(refused, key.plan), decision.rateLimit.inForce.name);
+      }
+      if (upstream === undefined) return;
+      upstreamDuration.add(upstream.upstreamMs);
+      upstreamRetries += Math.max(0, upstream.attempts - 1);
+      if (fault === 'upstream' && errorCode !== undefined) add(upstreamFailures, errorCode);
+    },
+  };
+}
+
+function labelOf({ decision, key }: Exchange): DecisionLabel {
+  if (decision === undefined) return 'none';
+  return decision.kind === 'refused' && key === undefined ? 'address_refused' : decision.kind;
+}
+
+function add<Label>(counts: Map<Label, number>, label: Label): void {
+  counts.set(label, (counts.get(label) ?? 0) + 1);
+}
+
+function child<Label, Inner, Value>(counts: Map<Label, Map<Inner, Value>>, label: Label): Map<Inner, Value> {
+  const known = counts.get(label);
+  if (known !== undefined) return known;
+  const made = new Map<Inner, Value>();
+  counts.set(label, made);
+  return made;
+}
