@@ -281,7 +281,9 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     // Not all of the rest of the body may be read, so the next request on this connection could not be found.
     if (!req.complete) res.shouldKeepAlive = false;
     res.begin(status, responseFields({ status, fields, ownFields }));
-    if (wholeBody === undefined) this.context.atTurnEnd(() => this.guard(() => this.showHead()));
+    if (wholeBody !== undefined) return;
+    res.on('drain', () => this.connection?.resume());
+    this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 
   /** Sends the head before the body begins, which may take long: an event stream may be silent at first. */
@@ -290,11 +292,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   onPiece(piece: Buffer): boolean {
-    const { res } = this.request;
     this.hasBodyBegun = true;
-    if (res.write(piece)) return true;
-    res.once('drain', () => this.connection?.resume());
-    return false;
+    return this.request.res.write(piece);
   }
 
   onEnd(): void {

@@ -3,6 +3,7 @@ import { Shares } from '../shares.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type ConnectionBounds, type ConnectionOwner, TargetConnection } from './target-connection.ts';
 import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
+import type { TargetTls } from './target-tls.ts';
 
 export interface PoolBounds extends ConnectionBounds {
   readonly connectionsPerTargetMax: number;
@@ -13,6 +14,8 @@ export interface PoolBounds extends ConnectionBounds {
 interface ConnectionPoolOptions {
   readonly host: string;
   readonly port: number;
+  /** Absent: cleartext. */
+  readonly tls?: TargetTls | undefined;
   readonly bounds: PoolBounds;
   readonly atTurnEnd: AtTurnEnd;
 }
@@ -211,12 +214,12 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Opens connections for the requests that get none of those being made, nor of those that are idle from the next turn on. */
   private connectForReady(): void {
-    const { host, port, bounds } = this.options;
+    const { host, port, tls, bounds } = this.options;
     const { size: already } = this.connections;
     const wanted = this.ready.length - this.connecting - this.freed.length;
     for (let i = 0; i < Math.min(wanted, bounds.connectionsPerTargetMax - already); i++) {
       this.connecting++;
-      this.connections.add(new TargetConnection({ host, port, bounds, owner: this }));
+      this.connections.add(new TargetConnection({ host, port, tls, bounds, owner: this }));
     }
   }
 

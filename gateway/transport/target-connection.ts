@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { ResponseHead } from './response-head.ts';
 import { type Reading, type ResponseBounds, ResponseReader } from './response-reader.ts';
 import type {
@@ -10,6 +11,7 @@ import type {
   TargetRequest,
   TransportFailure,
 } from './target-request.ts';
+import { connectionErrorText, type TargetTls } from './target-tls.ts';
 
 /** The timeouts and sizes of a connection; `timeouts-and-sizes.ts` explains each. */
 export interface ConnectionBounds extends ResponseBounds {
@@ -35,6 +37,8 @@ export interface ConnectionOwner {
 interface ConnectionOptions {
   readonly host: string;
   readonly port: number;
+  /** Undefined: cleartext. */
+  readonly tls: TargetTls | undefined;
   readonly bounds: ConnectionBounds;
   readonly owner: ConnectionOwner;
 }
@@ -59,6 +63,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
   private readonly bounds: ConnectionBounds;
   private readonly owner: ConnectionOwner;
   private readonly socket: Socket;
+  private readonly isSecure: boolean;
   private readonly reader: ResponseReader;
   private readonly connectTimer: NodeJS.Timeout;
   private state: State = 'connecting';
@@ -79,11 +84,13 @@ export class TargetConnection implements ActiveConnection, BodySink {
    */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
-  private closeCause = 'the connection was closed';
+  /** The error that ended the connection, if one did. */
+  private closeCause: string | undefined;
 
-  constructor({ host, port, bounds, owner }: ConnectionOptions) {
+  constructor({ host, port, tls, bounds, owner }: ConnectionOptions) {
     this.bounds = bounds;
     this.owner = owner;
+    this.isSecure = tls !== undefined;
     this.idleTimeoutMs = bounds.upstreamIdleTimeoutMs;
     this.reader = new ResponseReader(bounds, {
       onInterim: (head) => this.handler?.onInterim(head),
@@ -91,18 +98,14 @@ export class TargetConnection implements ActiveConnection, BodySink {
       onPiece: (piece) => this.onPiece(piece),
     });
     const buffer = Buffer.allocUnsafeSlow(bounds.upstreamReadBytesMax);
-    this.socket = connect({
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      onread: { buffer, callback: (length) => this.onRead(buffer, length) },
-    });
+    const to = { host, port, onread: { buffer, callback: (length: number) => this.onRead(buffer, length) } };
+    this.socket = tls === undefined ? connect(to) : connectTls({ ...to, ...tls });
+    this.socket.setNoDelay(true).setKeepAlive(true);
     this.connectTimer = setTimeout(() => this.onConnectTimeout(), bounds.connectTimeoutMs);
-    this.socket.once('connect', () => this.onConnect());
+    this.socket.once(this.isSecure ? 'secureConnect' : 'connect', () => this.onConnect());
     this.socket.on('drain', () => this.sending?.resume());
     this.socket.once('end', () => this.onEnd());
-    this.socket.on('error', (error) => (this.closeCause = error.message));
+    this.socket.on('error', (error) => (this.closeCause = connectionErrorText(error)));
     this.socket.once('close', () => this.onClose());
   }
 
@@ -166,9 +169,10 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.fail('closed', 'this side closed the connection');
   }
 
-  /** Whether an idle connection may still be used: it is open, and its idle time is not over. */
+  /** Whether an idle connection may still be used: it is open, has sent all it had to, and its idle time is not over. */
   isUsable(): boolean {
-    return !this.socket.destroyed && performance.now() < this.deadlineMs;
+    const { destroyed, writableLength } = this.socket;
+    return !destroyed && writableLength === 0 && performance.now() < this.deadlineMs;
   }
 
   /** Ends the current wait if it timed out. */
@@ -199,14 +203,17 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.owner.onConnected(this);
   }
 
-  /** @returns false to have no more read until `resume` */
+  /**
+   * @returns false to have no more read until `resume`. Over TLS what was decrypted already still follows, up to 64 KiB:
+   * `onPiece` is then called although it returned false.
+   */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
       // Octets without a request: more of them could be taken for the response to the next one.
       this.close();
       return false;
     }
-    this.state = 'receiving';
+    if (!this.isPaused()) this.state = 'receiving';
     const reading = this.reader.read(bytes, length);
     // The handler may have aborted the request meanwhile.
     if (this.handler === undefined) return false;
@@ -261,8 +268,11 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** The response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // A target that answered before it read the whole body would take the rest of it for the next request.
-    const isSent = this.sending === undefined && this.socket.writableLength === 0;
+    // A target that answered before it read the whole body would take the rest of it for the next request. Over TLS Node
+    // reports a turn late what was written: `isUsable` looks again.
+    const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
+    // Over TLS the rest of a response may come although the handler wants no more: see `onRead`.
+    if (this.isPaused()) this.socket.resume();
     this.handler = undefined;
     this.sending = undefined;
     this.owner.onRequestOver(this.holder);
@@ -300,14 +310,17 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** The target sends nothing more. */
   private onEnd(): void {
     if (this.handler === undefined) this.close();
+    // A fault in TLS is reported as an error, and then as an end.
+    else if (this.closeCause !== undefined) this.fail('lost', this.closeCause);
     else if (this.reader.isCompletedByEnd()) this.finish(false);
     else this.fail('lost', 'the target closed the connection before its response was complete');
   }
 
   private onClose(): void {
     clearTimeout(this.connectTimer);
-    this.fail('lost', this.closeCause);
-    const failure: TransportFailure = { kind: 'connect', reach: 'not_reached', cause: this.closeCause };
+    const cause = this.closeCause ?? 'the connection was closed';
+    this.fail('lost', cause);
+    const failure: TransportFailure = { kind: 'connect', reach: 'not_reached', cause };
     this.owner.onClosed(this, this.state === 'connecting' ? failure : undefined);
   }
 

@@ -42,7 +42,7 @@ export interface ResponseHandler {
    * undefined when the body follows in pieces
    */
   onHead(head: ResponseHead, wholeBody: string | undefined): void;
-  /** @returns false to have no more read, and no further piece delivered, until `resume` */
+  /** @returns false to have no more read until `resume`; pieces that were read already still follow */
   onPiece(piece: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: TransportFailure): void;

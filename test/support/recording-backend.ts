@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer, TLSSocket, type TlsOptions } from 'node:tls';
 
 /** One request as it stood on the wire; text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
@@ -22,6 +23,8 @@ export interface RecordingBackendOptions {
   readonly react?: Reaction;
   /** When it reacts: to the head alone, or (default) when the whole request is there. */
   readonly reactTo?: 'head' | 'message';
+  /** Its certificate, and what else Node's TLS server takes; absent: cleartext. */
+  readonly tls?: TlsOptions;
 }
 
 export interface RecordingBackend {
@@ -47,16 +50,24 @@ export async function startRecordingBackend({
   port = 0,
   react = (_request, socket) => socket.write(okResponse('{}')),
   reactTo = 'message',
+  tls,
 }: RecordingBackendOptions = {}): Promise<RecordingBackend> {
   const sockets = new Set<Socket>();
   const waiting: { count: number; resolve: () => void }[] = [];
   let connections = 0;
 
-  const server = createServer((socket) => {
-    const connection = ++connections;
-    let unread = '';
+  const options = { noDelay: true };
+  const server =
+    tls === undefined ? createServer(options, converse) : createTlsServer({ ...options, ...tls }, converse);
+  server.on('connection', (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+  });
+
+  function converse(socket: Socket): void {
+    const connection = ++connections;
+    let unread = '';
     socket.on('error', () => {});
     socket.setEncoding('latin1');
     socket.on('data', (text: string) => {
@@ -68,7 +79,7 @@ export async function startRecordingBackend({
         serve({ connection, ...message }, socket);
       }
     });
-  });
+  }
 
   function serve(request: RecordedRequest, socket: Socket): void {
     if (request.target === '/healthz') {
@@ -87,7 +98,7 @@ export async function startRecordingBackend({
 
   const backend: RecordingBackend = {
     port: address.port,
-    url: `http://${host}:${address.port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://${host}:${address.port}`,
     requests: [],
     react,
     health: 200,
@@ -105,6 +116,12 @@ export async function startRecordingBackend({
     },
   };
   return backend;
+}
+
+/** Ends a connection with a reset. A socket of Node's TLS can only be closed, which resets it if octets are unread. */
+export function reset(socket: Socket): void {
+  if (socket instanceof TLSSocket) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** A whole answer with the right Content-Length. */

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { TargetRequest } from '../../gateway/transport/target-request.ts';
-import { okResponse, type RecordedRequest } from '../support/recording-backend.ts';
+import { okResponse, type RecordedRequest, reset } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
@@ -16,7 +16,7 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   endsUnannounced: (socket, body) => void socket.end(okResponse(body)),
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
-  resets: (socket) => void socket.resetAndDestroy(),
+  resets: (socket) => reset(socket),
   // In one segment with the response: what comes later cannot be told from the response to the next request.
   talksOn: (socket, body) => socket.write(okResponse(body.slice(0, 500)) + okResponse('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),

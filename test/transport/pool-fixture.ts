@@ -8,6 +8,8 @@ import type {
   TargetRequest,
   TransportFailure,
 } from '../../gateway/transport/target-request.ts';
+import { createTargetTls } from '../../gateway/transport/target-tls.ts';
+import { type Authority, createAuthority, type KeyPair } from '../support/certificates.ts';
 import {
   type RecordingBackend,
   type RecordingBackendOptions,
@@ -77,15 +79,25 @@ export function send(pool: ConnectionPool, request: Partial<TargetRequest> = {})
   return sent;
 }
 
+let authority: Authority | undefined;
+let certificate: KeyPair | undefined;
+
+/** From now on `startPool` makes pools over TLS. */
+export function useTls(): void {
+  authority = createAuthority();
+  certificate = authority.issue({ names: ['store.test'] });
+}
+
 /** A pool before a recording backend; both end with the test. */
 export async function startPool(
   overrides: Partial<PoolBounds> = {},
   options: RecordingBackendOptions = {},
 ): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
-  const backend = await startRecordingBackend(options);
+  const backend = await startRecordingBackend(certificate ? { ...options, tls: certificate } : options);
   const pool = new ConnectionPool({
     host: '127.0.0.1',
     port: backend.port,
+    tls: authority && createTargetTls({ name: 'store.test', ca: authority.cert }),
     bounds: { ...defaultBounds, sweepIntervalMs: 20, ...overrides },
     atTurnEnd: createEventLoopBatch(),
   });
