@@ -7,6 +7,7 @@ import { formatProblems } from './config/problems/format-problems.ts';
 import { restartNeeded, watchSettings } from './config/watch-settings.ts';
 import { createGateway, type GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
+import { terminalOf } from './observe/terminal-log.ts';
 import { defaultBounds } from './timeouts-and-sizes.ts';
 
 export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowsMs'> {
@@ -28,7 +29,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     return;
   }
 
-  const log = createLog({ pretty: process.stdout.isTTY === true, bounds });
+  const log = createLog({ terminal: terminalOf(process.stdout, process.env), bounds });
   const { logger } = log;
   process.on('uncaughtException', (bug) => {
     logger.fatal({ err: bug }, 'a bug ends the process');

@@ -183,6 +183,8 @@ export const defaultBounds = Object.freeze({
   logFlushIntervalMs: 1_000,
   /** Log that waits while nobody reads standard output; further lines are dropped. */
   logUnreadBytesMax: 16_777_216,
+  /** At a terminal, requests that follow each other this closely and differ only in figures are shown as one line. */
+  sameRequestMs: 1_000,
   /** How long the end of the process waits for its last lines. */
   logCloseTimeoutMs: 1_000,
 

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -48,9 +49,12 @@ const children = [store, gateway];
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
-const isUp = await waitUntilUp();
-if (isUp) printGuide();
-else if (children.every(isRunning)) {
+const canAsk = mayReadTerminal();
+const storeAtStart = await waitUntilUp();
+if (storeAtStart !== undefined) {
+  printGuide(storeAtStart);
+  if (canAsk) repeatGuideOnEnter(storeAtStart);
+} else if (children.every(isRunning)) {
   console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may say why.`);
 }
 
@@ -59,6 +63,7 @@ await Promise.race(children.map(ended));
 if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
 const isClean = await Promise.all(children.map(ended));
 process.exitCode = isClean.every(Boolean) ? 0 : 1;
+if (canAsk) process.stdin.destroy();
 
 function pathOf(file: string): string {
   return fileURLToPath(new URL(`../../${file}`, import.meta.url));
@@ -102,33 +107,76 @@ function portProblem(name: string, value: string): Promise<string | undefined> {
   });
 }
 
-async function waitUntilUp(): Promise<boolean> {
+/** What `/readyz` says of the store that counts. */
+interface Store {
+  readonly kind: 'memory' | 'redis';
+  readonly available?: boolean;
+  readonly reason?: string;
+}
+
+/** What `/readyz` says once both processes serve, and the first contact with Redis has succeeded or failed. */
+async function waitUntilUp(): Promise<Store | undefined> {
   const deadlineMs = Date.now() + startTimeoutMs;
   // Another process may answer on the port of a child that has ended.
   while (children.every(isRunning) && Date.now() < deadlineMs) {
-    const healthy = await Promise.all([
-      answers(`http://127.0.0.1:${adminPort}/readyz`),
-      answers(`http://127.0.0.1:${backendPort}/healthz`),
+    const [store, backend] = await Promise.all([
+      readStore(),
+      fetchIfOk(`http://127.0.0.1:${backendPort}/healthz`),
     ]);
     await sleep(startPollMs);
-    if (healthy.every(Boolean) && children.every(isRunning)) return true;
+    if (store !== undefined && backend !== undefined && children.every(isRunning)) return store;
   }
-  return false;
+  return undefined;
 }
 
-async function answers(url: string): Promise<boolean> {
+async function fetchIfOk(url: string): Promise<Response | undefined> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-    return response.ok;
+    return response.ok ? response : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined while the first contact with Redis is still to come. */
+async function readStore(): Promise<Store | undefined> {
+  const response = await fetchIfOk(`http://127.0.0.1:${adminPort}/readyz`);
+  if (response === undefined) return undefined;
+  const { store } = (await response.json()) as { store: Store };
+  return store.reason === 'not connected yet' ? undefined : store;
+}
+
+/** In the background (`npm start &`) a process that reads from its terminal is stopped by the system. */
+function mayReadTerminal(): boolean {
+  if (!process.stdin.isTTY) return false;
+  try {
+    // After the name in parentheses: state, parent, process group, session, terminal, the terminal's foreground group.
+    const [, , , group, , , foreground] =
+      readFileSync('/proc/self/stat', 'utf8').split(')').at(-1)?.split(' ') ?? [];
+    return group === foreground;
   } catch {
     return false;
   }
 }
 
-function printGuide(): void {
+function repeatGuideOnEnter(storeBefore: Store): void {
+  process.stdin.on('data', async () => printGuide((await readStore()) ?? storeBefore));
+  // The terminal is gone: SIGHUP ends this process.
+  process.stdin.on('error', () => {});
+}
+
+function countsAreKept({ kind, available, reason }: Store): string {
+  if (kind === 'memory') return 'in memory (set REDIS_URL to keep them in Redis)';
+  if (available) return 'in Redis';
+  return `by this process alone: Redis is away (${reason})`;
+}
+
+function printGuide(store: Store): void {
   console.log(`
-Tollgate listens on ${baseUrl}, its admin listener on http://127.0.0.1:${adminPort}, the store on http://127.0.0.1:${backendPort}.
-Counts are kept ${process.env.REDIS_URL ? 'in Redis' : 'in memory (set REDIS_URL to keep them in Redis)'}. Ctrl-C stops everything.
+Tollgate listens on ${baseUrl},
+its admin listener on http://127.0.0.1:${adminPort}, the store behind it on http://127.0.0.1:${backendPort}.
+Counts are kept ${countsAreKept(store)}.
+Ctrl-C stops everything.${canAsk ? ' Enter shows this again.' : ''}
 
 Keys of this run:
   Free        ${secrets.free}
@@ -136,7 +184,7 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-A request that gets a 200:
+In a second terminal, a request that gets a 200:
   curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
 
 One after the other until the Free plan's minute is spent, a 429:

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The command line: `tollgate run | check | schema | keys …`. */
+import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../config/schema/limit-fields.ts';
@@ -10,7 +11,9 @@ import { planWindows } from '../model.ts';
 import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
 
-const program = new Command('tollgate').description('An API gateway and rate-limiting proxy.');
+const program = new Command('tollgate')
+  .description('An API gateway and rate-limiting proxy.')
+  .version(packageVersion(), '--version', 'print the version');
 
 program
   .command('run')
@@ -24,8 +27,17 @@ program
 program
   .command('check')
   .description('check a configuration and print every problem')
+  .addArgument(
+    new Argument('[file]', 'a draft, in place of --config; its keys and api are relative to it').argParser(
+      fromHere,
+    ),
+  )
   .addOption(configOption())
-  .action(({ config }: { config: string }) => {
+  .action((draft: string | undefined, options: { config: string }, command: Command) => {
+    if (draft !== undefined && command.getOptionValueSource('config') === 'cli') {
+      command.error('Which configuration? Say FILE or --config FILE, not both.');
+    }
+    const config = draft ?? options.config;
     const loaded = load(config);
     if (loaded === undefined) return;
     const { environment, plans, keys, operations, version } = loaded.settings;
@@ -89,7 +101,7 @@ type CreateOptions = Omit<NewKey, 'limits'> & LimitsByField & { readonly config:
 
 program.hook('preAction', (_, command) => {
   const takesConfig = command.options.some(({ long }) => long === '--config');
-  if (takesConfig && command.opts().config === undefined) {
+  if (takesConfig && command.opts().config === undefined && command.args.length === 0) {
     program.error('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
   }
 });
@@ -98,6 +110,10 @@ try {
   await program.parseAsync();
 } catch (error) {
   fail(error instanceof Error ? error.message : String(error));
+}
+
+function packageVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 function configOption(): Option {

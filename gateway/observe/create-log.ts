@@ -1,7 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { PinoPretty } from 'pino-pretty';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { readableLine } from './readable-line.ts';
+import { createTerminalLog, type Terminal } from './terminal-log.ts';
 
 export interface Log {
   readonly logger: Logger;
@@ -12,38 +11,33 @@ export interface Log {
 }
 
 export interface LogOptions {
-  /** Whether a person reads it at a terminal. */
-  readonly pretty: boolean;
+  /** Set when a person reads it. */
+  readonly terminal?: Terminal | undefined;
   readonly bounds: LogBounds;
 }
 
 type LogBounds = Pick<
   Bounds,
-  'logLinesLengthMax' | 'logFlushIntervalMs' | 'logUnreadBytesMax' | 'logCloseTimeoutMs'
+  'logLinesLengthMax' | 'logFlushIntervalMs' | 'logUnreadBytesMax' | 'logCloseTimeoutMs' | 'sameRequestMs'
 >;
 
 /**
  * The process's log on standard output: JSON lines, or readable lines for a person. Nothing is redacted here, because no
  * secret and no header is ever given to it.
  */
-export function createLog({ pretty, bounds }: LogOptions): Log {
-  const { stream, close } = pretty ? openTerminal() : openFile(bounds);
+export function createLog({ terminal, bounds }: LogOptions): Log {
+  const { stream, access, close } =
+    terminal === undefined ? openFile(bounds) : openTerminal(terminal, bounds);
   return {
     logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
     // Not through pino, which serialises field by field: for these flat lines that took a quarter of a request's CPU.
-    access: (line) => stream.write(line),
+    access,
     close,
   };
 }
 
-function openTerminal(): Output {
-  const stream: DestinationStream = PinoPretty({
-    translateTime: 'SYS:HH:MM:ss.l',
-    hideObject: true,
-    messageFormat: (entry) => readableLine(entry),
-    sync: true,
-  });
-  return { stream, close: () => Promise.resolve() };
+function openTerminal(terminal: Terminal, bounds: LogBounds): Output {
+  return { ...createTerminalLog(terminal, bounds), close: () => Promise.resolve() };
 }
 
 /** Lines are collected here and not in pino's stream, which measures everything it has collected again for every line. */
@@ -59,13 +53,14 @@ function openFile(bounds: LogBounds): Output {
     lines = '';
   }
 
+  function collect(line: string): void {
+    lines += line;
+    if (lines.length >= bounds.logLinesLengthMax) write();
+  }
+
   return {
-    stream: {
-      write(line) {
-        lines += line;
-        if (lines.length >= bounds.logLinesLengthMax) write();
-      },
-    },
+    stream: { write: collect },
+    access: collect,
     close() {
       clearInterval(timer);
       write();
@@ -89,5 +84,6 @@ async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutM
 
 interface Output {
   readonly stream: DestinationStream;
+  readonly access: (line: string) => void;
   readonly close: () => Promise<void>;
 }

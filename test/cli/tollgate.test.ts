@@ -45,6 +45,38 @@ test('check says OK, with the counts and the version', async () => {
   expect(stdout).toMatch(/: OK \(test, 2 plans, 1 key, 3 operations, version [0-9a-f]{12}\)\n$/);
 });
 
+test('check takes a draft beside the configuration in force, or anywhere, with keys and API relative to it', async () => {
+  const { file, pathOf } = configFolder();
+  const draft = configFolder();
+  draft.write('draft.yaml', mainDocument.replace('60', '61'));
+  const inForce = await tollgate(['check'], { TOLLGATE_CONFIG: file });
+  const checked = await tollgate(['check', draft.pathOf('draft.yaml')], { TOLLGATE_CONFIG: file });
+  expect([inForce.exitCode, checked.exitCode]).toEqual([0, 0]);
+  expect(checked.stdout).toContain(`${draft.pathOf('draft.yaml')}: OK (test, 2 plans, 1 key, 3 operations`);
+  expect(checked.stdout.slice(-20)).not.toBe(inForce.stdout.slice(-20));
+
+  draft.write('keys.yaml', '- { id: a, plan: fre, secrets: [] }\n');
+  const alone = await tollgate(['check', draft.pathOf('draft.yaml')], { TOLLGATE_CONFIG: file });
+  expect(alone).toMatchObject({ exitCode: 1, stdout: '' });
+  expect(alone.stderr).toContain(draft.pathOf('keys.yaml'));
+  expect(alone.stderr).not.toContain(pathOf('keys.yaml'));
+});
+
+test('check wants one configuration: a draft and --config together are refused, and so is neither', async () => {
+  const { file } = configFolder();
+  const both = await tollgate(['check', file, '--config', file]);
+  const neither = await tollgate(['check']);
+  for (const { exitCode, stdout, stderr } of [both, neither]) {
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^Which configuration\? /);
+  }
+});
+
+test('--version is the version of the package', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(await tollgate(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+});
+
 test('check prints every problem and exits 1', async () => {
   const { file, write } = configFolder({ 'keys.yaml': '- { id: a, plan: fre, secrets: [] }\n' });
   write('tollgate.yaml', mainDocument.replace('60', '-60'));

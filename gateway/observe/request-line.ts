@@ -1,0 +1,106 @@
+/** How a request reads at a terminal. */
+export interface RequestLineOptions {
+  /** The line is no longer than this. */
+  readonly columns: number;
+  readonly colours: boolean;
+  /** How many requests like it the line stands for, itself included. */
+  readonly times: number;
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * One access line of the log for a person, for example
+ * `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms  6f1f2f3a`. What is longer than the terminal
+ * is wide loses first what matters least at a terminal: the JSON log has it all.
+ */
+export function requestLine(entry: Entry, { columns, colours, times }: RequestLineOptions): string {
+  const time = `[${localTime(String(entry.time))}]`;
+  const status = String(entry.status);
+  const text = narrowed(partsOf(entry, times), columns - time.length - status.length - 2);
+  return `${time} ${colours ? coloured(status) : status} ${text}`;
+}
+
+interface Parts {
+  readonly method: string;
+  readonly path: string;
+  readonly error: string;
+  readonly caller: string;
+  readonly plan: string;
+  readonly limit: string;
+  readonly duration: string;
+  readonly upstream: string;
+  /** The request's id, or how many requests there were. */
+  readonly end: string;
+}
+
+function partsOf(entry: Entry, times: number): Parts {
+  const { method, path, error, keyId, keyStatus, plan, address, source, window, limit, remaining } = entry;
+  return {
+    method: text(method),
+    path: text(path),
+    error: keyStatus === undefined ? text(error) : `${error} (${keyStatus})`,
+    caller: text(keyId ?? address),
+    plan: plan === undefined ? '' : ` (${plan})`,
+    limit:
+      window === undefined
+        ? ''
+        : `${window} ${remaining}/${limit} left${source === 'local' ? ' (Redis away)' : ''}`,
+    duration: `${Number(entry.totalMs).toFixed(1)} ms`,
+    upstream:
+      entry.target === undefined ? '' : ` (${Number(entry.upstreamMs).toFixed(1)} at ${entry.target})`,
+    end: times > 1 ? `×${times}` : text(entry.requestId),
+  };
+}
+
+const idShown = 8;
+const partShown = 16;
+
+/** Leaves out part after part until the rest is short enough; the number of requests stays. */
+function narrowed(parts: Parts, columns: number): string {
+  const withoutUpstream = { ...parts, end: parts.end.slice(0, idShown), upstream: '' };
+  const withoutPlan = { ...withoutUpstream, plan: '' };
+  const withoutId = { ...withoutPlan, end: parts.end.startsWith('×') ? parts.end : '' };
+  const withoutDuration = { ...withoutId, duration: '' };
+  const all = [parts, { ...withoutUpstream, upstream: parts.upstream }, withoutUpstream, withoutPlan];
+  const found = [...all, withoutId, withoutDuration].map(join).find(({ length }) => length <= columns);
+  if (found !== undefined) return found;
+  const rest = withoutDuration;
+  const path = shorten(rest.path, columns - (join(rest).length - rest.path.length));
+  const caller = shorten(rest.caller, columns - (join({ ...rest, path }).length - rest.caller.length));
+  return join({ ...rest, path, caller }).slice(0, columns);
+}
+
+function join({ method, path, error, caller, plan, limit, duration, upstream, end }: Parts): string {
+  const request = [method, path, error].filter((part) => part !== '').join(' ');
+  return [request, caller + plan, limit, duration + upstream, end].filter((part) => part !== '').join('  ');
+}
+
+/** The beginning and the end of a long text, with `…` between them; a few characters stay in any case. */
+function shorten(text: string, length: number): string {
+  const kept = Math.max(length, partShown);
+  if (text.length <= kept) return text;
+  const atEnd = Math.floor((kept - 1) / 2);
+  return `${text.slice(0, kept - 1 - atEnd)}…${text.slice(-atEnd)}`;
+}
+
+const colourOf: Readonly<Record<string, number>> = { 1: 36, 2: 32, 3: 36, 4: 33, 5: 31 };
+
+/** Green for 2xx, cyan for 1xx and 3xx, yellow for 4xx, red for 5xx. */
+function coloured(status: string): string {
+  return `\u001b[${colourOf[status.charAt(0)] ?? 39}m${status}\u001b[39m`;
+}
+
+function localTime(iso: string): string {
+  const time = new Date(iso);
+  const seconds = [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => pad(part, 2));
+  return `${seconds.join(':')}.${pad(time.getMilliseconds(), 3)}`;
+}
+
+function pad(number: number, digits: number): string {
+  return String(number).padStart(digits, '0');
+}
+
+function text(value: unknown): string {
+  return value === undefined ? '' : String(value);
+}

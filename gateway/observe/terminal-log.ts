@@ -1,0 +1,110 @@
+import { pino } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { requestLine } from './request-line.ts';
+
+/** The terminal that a person reads the log at. */
+export interface Terminal {
+  /** Now: the window may be resized. */
+  readonly columns: () => number;
+  readonly colours: boolean;
+  /** Whether a line that was written can be replaced. */
+  readonly rewrites: boolean;
+}
+
+/** Where the terminal does not say how wide it is. */
+const usualColumns = 100;
+
+/** The terminal that a stream writes to; undefined when it is none. */
+export function terminalOf(
+  stream: { readonly isTTY?: boolean; readonly columns?: number },
+  env: NodeJS.ProcessEnv,
+): Terminal | undefined {
+  if (stream.isTTY !== true) return undefined;
+  const isDumb = env.TERM === undefined || env.TERM === 'dumb';
+  return {
+    columns: () => stream.columns || usualColumns,
+    // By no-color.org any value but the empty one turns them off.
+    colours: !isDumb && !env.NO_COLOR,
+    rewrites: !isDumb,
+  };
+}
+
+export interface TerminalLog {
+  /** One entry of the log, as JSON. */
+  readonly stream: { write(line: string): void };
+  access(line: string): void;
+}
+
+/**
+ * The log for a person. Requests that follow each other closely, and differ in nothing but their figures, are one line with
+ * their number: a loop of requests does not scroll away what was written before it. Failures of the gateway or an upstream
+ * stay one line each.
+ *
+ * @param write writes to the terminal
+ */
+export function createTerminalLog(
+  { columns, colours, rewrites }: Terminal,
+  bounds: Pick<Bounds, 'sameRequestMs'>,
+  output: pino.DestinationStream = pino.destination({ dest: 1, sync: true }),
+): TerminalLog {
+  const pretty = prettyFactory({
+    colorize: colours,
+    translateTime: 'SYS:HH:MM:ss.l',
+    hideObject: true,
+    messageFormat: (entry) => withDetails(entry),
+  });
+  let last: { readonly request: string; times: number; atMs: number } | undefined;
+
+  return {
+    stream: {
+      write(line) {
+        last = undefined;
+        output.write(pretty(line));
+      },
+    },
+    access(line) {
+      const entry = JSON.parse(line);
+      const request = sameness(entry);
+      const atMs = Date.parse(entry.time);
+      const repeats =
+        rewrites &&
+        last?.request === request &&
+        entry.status < 500 &&
+        atMs - last.atMs < bounds.sameRequestMs;
+      const times = repeats && last !== undefined ? last.times + 1 : 1;
+      last = { request, times, atMs };
+      const shown = requestLine(entry, { columns: columns(), colours, times });
+      output.write(`${times > 1 ? previousLine : ''}${shown}\n`);
+    },
+  };
+}
+
+/** Moves to the line above and clears it. */
+const previousLine = '\u001b[1A\u001b[2K';
+
+/** What requests have in common that are shown as one line. */
+function sameness({
+  status,
+  method,
+  path,
+  error,
+  keyStatus,
+  keyId,
+  address,
+}: Record<string, unknown>): string {
+  return JSON.stringify([status, method, path, error, keyStatus, keyId, address]);
+}
+
+function withDetails({ level: _level, time: _time, msg, ...details }: Record<string, unknown>): string {
+  const shown = Object.entries(details).map(([name, value]) => `${name} ${detail(value)}`);
+  return [msg, shown.join(', ')].filter((part) => part !== '').join(': ');
+}
+
+/** Of a socket its address and port; lists and texts without quotes. */
+function detail(value: unknown): string {
+  if (Array.isArray(value)) return value.map(detail).join(' ');
+  if (typeof value === 'string') return value;
+  const { address, port } = Object(value);
+  return address === undefined || port === undefined ? JSON.stringify(value) : `${address}:${port}`;
+}

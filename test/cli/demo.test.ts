@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, onTestFinished, test } from 'vitest';
+import { freePort, startRedis } from '../support/start-redis.ts';
+
+/** `npm start`, up to the end of its instructions. */
+async function startDemo(env: Record<string, string>): Promise<string> {
+  const [port, adminPort, backendPort] = await Promise.all([freePort(), freePort(), freePort()]);
+  const ports = { PORT: `${port}`, ADMIN_PORT: `${adminPort}`, BACKEND_PORT: `${backendPort}` };
+  const child = spawn(process.execPath, ['gateway/cli/demo.ts'], {
+    env: { PATH: process.env.PATH, ...ports, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(async () => {
+    child.kill('SIGINT');
+    if (child.exitCode === null) await once(child, 'exit');
+  });
+  let output = '';
+  for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    output += chunk;
+    if (output.includes('do :; done')) return output;
+  }
+  throw new Error(`it ended before its instructions: ${output}`);
+}
+
+test('npm start says that counts are in Redis only while Redis is there', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  expect(await startDemo({ REDIS_URL: redis.url })).toContain('Counts are kept in Redis.');
+  await redis.kill();
+  const output = await startDemo({ REDIS_URL: redis.url });
+  expect(output).not.toContain('in Redis');
+  expect(output).toMatch(/Counts are kept by this process alone: Redis is away \(.*ECONNREFUSED/);
+  expect(await startDemo({})).toContain('Counts are kept in memory (set REDIS_URL');
+});
