@@ -108,16 +108,17 @@ export function createGateway({
   }
 
   function observe(): ObservedState {
-    const { calls, decidedLocally } = limiter.counts();
+    const { calls, decidedLocally, bans } = limiter.counts();
     const { config, store, upstreams } = currentState();
     return {
       config,
       storeAvailable: store.kind === 'memory' || store.available,
       storeCalls: calls,
       decidedLocally,
+      bans,
       connections: listener.connections(),
       upstreams,
-      deprecated: snapshot.settings.operations.filter(({ deprecation }) => deprecation).map(({ id }) => id),
+      operations: snapshot.settings.operations,
     };
   }
 

@@ -6,6 +6,8 @@ import type { QuotaState } from './store/decide-quota.ts';
 export interface BanLog {
   /** Looks at a key's state as the store, or this process alone, has just decided it; `nowMs` on the same clock. */
   observe(keyId: string, state: BanState, nowMs: number): void;
+  /** Bans that this process has seen begin, by plan. */
+  begun(): ReadonlyMap<string, number>;
   close(): void;
 }
 
@@ -32,6 +34,7 @@ export function createBanLog(deps: {
   const { log, nowMs, planOf, bounds } = deps;
   /** By key, when the ban ends that was logged. */
   const bans = new Map<string, number>();
+  const begun = new Map<string, number>();
   let saidFull = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -40,6 +43,7 @@ export function createBanLog(deps: {
       if (bannedUntilMs > atMs) begin(keyId, bannedUntilMs, banLevel);
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
+    begun: () => begun,
     close: () => clearTimeout(timer),
   };
 
@@ -54,7 +58,9 @@ export function createBanLog(deps: {
     timer ??= setTimeout(endExpired, bounds.banEndIntervalMs).unref();
     if (knownUntilMs !== undefined && Math.abs(untilMs - knownUntilMs) < sameBanMs) return;
     const until = new Date(untilMs).toISOString();
-    log.warn({ keyId, plan: planOf(keyId), banLevel, until }, 'a key is banned');
+    const plan = planOf(keyId);
+    begun.set(plan ?? '', (begun.get(plan ?? '') ?? 0) + 1);
+    log.warn({ keyId, plan, banLevel, until }, 'a key is banned');
   }
 
   function endIfKnown(keyId: string, atMs: number): void {

@@ -85,6 +85,8 @@ export interface StoreCounts {
   readonly calls: { readonly decided: number; readonly failed: number };
   /** Requests that were decided without the store. */
   readonly decidedLocally: number;
+  /** Bans that it saw begin, by plan. */
+  readonly bans: ReadonlyMap<string, number>;
 }
 
 export interface LimiterDeps {
@@ -161,7 +163,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     },
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
-    counts: () => ({ calls: keys.calls(), decidedLocally }),
+    counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun() }),
     async close() {
       clearInterval(reportTimer);
       bans.close();

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
@@ -79,6 +81,9 @@ it('every request is counted once, by operation, status and decision, and promto
   expect(figures.get('tollgate_refused_total{plan="enterprise",window="minute"}')).toBe(2);
   expect(figures.get('tollgate_rejected_total{code="invalid_key"}')).toBe(2);
   expect(figures.get('tollgate_deprecated_requests_total{operation="getPet"}')).toBe(5);
+  expect(figures.get('tollgate_operation_sunset_timestamp_seconds{operation="getPet"}')).toBe(
+    Date.UTC(2030, 11, 5) / 1000,
+  );
   expect(figures.get('tollgate_upstream_failures_total{cause="upstream_failed"}')).toBe(1);
   expect(figures.get('tollgate_request_duration_seconds_count')).toBe(12);
   expect(figures.get('tollgate_request_duration_seconds_bucket{le="+Inf"}')).toBe(12);
@@ -89,6 +94,30 @@ it('every request is counted once, by operation, status and decision, and promto
 
   const checked = spawnSync(promtool, ['check', 'metrics'], { input: text, encoding: 'utf8' });
   expect([checked.status, checked.stdout + checked.stderr]).toEqual([0, '']);
+});
+
+it('a ban is counted once, by plan', async () => {
+  const { send, read, tight } = await start();
+  for (let request = 0; request < 130; request++) await send(tight.secret);
+  const { figures } = await read();
+  expect(figures.get('tollgate_bans_total{plan="enterprise"}')).toBe(1);
+});
+
+it('the alert rules are valid, and fire when they should', () => {
+  const folder = fileURLToPath(new URL('../../config/observe', import.meta.url));
+  const ran = [
+    ['check', 'config', 'prometheus.yml'],
+    ['test', 'rules', 'alerts.test.yml'],
+  ].map((args) => spawnSync(promtool, args, { cwd: folder, encoding: 'utf8' }));
+  expect(ran.map(({ status, stdout, stderr }) => (status === 0 ? 0 : stdout + stderr))).toEqual([0, 0]);
+});
+
+it('every metric that the rules read is one of the gateway’s', async () => {
+  const { read } = await start();
+  const rules = readFileSync(new URL('../../config/observe/alerts.yml', import.meta.url), 'utf8');
+  const { text } = await read();
+  const known = new Set(text.match(/(?<=^# TYPE )\w+/gm));
+  for (const name of rules.match(/tollgate_\w+/g) ?? []) expect([...known]).toContain(name);
 });
 
 it('the configuration, the store and the targets show as they are', async () => {

@@ -447,7 +447,8 @@ it.each([
 
 it('a connection that is lost before an octet of the response tells whether it had served others', async () => {
   const { backend, pool } = await startPool();
-  backend.react = ({ target }, socket) => (target === '/crash' ? reset(socket) : socket.write(okResponse('x')));
+  backend.react = ({ target }, socket) =>
+    target === '/crash' ? reset(socket) : socket.write(okResponse('x'));
   const fresh = send(pool, { path: '/crash' });
   await fresh.ended;
   expect(fresh.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_fresh' });

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
+import type { Operation } from '../../model.ts';
 import { bucketsSeconds, type Histogram } from './histogram.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
@@ -13,8 +14,9 @@ export interface ObservedState {
   readonly upstreams: Readonly<
     Record<string, { readonly targets: readonly { address: string; healthy: boolean; inFlight: number }[] }>
   >;
-  /** Ids of the operations that are deprecated. */
-  readonly deprecated: readonly string[];
+  /** Bans that this process saw begin, by plan. */
+  readonly bans: ReadonlyMap<string, number>;
+  readonly operations: readonly Operation[];
 }
 
 export interface MetricsText {
@@ -85,7 +87,17 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
     ),
   );
   family('deprecated_requests_total', 'counter', 'Requests of deprecated operations.', () =>
-    observe().deprecated.map((operation) => ({ labels: { operation }, value: total(requests, operation) })),
+    deprecated().map(({ id }) => ({ labels: { operation: id }, value: total(requests, id) })),
+  );
+  family('operation_sunset_timestamp_seconds', 'gauge', 'When a deprecated operation is removed.', () =>
+    deprecated().flatMap(({ id, deprecation }) =>
+      deprecation?.sunsetMs === undefined
+        ? []
+        : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
+    ),
+  );
+  family('bans_total', 'counter', 'Bans that this process saw begin, by plan.', () =>
+    by('plan', observe().bans),
   );
   family('store_available', 'gauge', '1 while the store of the counts replies, 0 while it is away.', () =>
     one(observe().storeAvailable ? 1 : 0),
@@ -118,6 +130,10 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
     { labels: { version: observe().config.version }, value: 1 },
   ]);
   return registry;
+
+  function deprecated(): readonly Operation[] {
+    return observe().operations.filter(({ deprecation }) => deprecation !== undefined);
+  }
 
   function targets(figureOf: (target: { healthy: boolean; inFlight: number }) => number): Value[] {
     return Object.entries(observe().upstreams).flatMap(([upstream, state]) =>
