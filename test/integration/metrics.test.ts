@@ -74,7 +74,7 @@ it('every request is counted once, by operation, status and decision, and promto
     'tollgate_requests_total{operation="getPet",status="200",decision="admitted"}': 2,
     'tollgate_requests_total{operation="getPet",status="429",decision="refused"}': 2,
     'tollgate_requests_total{operation="listPets",status="401",decision="counted"}': 2,
-    'tollgate_requests_total{operation="listPets",status="429",decision="address_refused"}': 1,
+    'tollgate_requests_total{operation="listPets",status="429",decision="bucket_refused"}': 1,
     'tollgate_requests_total{operation="",status="404",decision="admitted"}': 1,
     'tollgate_requests_total{operation="getPet",status="502",decision="admitted"}': 1,
   });

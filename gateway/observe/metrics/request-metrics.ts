@@ -1,7 +1,7 @@
 import type { Exchange } from '../../exchange.ts';
 import { Histogram } from './histogram.ts';
 
-/** How a request was decided, as metrics tell it: `address` is the bucket of requests without a valid key. */
+/** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
 export type DecisionLabel =
   | 'none'
   | 'admitted'
@@ -9,7 +9,7 @@ export type DecisionLabel =
   | 'banned'
   | 'unavailable'
   | 'counted'
-  | 'address_refused';
+  | 'bucket_refused';
 
 /**
  * What this process counted of its exchanges, in plain numbers. Prometheus's text is made of them when it is asked for, so
@@ -69,8 +69,8 @@ export function createRequestMetrics(): RequestMetrics {
       requestDuration.add(performance.now() - startedMs);
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
-      if (key !== undefined && decision?.kind === 'refused') {
-        add(child(refused, key.plan), decision.rateLimit.inForce.name);
+      if (key !== undefined && labelOf(exchange) === 'refused') {
+        add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
       }
       if (upstream === undefined) return;
       upstreamDuration.add(upstream.upstreamMs);
@@ -80,9 +80,10 @@ export function createRequestMetrics(): RequestMetrics {
   };
 }
 
-function labelOf({ decision, key }: Exchange): DecisionLabel {
+function labelOf({ decision }: Exchange): DecisionLabel {
   if (decision === undefined) return 'none';
-  return decision.kind === 'refused' && key === undefined ? 'address_refused' : decision.kind;
+  // Only a plan's refusal says when its windows have room again.
+  return decision.kind === 'refused' && !('retryAtMs' in decision) ? 'bucket_refused' : decision.kind;
 }
 
 function add<Label>(counts: Map<Label, number>, label: Label): void {
