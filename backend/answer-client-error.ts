@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { ErrorBody } from './errors.ts';
 import { createErrorBody } from './errors.ts';
 
-/** Answers what Node's HTTP parser refuses, which no route ever sees, and closes the connection. */
+/** Answers a request that Node's HTTP parser refused, which reaches no route, and closes the connection. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

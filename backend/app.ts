@@ -13,7 +13,7 @@ import { parseNewPet } from './parse-new-pet.ts';
 import { parsePetQuery } from './parse-pet-query.ts';
 import type { PetStore } from './pets.ts';
 
-/** The store of animals over HTTP, apart from its listener. Every error is an Error body. */
+/** The pet store as an HTTP application; `main.ts` opens its listener. Every error response has an Error body. */
 export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBaseLogger }): FastifyInstance {
   const app = fastify({
     loggerInstance: logger,
@@ -21,12 +21,12 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     requestIdHeader: 'x-request-id',
     bodyLimit: bounds.bodyBytesMax,
     requestTimeout: bounds.requestTimeoutMs,
-    // Node's own answer to a missing Host has no Error body; `onRequest` below gives ours.
+    // Node's own 400 for a missing Host has no Error body; `onRequest` below sends one that has.
     http: { maxHeaderSize: bounds.headersBytesMax, requireHostHeader: false },
-    // A request that still arrives while closing is served, with `Connection: close`.
+    // A request that arrives while the server closes is still served, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: {
-      // An overlong petId is an animal that does not exist, not a 414.
+      // A petId that does not exist is a 404, however long it is; beyond Fastify's default limit it would be a 414.
       maxParamLength: bounds.headersBytesMax,
       querystringParser: (query) => ({ parameters: new URLSearchParams(query) }),
     },
@@ -35,7 +35,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     },
     clientErrorHandler: answerClientError,
   });
-  // RFC 9110 §10.1.1: an unknown expectation may be ignored; Node's own 417 has no Error body.
+  // Node's own 417 has no Error body. RFC 9110 §10.1.1 makes 417 optional, so the expectation is ignored.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.removeAllContentTypeParsers();
@@ -51,7 +51,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     closing = true;
     done();
   });
-  // Fastify says so only in answers to requests that arrive after closing began.
+  // Fastify sends `Connection: close` only to requests that arrive after closing began, not to those in flight.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close');
     done(null, payload);
@@ -94,7 +94,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     return pets.get(id) ?? refuse(reply, 'not_found', `there is no animal with petId ${id}`);
   });
 
-  // The specification names this listing and nothing of its record; nothing creates orders.
+  // The specification lists this operation but no record for it and no operation that creates an order.
   app.get('/v1/store/orders', () => []);
 
   app.setNotFoundHandler((request, reply) => {

@@ -1,4 +1,4 @@
-/** The closed catalogue of errors that the store answers with; a code means the same here and in the gateway. */
+/** All error codes of the store, with their statuses; a code means the same here and in the gateway. */
 const statusByCode = {
   invalid_request: 400,
   not_found: 404,

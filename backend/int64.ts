@@ -1,4 +1,4 @@
-/** The range of the specification's `int64`, and its one spelling in a path or query. */
+/** The range of the specification's `int64`, and how one is written in a path or query. */
 
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
@@ -8,7 +8,7 @@ export const int64Max = 2n ** 63n - 1n;
  * fraction), so that each animal has one URL. Anything else is undefined.
  */
 export function parseInt64(text: string): bigint | undefined {
-  // A length check first: BigInt of a million digits takes seconds.
+  // The length is checked first: BigInt takes seconds for a million digits.
   if (text.length > 20 || !/^(0|-?[1-9]\d*)$/.test(text)) return undefined;
   const value = BigInt(text);
   return isInt64(value) ? value : undefined;

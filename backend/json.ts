@@ -12,7 +12,7 @@ declare global {
   }
 }
 
-/** What a body holds; an integer in the int64 range is a bigint, every other number a number. */
+/** A parsed body: an integer in the int64 range is a bigint, every other number a number. */
 export type ParsedJson =
   | { readonly kind: 'parsed'; readonly value: unknown }
   | { readonly kind: 'invalid'; readonly problem: string };
@@ -38,15 +38,15 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     return { kind: 'invalid', problem: `the body is not valid JSON: ${reason}` };
   }
   const problem = findStructureProblem(text);
-  // The reviver recurses, JSON.parse alone does not: only now is the depth known to be harmless.
+  // A second parse: the reviver recurses and JSON.parse alone does not, so the depth had to be checked first.
   return problem === undefined
     ? { kind: 'parsed', value: JSON.parse(text, reviveInteger) }
     : { kind: 'invalid', problem };
 }
 
-/** Finds what JSON.parse accepts in silence; `text` is known to be valid JSON. */
+/** Finds a repeated field, `__proto__` or deep nesting, all of which JSON.parse accepts. `text` is valid JSON. */
 function findStructureProblem(text: string): string | undefined {
-  // Per open bracket: the names seen in an object, nothing in an array.
+  // One entry for each open bracket: the names seen so far in an object, undefined for an array.
   const open: (Set<string> | undefined)[] = [];
   let lastString = '';
   for (let at = 0; at < text.length; at++) {
@@ -106,7 +106,7 @@ function toInt64(source: string): bigint | undefined {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
   const zeros = Number(exponent) - fraction.length + (digits.length - end);
-  // 19 digits hold every int64; longer ones are not even converted, which would take seconds for a million.
+  // Every int64 has at most 19 digits. Longer numbers are not converted: a million digits would take seconds.
   if (zeros < 0 || end - first + zeros > 19) return undefined;
   const value = BigInt(sign + digits.slice(first, end) + '0'.repeat(zeros));
   return isInt64(value) ? value : undefined;

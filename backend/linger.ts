@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Reads and drops what is left of a body, `bytesMax` of it at most: a connection that is closed over unread bytes is
- * reset, and the client may lose the answer (RFC 9112 §9.6).
+ * Reads and discards the rest of a body, at most `bytesMax`. Closing a connection with unread bytes resets it, and the
+ * client may lose the response (RFC 9112 §9.6).
  */
 export async function linger(request: IncomingMessage, bytesMax: number): Promise<void> {
   let bytes = 0;
@@ -12,6 +12,6 @@ export async function linger(request: IncomingMessage, bytesMax: number): Promis
       if (bytes > bytesMax) return;
     }
   } catch {
-    // The client went away in mid-body: nobody waits for the answer.
+    // The client went away before its body was complete, so nobody waits for the response.
   }
 }

@@ -1,8 +1,8 @@
-/** Which methods a path offers, for 405 and its Allow (RFC 9110 §15.5.6): Fastify answers 404 to a wrong method. */
+/** The methods of each path, for 405 with Allow (RFC 9110 §15.5.6): Fastify alone answers 404 to a wrong method. */
 export interface MethodTable {
   /** Adds a route; `template` has `:name` for a parameter. */
   add(template: string, method: string | readonly string[]): void;
-  /** The value of Allow at a request target, or undefined when there is no such path. */
+  /** The value of Allow for a request target, or undefined when there is no such path. */
   allowedAt(target: string): string | undefined;
 }
 
@@ -30,8 +30,8 @@ function covers(template: string, path: string): boolean {
   const segments = path.split('/');
   return (
     expected.length === segments.length &&
-    expected.every((each, place) =>
-      each.startsWith(':') ? segments[place] !== '' : each === segments[place],
+    expected.every((each, index) =>
+      each.startsWith(':') ? segments[index] !== '' : each === segments[index],
     )
   );
 }

@@ -4,7 +4,7 @@ import type { NewPet } from './pets.ts';
 import { isPetStatus, petStatuses } from './pets.ts';
 
 /**
- * Reads a NewPet from a parsed body. All problems are reported at once, each with its field; fields that the
+ * Reads a NewPet from a parsed body. One message reports all problems, each with its field. Fields that the
  * specification does not name are ignored and not stored.
  */
 export function parseNewPet(

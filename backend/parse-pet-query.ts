@@ -4,7 +4,7 @@ import type { PetQuery } from './pets.ts';
 import { isPetStatus, petStatuses } from './pets.ts';
 
 /**
- * Reads the query of GET /pets. All problems are reported at once, each with its parameter; parameters that the API
+ * Reads the query of GET /pets. One message reports all problems, each with its parameter. Parameters that the API
  * document does not name are ignored.
  */
 export function parsePetQuery(

@@ -16,7 +16,7 @@ export interface Pet extends NewPet {
 }
 
 export interface PetQuery {
-  /** Most animals in one page. */
+  /** The page size: at most so many animals in one response. */
   readonly limit: number;
   readonly status?: PetStatus;
   /** Only animals with a greater id. */
@@ -26,15 +26,15 @@ export interface PetQuery {
 export interface PetStore {
   add(pet: NewPet): { readonly kind: 'added'; readonly pet: Pet } | { readonly kind: 'full' };
   get(id: bigint): Pet | undefined;
-  /** By ascending id; `more` when animals of this query follow the page. */
+  /** Ordered by ascending id; `more` is true when animals that match the query follow this page. */
   list(query: PetQuery): { readonly pets: readonly Pet[]; readonly more: boolean };
 }
 
-/** An empty store of at most `petsMax` animals, which get ascending ids from `firstId` on. */
+/** An empty store of at most `petsMax` animals; they get ascending ids, beginning at `firstId`. */
 export function createPetStore({ petsMax, firstId = 1n }: { petsMax: number; firstId?: bigint }): PetStore {
-  // Nothing is ever removed, so an animal's place is its id less the first one.
+  // Nothing is ever removed, so an animal's index is its id minus the first id.
   const pets: Pet[] = [];
-  const placeOf = (id: bigint) => Number(id - firstId);
+  const indexOf = (id: bigint) => Number(id - firstId);
 
   return {
     add(newPet) {
@@ -45,14 +45,14 @@ export function createPetStore({ petsMax, firstId = 1n }: { petsMax: number; fir
     },
 
     get(id) {
-      return pets[placeOf(id)];
+      return pets[indexOf(id)];
     },
 
     list({ limit, status, after }) {
       const page: Pet[] = [];
-      const start = after === undefined ? 0 : Math.max(0, placeOf(after) + 1);
-      for (let place = start; place < pets.length; place++) {
-        const pet = pets[place];
+      const start = after === undefined ? 0 : Math.max(0, indexOf(after) + 1);
+      for (let index = start; index < pets.length; index++) {
+        const pet = pets[index];
         if (pet === undefined || (status !== undefined && pet.status !== status)) continue;
         if (page.length === limit) return { pets: page, more: true };
         page.push(pet);
