@@ -43,14 +43,14 @@ function post(body: string, headers: Record<string, string> = { 'Content-Type': 
   return call('/pets', { method: 'POST', body, headers });
 }
 
-/** What is left of the day's window, as a response says it. */
+/** How many requests the day's window has left, according to a response. */
 function leftOfDay({ headers }: Response): number {
   const [, remaining] = /"day";r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? [];
   return Number(remaining);
 }
 
 describe('authentication', () => {
-  it('a request without a key hears 401 on every path, known or not', async () => {
+  it('a request without a key gets 401 on every path, known or not', async () => {
     for (const path of ['/pets', '/pets/1', '/store/orders', '/nowhere']) {
       const response = await fetch(gateway.baseUrl + path);
       expect(await expectGatewayResponse(response, 401)).toMatchObject({ code: 'missing_key' });
@@ -59,7 +59,7 @@ describe('authentication', () => {
     }
   });
 
-  it.each(['wrong', disabled.secret])('a bad key hears 401 invalid_key', async (secret) => {
+  it.each(['wrong', disabled.secret])('an invalid key gets 401 invalid_key', async (secret) => {
     const response = await call('/pets', { secret });
     expect(await expectGatewayResponse(response, 401)).toMatchObject({ code: 'invalid_key' });
     expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
@@ -76,7 +76,7 @@ describe('operations', () => {
     expect(await expectGatewayResponse(await call('/pets'), 200)).toContainEqual(created);
   });
 
-  it('int64 survives to the last digit', async () => {
+  it('an int64 is exact to the last digit', async () => {
     const response = await post('{"name":"Max","categoryId":9223372036854775807,"status":"sold"}');
     expect(response.status).toBe(201);
     expect(await response.text()).toContain('"categoryId":9223372036854775807');
@@ -143,7 +143,7 @@ describe('operations', () => {
 });
 
 describe('deprecation', () => {
-  it('every response of GET /pets/{petId} says so, 401 and 404 included', async () => {
+  it('is announced in every response of GET /pets/{petId}, 401 and 404 included', async () => {
     const responses = [
       await call('/pets/1'),
       await call('/pets/999999'),
@@ -158,7 +158,7 @@ describe('deprecation', () => {
     }
   });
 
-  it('other operations do not', async () => {
+  it('is not announced by other operations', async () => {
     const { headers } = await call('/pets');
     expect(headers.get('deprecation')).toBeNull();
     expect(headers.get('sunset')).toBeNull();
@@ -176,7 +176,7 @@ describe('limits', () => {
       }),
     );
     await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
-    // Not across a minute's end: the windows are fixed.
+    // The windows are fixed, so the requests must not cross the end of a minute.
     const untilBoundaryMs = 60_000 - (Date.now() % 60_000);
     if (untilBoundaryMs < 5_000) await new Promise((resolve) => setTimeout(resolve, untilBoundaryMs + 50));
 
@@ -202,7 +202,7 @@ describe('limits', () => {
 });
 
 describe('a kept-alive connection', () => {
-  it('announces how long it may be idle, in forwarded responses and in refusals, but not in its last one', async () => {
+  it('announces its idle timeout in forwarded responses and in refusals, but not in its last response', async () => {
     const request = (authorization: string, connection: string) =>
       `GET /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Connection: ${connection}\r\n\r\n`;
     const valid = `Authorization: Bearer ${roomy.secret}\r\n`;
@@ -221,7 +221,7 @@ describe('a kept-alive connection', () => {
 });
 
 describe('the access line', () => {
-  it('says who called what and how it was decided, and never a secret', async () => {
+  it('has the key, the operation and the decision, and never a secret', async () => {
     const response = await call('/pets?limit=1&api_key=careless');
     await call(`/pets/${roomy.secret}`);
     const id = response.headers.get('x-request-id');
@@ -244,7 +244,7 @@ describe('the access line', () => {
     expect(log).not.toContain('Bearer test-');
   });
 
-  it('a fault in the body of a valid request is one line: with its key, and the id of the response', async () => {
+  it('a fault in the body of a valid request is one line, with its key and the id of the response', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.secret}\r\n`;
     const [response] = await exchangeRaw(gateway.port, `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
     expect(response?.status).toBe(400);

@@ -22,7 +22,7 @@ export function connectionArbitrary(): fc.Arbitrary<Pieces> {
     });
 }
 
-/** `rare` one time in ten. A finding shrinks to `ordinary` where that shows it too. */
+/** `rare` one time in ten. A finding shrinks to `ordinary` if that fails too. */
 function seldom<T>(ordinary: fc.Arbitrary<T>, rare: fc.Arbitrary<T>): fc.Arbitrary<T> {
   const options = { withCrossShrink: true };
   return fc.oneof(options, { weight: 9, arbitrary: ordinary }, { weight: 1, arbitrary: rare });
@@ -58,7 +58,7 @@ const authorizations = seldom(
   oneOf(strange.strangeAuthorizations),
 );
 
-/** A field of the gateway's own, spelled so that some backends take it for the original. */
+/** A field that only the gateway sets, in a spelling that some backends take for the real name. */
 const forgedFields = fc
   .record({
     name: oneOf(strange.ownNames),
@@ -137,7 +137,7 @@ const messages = fc
     return head.map((line, i) => line + (ends[i] ?? '\r\n')).join('') + framing.body;
   });
 
-/** A place in a text of any length, in millionths. */
+/** A position in a text of any length, in millionths of that length. */
 const positions = fc.nat(999_999);
 
 function indexAt(text: string, position: number): number {
@@ -146,9 +146,9 @@ function indexAt(text: string, position: number): number {
 
 interface Mutation {
   readonly position: number;
-  /** Bytes that are taken away. */
+  /** How many bytes are removed. */
   readonly length: number;
-  /** What comes in their place; undefined repeats them. */
+  /** What replaces them; undefined repeats them instead. */
   readonly text: string | undefined;
 }
 

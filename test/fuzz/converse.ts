@@ -5,7 +5,7 @@ import { readResponses } from './read-responses.ts';
 
 /** What one connection carried, and how it ended. */
 export interface Conversation {
-  /** The client's own, so that the backend's `X-Forwarded-For` tells whose request it got. */
+  /** The client's address: one for each connection, so that `X-Forwarded-For` tells whose request the backend received. */
   readonly address: string;
   readonly sent: string;
   readonly received: string;

@@ -1,6 +1,6 @@
 import type { Finding } from './fuzz.ts';
 
-/** A finding for people: what is wrong, and the writes that show it as escaped strings, one a line. */
+/** Prints a finding: the faults, then the writes that cause them as escaped strings, one a line. */
 export function describeFinding({ pieces, faults }: Finding): string {
   return [
     'fuzz: a finding',

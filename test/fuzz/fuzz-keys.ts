@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { KeyEntry } from '../support/gateway-process.ts';
 
-/** Fixed, unlike other tests' keys: a reproduction that is printed can be sent again in another run. */
+/** Fixed, unlike the keys of other tests, so that the bytes of a printed finding can be sent again in another run. */
 export const secrets = {
   valid: 'fuzz-valid-secret',
   other: 'fuzz-other-secret',
-  /** Its key's limit is spent after three requests a minute. */
+  /** Of a key with a limit of three requests a minute. */
   tight: 'fuzz-tight-secret',
   disabled: 'fuzz-disabled-secret',
   expired: 'fuzz-expired-secret',
@@ -22,7 +22,7 @@ export const keyEntries: readonly KeyEntry[] = [
   entry({ id: 'key-expired', secret: secrets.expired, expires: '2020-01-01' }),
 ];
 
-/** The key that a secret opens; disabled and expired ones open none. */
+/** The key id of each valid secret; those of disabled and expired keys are not in it. */
 export const keyIdBySecret: ReadonlyMap<string, string> = new Map([
   [secrets.valid, 'key-valid'],
   [secrets.other, 'key-other'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
-/** `npm run fuzz` is the long run. */
+/** `npm run fuzz` runs longer. */
 const brief = { count: 300, seconds: 2 };
 
 describe('the fuzzer', () => {

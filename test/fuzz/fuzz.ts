@@ -4,14 +4,14 @@ import { type Rig, startRig } from './rig.ts';
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** It ends after that many connections or that many seconds, whichever comes first. */
+  /** The run ends after `count` connections or `seconds`, whichever comes first. */
   readonly count: number;
   readonly seconds: number;
 }
 
 export interface FuzzReport {
   readonly connections: number;
-  /** How many answers had which status. */
+  /** The number of responses with each status. */
   readonly responsesByStatus: ReadonlyMap<number, number>;
   /** Requests that the backend received whole. */
   readonly admitted: number;
@@ -19,15 +19,15 @@ export interface FuzzReport {
 }
 
 export interface Finding {
-  /** The writes of the smallest connection found, Latin-1; empty when the fault is the process's as a whole. */
+  /** The writes of the smallest connection that fails, Latin-1; empty for a fault of the process as a whole. */
   readonly pieces: Pieces;
   readonly faults: readonly string[];
 }
 
-/** How long a finding is made smaller. */
+/** How long a finding is shrunk. */
 const shrinkMs = 30_000;
 
-/** Sends hostile connections to a gateway of its own until one is judged faulty, and makes that one small. */
+/** Sends hostile connections to a gateway of its own until one is judged faulty, and shrinks that one. */
 export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzReport> {
   const rig = await startRig();
   const responsesByStatus = new Map<number, number>();
@@ -50,7 +50,7 @@ export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzR
     const run = { seed, numRuns: count, markInterruptAsFailure: false };
     const found = await fc.check(property, { ...run, interruptAfterTimeLimit: seconds * 1_000 });
     const path = found.counterexamplePath;
-    // Again from there, since the time limit may have cut the shrinking short.
+    // The time limit may have stopped the shrinking, so it continues from the counterexample.
     if (path !== null) await fc.check(property, { ...run, path, interruptAfterTimeLimit: shrinkMs });
   } finally {
     finding = await endOf(rig, finding);

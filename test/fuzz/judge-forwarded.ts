@@ -4,7 +4,7 @@ import type { ReadRequest } from './read-requests.ts';
 import { onlyValue } from './read-responses.ts';
 import { forgery } from './strange-parts.ts';
 
-/** What may reach the backend, written from the specification; a path with a second reading may not. */
+/** The operations that may reach the backend, from the specification; a path that can be read in two ways may not. */
 const operations: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [['GET', 'HEAD', 'POST'], /^\/v1\/pets$/],
   [
@@ -14,12 +14,12 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
   [['GET', 'HEAD'], /^\/v1\/store\/orders$/],
 ];
 
-/** Fields that end at the gateway, `-` rateLimit for any byte but letters and digits. */
+/** Fields that the gateway must not forward. In the name, `-` stands for any byte but a letter or digit. */
 const endsAtGateway =
   /^(authorization|proxy-(connection|authenticate|authorization)|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
 const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;
 
-/** What is wrong with a request that the backend received, given the client's request that it came from. */
+/** The faults of a request that the backend received; `original` is the client's request behind it. */
 export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): string[] {
   const name = `${forwarded.method} ${forwarded.target}`;
   const faults: string[] = [];
@@ -40,7 +40,7 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
   const told = onlyValue(forwarded.fields, 'x-key-id');
   if (keyId === undefined || told !== keyId)
     faults.push(`${name} came as key ${told}, the client was ${keyId}`);
-  // RFC 9110 §7.6.1; of the gateway's own fields the backend has the gateway's copy.
+  // RFC 9110 §7.6.1. A field that the gateway sets itself is left out: what arrives is the gateway's, not the client's.
   const named = new Set(listOf(original.fields, 'connection'));
   for (const field of forwarded.fields) {
     if (named.has(field.name) && !ownField.test(field.name) && !['connection', 'via'].includes(field.name)) {
@@ -51,8 +51,8 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
 }
 
 /**
- * Cut off is right for a body that the client never finished, or went away from, or that is too large. In chunks even
- * an empty one has an end that may not come.
+ * Whether the gateway may forward this request and then cut it off: its body may stop, or turn out too large. A chunked
+ * body counts even when it is empty, since its last chunk may not come.
  */
 export function mayBeCut({ body, fields }: ReadRequest): boolean {
   return body !== '' || valuesOf(fields, 'transfer-encoding').length > 0;

@@ -13,11 +13,11 @@ export interface Evidence {
   readonly memory: Memory;
 }
 
-/** What the judge knows of earlier conversations; it adds to it. */
+/** What the judge knows of earlier conversations; `judge` adds each one to it. */
 export interface Memory {
-  /** Every request id answered so far. */
+  /** Every request id of a response so far. */
   readonly requestIds: Set<string>;
-  /** The client's requests by its address: what the gateway cuts off at the backend shows there a little later. */
+  /** Requests by client address: the backend may see one that the gateway cut off only during a later conversation. */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }
 
@@ -30,8 +30,8 @@ export interface Verdict {
 }
 
 /**
- * The oracle: what the client sent and got and what the backend saw must fit together, by a reading of the RFC that
- * shares no code with the gateway.
+ * The oracle: what the client sent and received and what the backend received must fit together. It reads them with
+ * parsers that share no code with the gateway.
  */
 export function judge({ conversation, sight, memory }: Evidence): Verdict {
   const reading = readRequests(conversation.sent);
@@ -59,7 +59,7 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   for (const forwarded of sight.requests) {
     const id = onlyValue(forwarded.fields, 'x-request-id');
     const original = answered.get(id) ?? cutOff(forwarded, memory);
-    // One request of the client is one at the backend.
+    // One request of the client may reach the backend once.
     answered.delete(id);
     if (original === undefined)
       faults.push(`the backend received what no client sent: ${JSON.stringify(forwarded)}`);
@@ -86,7 +86,7 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same with several keys; with none of them right, any of them shows the fault.
+  // A client may have sent the same request with several keys. If none has this key, any of them shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

@@ -1,5 +1,5 @@
 /**
- * A strict reading of HTTP/1.1 messages (RFC 9112), written without a look at the gateway's: what two readers could
+ * A strict parser of HTTP/1.1 messages (RFC 9112) that shares no code with the gateway. A message that two parsers could
  * read in two ways is malformed here. Texts are Latin-1, one character an octet.
  */
 
@@ -12,7 +12,7 @@ export interface Field {
 export interface Head {
   readonly startLine: string;
   readonly fields: readonly Field[];
-  /** Where the body begins. */
+  /** The offset at which the body begins. */
   readonly end: number;
 }
 
@@ -98,7 +98,7 @@ export function readBody(text: string, start: number, framing: Framing): Reading
   }
 }
 
-/** RFC 9112 §7.1 bounds no size; Node's parser takes what fits in 64 bits. */
+/** RFC 9112 §7.1 sets no largest chunk size; Node's parser accepts one that fits in 64 bits. */
 const chunkLine = /^0*([0-9A-Fa-f]{1,16})(;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 function readChunked(text: string, start: number): Reading<Body> {
@@ -124,7 +124,7 @@ function readChunked(text: string, start: number): Reading<Body> {
   }
 }
 
-/** Trailers look like a head whose start line is the last chunk's (already read) line. */
+/** Trailers parse like a head: the line of the last chunk, which was read already, takes the place of a start line. */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };
   const trailers = readHead(text, lastLineEnd);

@@ -5,25 +5,28 @@ export interface ReadRequest {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: readonly Field[];
-  /** Without chunk framing; undefined as long as it is not whole. */
+  /** Without chunk framing; undefined while it is incomplete. */
   readonly body: string | undefined;
 }
 
-/** What a client's bytes mean, to a reader who knows only the RFC. */
+/** The requests in a client's bytes, according to the RFC. */
 export interface RequestsReading {
-  /** The last one may still be without its whole body. */
+  /** The body of the last one may be incomplete. */
   readonly requests: readonly ReadRequest[];
-  /** What may be answered, and by which the answer is framed (RFC 9112 §6.3): each request, and what is none behind them. */
+  /**
+   * The method of everything that gets a response, since HEAD decides how that is framed (RFC 9112 §6.3): each request,
+   * then `HEAD` or an empty string for a malformed or incomplete rest.
+   */
   readonly methods: readonly string[];
   /**
-   * `clean`: nothing is left over; `closed`: the last request asked to close, the rest has no meaning;
-   * `incomplete`: more bytes may make it whole; `malformed`: nothing can.
+   * `clean`: no bytes are left; `closed`: the last request asked for a close, and the rest is ignored; `incomplete`: the
+   * rest may become a request with more bytes; `malformed`: it cannot.
    */
   readonly end: 'clean' | 'closed' | 'incomplete' | 'malformed';
   readonly why: string;
 }
 
-/** Several spaces between its parts leave no doubt, and a recipient may take them (RFC 9112 §3). */
+/** RFC 9112 §3 lets a recipient accept several spaces between the parts; they cannot be misread. */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 
 /** Reads a sequence of requests, as pipelined on one connection. */

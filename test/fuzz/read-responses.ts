@@ -3,17 +3,17 @@ import { type Field, framingOf, listOf, readBody, readHead, valuesOf } from './r
 export interface ReadResponse {
   readonly status: number;
   readonly fields: readonly Field[];
-  /** Undefined where there can be none: answers to HEAD, 204, 304. */
+  /** Undefined where there can be none: in a response to HEAD, in a 204 or 304. */
   readonly body: string | undefined;
-  /** The response says that it is the connection's last. */
+  /** It has `Connection: close`. */
   readonly closes: boolean;
-  /** Interim responses (RFC 9110 §15.2) that came before it. */
+  /** Statuses of the interim responses (RFC 9110 §15.2) before it. */
   readonly interim: readonly number[];
 }
 
 export interface ResponsesReading {
   readonly responses: readonly ReadResponse[];
-  /** Bytes are left that more bytes may make a response. */
+  /** The bytes end within a response. */
   readonly incomplete: boolean;
   /** Why the bytes are not a sequence of responses. */
   readonly fault: string | undefined;
@@ -22,7 +22,7 @@ export interface ResponsesReading {
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]+$/;
 
 /**
- * Reads what a server sent as the sequence of answers to requests with these methods.
+ * Reads what a server sent as a sequence of responses to requests with these methods.
  *
  * @param methods of the requests, in order
  */
@@ -32,7 +32,7 @@ export function readResponses(text: string, methods: readonly string[]): Respons
   let interim: number[] = [];
   let at = 0;
   while (at < text.length) {
-    if (responses.at(-1)?.closes) return ended('bytes behind an answer with Connection: close');
+    if (responses.at(-1)?.closes) return ended('bytes behind a response with Connection: close');
     const head = readHead(text, at);
     if (head.kind === 'incomplete') return { responses, incomplete: true, fault: undefined };
     if (head.kind === 'malformed') return ended(head.why);
@@ -47,7 +47,7 @@ export function readResponses(text: string, methods: readonly string[]): Respons
     let body: string | undefined;
     if (hasBody({ status, method: methods[responses.length], closes, follows: text[at] })) {
       const framing = framingOf(head.fields);
-      if (framing.kind === 'none') return ended('an answer without framing');
+      if (framing.kind === 'none') return ended('a response without framing');
       const reading = readBody(text, at, framing);
       if (reading.kind === 'incomplete') return { responses, incomplete: true, fault: undefined };
       if (reading.kind === 'malformed') return ended(reading.why);
@@ -60,15 +60,20 @@ export function readResponses(text: string, methods: readonly string[]): Respons
   return { responses, incomplete: interim.length > 0, fault: undefined };
 }
 
-/** What broke a HEAD request's own head or framing may be answered with a body, as the last answer: nobody knows it was HEAD. */
-function hasBody(answer: {
+/**
+ * The response to HEAD has no body, with one exception: when the request could not be parsed, the server may not know
+ * that it was HEAD, and its error response, the last of the connection, may have one.
+ */
+function hasBody(response: {
   readonly status: number;
   readonly method: string | undefined;
   readonly closes: boolean;
   readonly follows: string | undefined;
 }): boolean {
-  if (answer.status === 204 || answer.status === 304) return false;
-  return answer.method !== 'HEAD' || (answer.status >= 400 && answer.closes && answer.follows === '{');
+  if (response.status === 204 || response.status === 304) return false;
+  return (
+    response.method !== 'HEAD' || (response.status >= 400 && response.closes && response.follows === '{')
+  );
 }
 
 /** The only value of a field; undefined when it is missing or came more than once. */

@@ -5,14 +5,14 @@ import { keyEntries, secrets } from './fuzz-keys.ts';
 import { judge, type Memory, type Verdict } from './judge.ts';
 import { startStrictBackend } from './strict-backend.ts';
 
-/** Small, so that short inputs cross it. */
+/** Small, so that short inputs exceed it. */
 export const bodyBytesMax = 2_048;
 
-/** A real gateway process before a strict backend: bytes in, verdict out, one connection at a time. */
+/** A gateway process with a strict backend. It judges one connection at a time. */
 export interface Rig {
   readonly gateway: GatewayProcess;
   try(pieces: readonly string[]): Promise<Verdict>;
-  /** Ends everything; gives what is wrong with the process as a whole: its life, its log, its memory. */
+  /** Stops both processes; returns the faults of the gateway as a whole: a crash, errors in its log, too much memory. */
   stop(): Promise<readonly string[]>;
 }
 
@@ -46,7 +46,7 @@ export async function startRig(): Promise<Rig> {
   };
 }
 
-/** Conversations whose requests the judge remembers: seconds of them. */
+/** How many conversations' requests the judge remembers: those of the last seconds. */
 const rememberedMax = 10_000;
 
 /** All of 127.0.0.0/8 is this machine. */
@@ -54,7 +54,7 @@ function loopbackAddress(n: number): string {
   return `127.${1 + ((n >> 16) & 127)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** Of 100,000 remembered addresses 70 MiB live; V8 lets garbage grow to seven times that before it looks. */
+/** The gateway's buckets of 100,000 addresses take 70 MiB; V8 lets garbage grow to seven times that before it collects. */
 const residentKilobytesMax = 768 * 1024;
 
 async function judgeMemory({ child }: GatewayProcess): Promise<string[]> {
@@ -64,7 +64,7 @@ async function judgeMemory({ child }: GatewayProcess): Promise<string[]> {
   return residentKilobytes < residentKilobytesMax ? [] : [`the gateway holds ${residentKilobytes} kB`];
 }
 
-/** pino's level of errors. */
+/** pino's number for the level `error`. */
 const errorLevel = 50;
 
 function judgeLog({ lines }: GatewayProcess): string[] {

@@ -3,12 +3,12 @@ import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
 /**
- * Linux remembers a closed connection for two minutes where it tracks them (`nf_conntrack_max`, 262,144 as a rule), and
- * with a full table it drops what would connect, which looks like a gateway that hangs.
+ * Where Linux tracks connections, a closed one stays in the table for two minutes (`nf_conntrack_max`, usually 262,144
+ * entries). When the table is full, new connections are dropped, which looks like a gateway that hangs.
  */
 const connectionsMax = '200000';
 
-/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; on a finding its smallest form, and exits 1. */
+/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; prints a finding in its smallest form and exits 1. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {

@@ -1,8 +1,8 @@
 import { secrets } from './fuzz-keys.ts';
 
-/** Parts of requests that somebody reads in another way than somebody else. Text is Latin-1. */
+/** Parts of requests that different parsers read in different ways. Text is Latin-1. */
 
-/** Everything that a client forges has this in its value. */
+/** Every value that a client forges contains this. */
 export const forgery = 'forged';
 
 export const strangeMethods = [
@@ -106,7 +106,7 @@ export const strangeAuthorizations: readonly string[][] = [
   ['Authorization: Bearer '],
 ];
 
-/** Fields that only the gateway may tell the backend. */
+/** Fields that the backend may receive only from the gateway. */
 export const ownNames = [
   'X-Request-Id',
   'X-Key-Id',
@@ -186,7 +186,7 @@ export const framingFields = [
   'X: x\nTransfer-Encoding: chunked',
 ];
 
-/** A chunk's size line; `hex` is its true size. */
+/** Size lines of a chunk; `hex` is its true size. */
 export const strangeSizes: readonly ((hex: string) => string)[] = [
   (hex) => hex.toUpperCase().padStart(4, '0'),
   (hex) => `${hex};name=value`,
@@ -219,7 +219,7 @@ export const strangeLastChunks = [
   '0\r\nHost : a\r\n\r\n',
 ];
 
-/** What a reader who frames the body otherwise takes for a request of its own. */
+/** A body that a parser with another idea of its framing takes for a request. */
 export const smuggled = `GET /v1/pets/666 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secrets.valid}\r\nX-Key-Id: ${forgery}\r\n\r\n`;
 
 export const contents = [

@@ -5,21 +5,21 @@ import { type ReadRequest, readRequests } from './read-requests.ts';
 
 export interface StrictBackend {
   readonly url: string;
-  /** What arrived since the last call, but for health checks. */
+  /** What arrived since the last call, without health checks. */
   take(): BackendSight;
   close(): Promise<void>;
 }
 
 export interface BackendSight {
-  /** With its body, or cut off by the gateway in mid-body (then `body` is undefined). */
+  /** `body` is undefined where the gateway cut the request off within its body. */
   readonly requests: readonly ReadRequest[];
-  /** Bytes that are no request, or that came before the request ahead of them was answered. */
+  /** Bytes that are no request, or that came before the previous request had its response. */
   readonly faults: readonly string[];
 }
 
 /**
- * A backend that reads with the strict reader, on raw sockets: broken framing or a byte too many is a fault, never
- * repaired. It answers each request with 200 and the request id that it was given.
+ * A backend on raw sockets with the strict parser: broken framing or one byte too many is a fault. It answers each
+ * request with 200 and the request id that it received.
  */
 export async function startStrictBackend(): Promise<StrictBackend> {
   const sockets = new Set<Socket>();
