@@ -8,15 +8,15 @@ import { guarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
 /**
- * The contract must be able to fail: each of these limiters makes one classic mistake, and the guarantee beside it
- * has to notice.
+ * Shows that the contract can fail: each of these limiters makes one classic mistake, and the guarantee named beside it
+ * must catch that.
  */
-const burst = 'of many requests at once exactly the limit is admitted, whoever asks';
+const burst = 'of many requests at once, from several clients, exactly the limit is admitted';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
-const month = 'a month is that of the UTC calendar';
-const lifted = 'a ban or strikes that a process collected before a ban was lifted do not bring it back';
-const clock = 'every process counts in the same window, however wrong its own clock is';
+const month = 'a month is a month of the UTC calendar';
+const lifted = 'a ban or strikes that a process counted alone before a ban was lifted do not restore it';
+const clock = 'all processes count in the same window, whatever their own clocks say';
 
 const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
   { mistake: 'GET, then SET', caughtBy: burst, make: limiter(getThenSet) },
@@ -54,7 +54,7 @@ describe('the contract catches a limiter in which', () => {
   });
 });
 
-it('the same guarantees hold for the limiter that ships', async () => {
+it('the same guarantees hold for the real limiter', async () => {
   const subject = await redisSubject(createRedisQuotaStore);
   for (const name of [burst, minuteRefusal, list, month, lifted, clock]) await guarantees[name]?.(subject);
   await subject.close();
@@ -65,7 +65,7 @@ type Keys = { readonly minute: string; readonly day: string };
 type Use = { readonly isAdmitted: boolean; readonly minuteUsed: number; readonly dayUsed: number };
 type Charge = (deps: Deps, call: QuotaCall, keys: Keys) => Promise<Use>;
 
-/** A QuotaStore for single requests without bans around one way of charging; it reads the counts for 0 requests. */
+/** A QuotaStore that charges single requests with `charge`; it knows no bans. A call of 0 requests reads the counts. */
 function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store clock'): MakeStore {
   const unneeded = () => Promise.reject(new Error('no guarantee of these limiters asks for this'));
   return (deps) => ({
@@ -92,7 +92,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
   }
 }
 
-/** The limiter that ships, but for one thing. */
+/** The real limiter with one change. */
 function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
   return (deps) => alter(createRedisQuotaStore(deps));
 }
@@ -115,7 +115,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   };
 }
 
-/** These limiters know two windows. */
+/** The limits of the two windows that these limiters know. */
 function limitsIn({ limits }: QuotaCall): { perMinute: number; perDay: number } {
   const { perMinute = 0, perDay = 0 } = toLimitFields(limits);
   return { perMinute, perDay };
@@ -147,7 +147,7 @@ const chargeOne = `
   if used < tonumber(ARGV[1]) then return {1, redis.call('INCR', KEYS[1])} end
   return {0, used}`;
 
-/** The day is charged before the minute is asked. */
+/** Charges the day before it checks the minute. */
 async function oneCallPerWindow({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const day = (await client.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
   const minute = (await client.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [number, number];

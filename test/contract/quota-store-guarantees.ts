@@ -15,11 +15,11 @@ import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix } from '../support/redis.ts';
 
 /**
- * What every QuotaStore owes, as named checks: `quota-store.test.ts` runs them on the real stores, and
- * `broken-limiters.test.ts` on broken ones that they must catch.
+ * What every QuotaStore must do, as named checks. `quota-store.test.ts` runs them on the real stores,
+ * `broken-limiters.test.ts` on broken ones, which they must catch.
  */
 export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
-  async 'of many requests at once exactly the limit is admitted, whoever asks'(subject) {
+  async 'of many requests at once, from several clients, exactly the limit is admitted'(subject) {
     const lengths = await freshLengths(subject);
     const stores = await Promise.all([1, 2, 3].map(() => subject.open(lengths)));
     const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
@@ -77,7 +77,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'a month is that of the UTC calendar'(subject) {
+  async 'a month is a month of the UTC calendar'(subject) {
     const windowsMs = { ...(await freshLengths(subject)), month: calendarMonth };
     const store = await subject.open(windowsMs);
     const { nowMs, state } = await decide(store, { ...callOf(limitsOf({ perMonth: 3 })), requests: 4 });
@@ -109,7 +109,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect((await decide(store, raised)).admitted).toBe(2);
   },
 
-  async 'a new minute opens with all its room while the day goes on'(subject) {
+  async 'a new minute begins with its full limit while the day goes on'(subject) {
     const minuteMs = 1_000;
     const store = await subject.open({ ...(await freshLengths(subject)), minute: minuteMs });
     const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
@@ -119,7 +119,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([next.admitted, next.state.minuteUsed, next.state.dayUsed]).toEqual([3, 3, 6]);
   },
 
-  async 'every process counts in the same window, however wrong its own clock is'(subject) {
+  async 'all processes count in the same window, whatever their own clocks say'(subject) {
     const minuteMs = 60_000;
     const windowsMs = { ...(await freshLengths(subject)), minute: minuteMs };
     const behind = await subject.open(windowsMs, -90_000);
@@ -162,7 +162,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(lengthsMs).toEqual([200, 400, 600, 600, 200]);
   },
 
-  async 'what a process decided alone is added to the same windows, and only there'(subject) {
+  async 'what a process counted alone is added to the windows it was counted in, and to no others'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 10, perDay: 100 }));
     const { state } = await decide(store, { ...call, requests: 2 });
@@ -177,7 +177,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([5, 10, 7]);
   },
 
-  async 'a ban and strikes that are written back are merged and lower nothing'(subject) {
+  async 'a ban and strikes that are written back are merged and never lower those of the store'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
@@ -201,7 +201,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([outcome.banned, outcome.state.strikes, outcome.state.banLevel]).toEqual([2, 0, 1]);
   },
 
-  async 'to read counts charges nothing, and of an unknown key there are none'(subject) {
+  async 'reading counts charges nothing, and an unknown key has none'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
     const { state } = await decide(store, { ...call, requests: 3 });
@@ -213,7 +213,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'a lifted ban admits at once what the windows have room for, and the ladder starts over'(subject) {
+  async 'after a ban is lifted requests are admitted at once, and the ladder starts over'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
@@ -230,7 +230,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(after.state.bannedUntilMs - after.nowMs).toBe(60_000);
   },
 
-  async 'a ban or strikes that a process collected before a ban was lifted do not bring it back'(subject) {
+  async 'a ban or strikes that a process counted alone before a ban was lifted do not restore it'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
@@ -243,14 +243,14 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
       ...{ strikes: 9, bannedUntilMs: changed.nowMs + 60_000, banLevel: 1 },
     };
     const late = await decide(store, { ...call, requests: 1, unsent: collected });
-    // What was admitted is charged all the same.
+    // The admitted request is still charged.
     expect([late.admitted, late.state.strikes, late.state.minuteUsed]).toEqual([1, 0, 4]);
     const { liftedMs } = late.state;
     const newer = { ...collected, liftedMs };
     expect((await decide(store, { ...call, requests: 1, unsent: newer })).banned).toBe(1);
   },
 
-  async 'a reset forgets all counts, and those that a process collected before it'(subject) {
+  async 'a reset clears all counts, and those that a process counted alone before it'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
     const { state } = await decide(store, { ...call, requests: 4 });
@@ -268,7 +268,7 @@ function usedOf({ secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed }: Readon
 
 /** A store under test. */
 export interface Subject {
-  /** Opens one more client of the store, in a process whose own clock is `skewMs` off. */
+  /** Opens another client of the store, as in a process whose own clock is off by `skewMs`. */
   open(lengths: WindowsMs, skewMs?: number): Promise<QuotaStore> | QuotaStore;
   /** The store's clock. */
   nowMs(): Promise<number>;
@@ -287,7 +287,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call of no request for a fresh key, without bans in reach. */
+/** A call with 0 requests of a new key, and a ban policy that no test reaches. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0 };

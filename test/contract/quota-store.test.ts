@@ -23,7 +23,7 @@ describe('the Redis store', () => {
 
   for (const [name, check] of Object.entries(guarantees)) it.concurrent(name, () => check(subject));
 
-  it('keeps one readable hash per key, in one cluster slot, that expires when nothing of it matters', async () => {
+  it('keeps one readable hash per key, in one cluster slot, which expires with its last window', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
     const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
@@ -36,7 +36,7 @@ describe('the Redis store', () => {
     expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day);
   });
 
-  it('counts limits up to the largest that a header can carry, to the last digit', async () => {
+  it('counts exactly up to the largest limit that a header field can carry', async () => {
     const store = await subject.open(await freshLengths(subject));
     const limit = 999_999_999_999_999;
     const call = callOf(limitsOf({ perMinute: limit, perDay: limit }));
@@ -45,7 +45,7 @@ describe('the Redis store', () => {
     expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
   });
 
-  it('never steps back to an earlier window when an older clock takes over', async () => {
+  it('never goes back to an earlier window when its clock goes back', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
     const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };
@@ -59,7 +59,7 @@ describe('the Redis store', () => {
 
 describe('the memory store', () => {
   const stores = new Map<string, QuotaStore>();
-  /** One process, one store: every client of the same windows is that store. */
+  /** In memory a process has one store, so all clients with the same windows share one. */
   const subject: Subject = {
     open(windowsMs) {
       const id = JSON.stringify(windowsMs);

@@ -8,19 +8,19 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
-/** How a store on Redis is made; the broken limiters have the same shape. */
+/** Makes a store on Redis; the broken limiters have the same signature. */
 export type MakeStore = (deps: {
   client: Redis;
   prefix: string;
   windowsMs: WindowsMs;
-  /** Generous: what is tested here is what Redis decides, not how fast this machine is. */
+  /** Long: these tests are about what Redis decides, not about the speed of this machine. */
   deadlineMs: number;
   patientDeadlineMs: number;
-  /** The clock of the process that the store runs in. */
+  /** The clock of the process, not of Redis. */
   nowMs: () => number;
 }) => QuotaStore;
 
-/** Stores on the Redis of this test run, each with a connection of its own. */
+/** Stores on the Redis of this test run, each with its own connection. */
 export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
   const prefix = freshPrefix();
   const clients: Redis[] = [];
@@ -62,6 +62,6 @@ export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
 export interface RedisSubject extends Subject {
   readonly prefix: string;
   readonly client: Redis;
-  /** Removes what the stores left behind. */
+  /** Deletes the stores' keys in Redis and closes all connections. */
   close(): Promise<void>;
 }

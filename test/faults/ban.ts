@@ -5,19 +5,19 @@ import { type LoadResponse, startLoad } from '../support/load.ts';
 import { patientStore } from '../support/tuning.ts';
 
 export interface Ban {
-  /** From the answer that banned: its status, error code and announced seconds. */
+  /** Error code and Retry-After of the response that announced the ban. */
   readonly code: string;
   readonly retryAfterSeconds: number;
-  /** Requests sent to every process while the ban was on, and what they were answered. */
+  /** Responses of all processes during the ban, counted by error code or status. */
   readonly during: Record<string, number>;
-  /** Admitted while the ban was on by Redis's clock. */
+  /** Requests admitted during the ban, by Redis's clock. */
   readonly admittedDuring: number;
-  /** The answer to a request one second before the announced time, to one at it, and to one of another process at it. */
+  /** Statuses: one second before the announced time; at that time, of this process and of another. */
   readonly oneSecondEarlier: number;
   readonly atTheTime: readonly number[];
-  /** By Redis's clock, from the announced end of the ban to the first admission by any process. */
+  /** From the end of the ban in Redis to the first request admitted by any process, by Redis's clock. */
   readonly liftedAfterMs: number;
-  /** Seconds announced by the next ban of the same key. */
+  /** Retry-After of the next ban of the same key. */
   readonly nextSeconds: number;
 }
 
@@ -25,7 +25,7 @@ const limitPerMinute = 5;
 const refusalsToBan = 4;
 
 /**
- * A key is banned through one of three processes. Windows of two seconds and bans of three: the ban ends later than the
+ * Bans a key through one of three processes. Windows last two seconds and bans three, so a ban ends later than the
  * window whose refusals led to it.
  */
 export async function measureBan(): Promise<Ban> {
@@ -48,7 +48,7 @@ export async function measureBan(): Promise<Ban> {
   };
   const [first = '', second = '', third = ''] = fleet.origins;
   try {
-    // One request each, so that connecting is not a part of what follows.
+    // One request to each process, so that later ones need no new connection.
     for (const origin of fleet.origins) await send(origin);
     const banned = await sendUntilBanned(() => send(first));
     const announcedMs = (await redisNowMs(fleet)) + banned.retryAfterSeconds * 1000;

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
 const clients = 40;
 
-/** Answers after a while, so that there are always requests in flight. */
+/** Answers after 20 ms, so that there are always requests in flight. */
 function startSlowBackend(): Promise<RecordingBackend> {
   return startRecordingBackend({
     react: (_request, socket) => void sleep(20).then(() => socket.write(okResponse('[]'))),
@@ -24,16 +24,16 @@ function configFor(backend: RecordingBackend): Record<string, unknown> {
 export interface Drain {
   readonly responses: number;
   readonly statuses: Record<number, number>;
-  /** Requests that got no whole answer. */
+  /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** Clients whose last answer said `Connection: close`. */
+  /** How many responses had `Connection: close`. */
   readonly toldToClose: number;
   readonly idleSocketClosed: boolean;
   readonly exitCode: number | null;
   readonly endedAfterMs: number;
 }
 
-/** SIGTERM while kept-alive clients send one request after the other; each leaves when it is told to. */
+/** SIGTERM while clients on persistent connections send requests. Each stops after a `Connection: close`. */
 export async function measureDrain({ requests }: { readonly requests: number }): Promise<Drain> {
   const backend = await startSlowBackend();
   const gateway = await startGateway(configFor(backend));
@@ -77,7 +77,7 @@ export interface RollingRestart {
   readonly exitCodes: readonly (number | null)[];
 }
 
-/** Three processes behind a balancer that follows `/readyz` are replaced one after the other under load. */
+/** Replaces three processes one after the other under load, behind a balancer that follows `/readyz`. */
 export async function measureRollingRestart(): Promise<RollingRestart> {
   const backend = await startSlowBackend();
   const config = configFor(backend);

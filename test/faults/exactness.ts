@@ -8,25 +8,25 @@ import { patientStore, type Tuning } from '../support/tuning.ts';
 export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
-  /** Of the shortest window and of the longest; any between must be out of reach. */
+  /** At least of the shortest window and of the longest. Limits of windows between them must not be reached. */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
-  /** The load starts this long before the shortest window ends, so that it crosses into the next. */
+  /** The load starts this long before the shortest window ends, so that it continues in the next one. */
   readonly startBeforeEndMs: number;
 }
 
 export interface Exactness {
   readonly responses: number;
   readonly failures: readonly string[];
-  /** Windows that were in force on at least one answer. */
+  /** Windows that were in force in at least one response. */
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
-  /** Admitted beyond the limit, and not admitted though a request of that window was refused; of all windows. */
+  /** Summed over windows: admitted beyond the limit; and left of the limit although a request was refused. */
   readonly over: number;
   readonly under: number;
-  /** Admitted requests that were told the same `remaining` as another of their window. */
-  readonly toldTwice: number;
-  /** What Redis has counted in the longest window. */
+  /** Admitted requests with the same `remaining` as another of their window. */
+  readonly sameRemaining: number;
+  /** Requests that Redis counts in the longest window. */
   readonly longestUsed: number;
   readonly perSecond: number;
 }
@@ -38,7 +38,7 @@ interface WindowCount {
   readonly refused: number;
 }
 
-/** Many clients on one key over three gateway processes, whose clocks are 90 s behind, right, and 90 s ahead. */
+/** Many clients with one key on three gateway processes, whose clocks are 90 s behind, correct, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
   const { requests, clients, limits, windowsMs, startBeforeEndMs } = options;
   const stated = toLimits(limits);
@@ -76,19 +76,19 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
 }
 
 /**
- * Counts by the window in force, which its limit and reset name: the three headers always come from one window. What
- * was admitted while the shortest was in force counts in the longest as well; all of the load lies in one of the longest.
+ * Counts responses by the window in force, identified by its limit and reset. Requests admitted while the shortest
+ * window was in force also count in the longest, and the whole load falls into one longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>
     [headers['x-ratelimit-limit'], headers['x-ratelimit-reset']].join(' '),
   );
   const admitted = responses.filter(isAdmitted).length;
-  let toldTwice = 0;
+  let sameRemaining = 0;
   const windows = [...byWindow].map(([name, all]): WindowCount => {
     const [limit = 0, resetSeconds = 0] = name.split(' ').map(Number);
     const own = all.filter(isAdmitted);
-    toldTwice += own.length - new Set(own.map(({ headers }) => headers['x-ratelimit-remaining'])).size;
+    sameRemaining += own.length - new Set(own.map(({ headers }) => headers['x-ratelimit-remaining'])).size;
     const refused = all.filter(({ status }) => status === 429).length;
     return { limit, resetSeconds, admitted: limit === longestMax ? admitted : own.length, refused };
   });
@@ -100,7 +100,7 @@ function countWindows(responses: readonly LoadResponse[], longestMax: number) {
     admitted,
     over: sum((window) => Math.max(0, window.admitted - window.limit)),
     under: sum((window) => (window.refused > 0 ? Math.max(0, window.limit - window.admitted) : 0)),
-    toldTwice,
+    sameRemaining,
   };
 }
 

@@ -7,40 +7,40 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** What a greedy client does with its request, or with the response. */
+/** What a greedy client does not do with its request or the response. */
 export const greeds = ['never sends its body', 'stops in its body', 'never reads its response'] as const;
 export type Greed = (typeof greeds)[number];
 
 export interface GreedyKeysOptions {
   readonly greed: Greed;
   readonly keys: number;
-  /** Of all greedy keys together, at each of two processes. */
+  /** Clients of all greedy keys together, at each of two processes. */
   readonly clients: number;
-  /** Of the other keys, before and beside the greedy ones each. */
+  /** Requests of the other keys: this many before the greedy clients start, and this many during. */
   readonly goodRequests: number;
-  /** Absent: the bounds as they are shipped. */
+  /** When unset, the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface GreedyKeys {
-  /** What the other keys heard while the greedy ones went on. */
+  /** Responses to the other keys, before and during, by status. */
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** A stall of a minute befalls a few requests only, and no p99 shows it. */
+  /** A stall may last a minute and hit so few requests that p99 does not show it. */
   readonly slowestMs: { readonly baseline: number; readonly beside: number };
-  /** The most connections that the greedy keys' requests held at the backend at once, over both processes. */
+  /** The most requests of greedy keys at the backend at once, from both processes together. */
   readonly heldAtBackend: number;
-  /** How greedy requests ended on the access lines, for example `408 client`. */
+  /** Status and fault of greedy requests on the access lines, for example `408 client`, counted. */
   readonly greedyEnds: Record<string, number>;
 }
 
-/** A flood of new connections would be another attack: it costs this process and the gateways their CPU. */
-const comeBackAfterMs = 2_000;
+/** Not sooner: a flood of new connections would be another attack, which costs this process and the gateways CPU. */
+const reconnectAfterMs = 2_000;
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
 const largeResponse = Buffer.from(okResponse('x'.repeat(8 * 1024 * 1024)));
 
-/** Good keys at two processes beside keys whose clients hold on to everything that they get. */
+/** Good keys on two processes, beside greedy keys whose clients hold every connection that they get. */
 export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<GreedyKeys> {
   const { greed, clients, goodRequests, bounds } = options;
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000_000, 1_000_000_000));
@@ -95,8 +95,8 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     socket.once('connect', () => socket.write(greeting(greed, secret, index)));
     socket.once('close', () => {
       crowd.delete(socket);
-      // It comes again, so that as many go on.
-      if (isGoingOn) setTimeout(() => isGoingOn && join(index), comeBackAfterMs);
+      // It connects again, so that the number of greedy clients stays the same.
+      if (isGoingOn) setTimeout(() => isGoingOn && join(index), reconnectAfterMs);
     });
   }
 
@@ -130,7 +130,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     await backend.close();
   }
 
-  /** A body that never comes reaches no backend; of the others some have. */
+  /** Whether greedy requests have reached the backend. Without a body none ever does. */
   function heldOrNone(): boolean {
     return greed === 'never sends its body' || heldAtBackend > 0;
   }
@@ -147,7 +147,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
   }
 }
 
-/** What a greedy client sends, and then nothing more. */
+/** Everything that a greedy client sends. */
 function greeting(greed: Greed, secret: string, index: number): string {
   const fields = `Host: a\r\nAuthorization: Bearer ${secret}\r\n`;
   const post = `POST /v1/pets?greedy HTTP/1.1\r\n${fields}`;

@@ -16,13 +16,13 @@ import { until } from '../support/until.ts';
 
 export interface Kills {
   readonly kills: number;
-  /** Answered before the kills. */
+  /** Responses received before the gateways were killed. */
   readonly responses: number;
   readonly keys: number;
   readonly keysWithoutExpiry: readonly string[];
 }
 
-/** Gateways are killed again and again while they decide: admitted, refused, banned and keyless requests. */
+/** Kills gateways repeatedly while they admit, refuse and ban requests, with and without a key. */
 export async function measureKills({ rounds }: { readonly rounds: number }): Promise<Kills> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
   const inspector = inspect(redis.url);

@@ -8,15 +8,15 @@ import { type Replica, startReplica } from '../support/start-replica.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Failed over: killed, and its address moved to a replica that was promoted. */
+/** `failed over`: Redis is killed, and its address moves to a replica, which is promoted. */
 export type Fault = 'killed' | 'failed over' | 'frozen' | 'slow' | 'full' | 'read-only';
 
 export interface Outage {
-  /** Answers of the processes that go on locally, and of the one that refuses, by status. */
+  /** Responses by status, of the processes with `onFailure: local` and of the one with `refuse`. */
   readonly local: Record<number, number>;
   readonly refusing: Record<number, number>;
   readonly failures: readonly string[];
-  /** Answers 503 without the code `store_unavailable` or without Retry-After. */
+  /** 503 responses without the code `store_unavailable` or without Retry-After. */
   readonly badRefusals: number;
   readonly readyWhileAway: {
     readonly local: number;
@@ -24,40 +24,40 @@ export interface Outage {
     readonly reasons: readonly string[];
   };
   readonly readyAfter: readonly string[];
-  /** Log lines of each process on entering and on leaving the outage. */
+  /** How many lines each process logged on entering and on leaving the outage. */
   readonly entered: readonly number[];
   readonly left: readonly number[];
-  /** A key's requests: its limit, admitted before the fault and during it by the local processes. */
+  /** Of one key: its limit, and the requests that the local processes admitted before and during the fault. */
   readonly limit: number;
   readonly admittedBefore: number;
   readonly admittedAway: number;
-  /** What Redis counted of that key once it was back and everything was reported. */
+  /** Requests of that key in Redis after it was back and all local counts were written back. */
   readonly dayUsedAfter: number;
-  /** What must be left of a key of that limit that was used before and during the fault; admitted of it afterwards. */
+  /** Of a second key, used before and during the fault: what must remain of its limit, and what was admitted after. */
   readonly restAfter: number;
   readonly admittedAfter: number;
   readonly keysWithoutExpiry: readonly string[];
-  /** Total less upstream time of requests: with Redis; without it until the breaker opened, and from then on. */
+  /** Time in the gateway, without the upstream: with Redis; without it until the breaker opened; and from then on. */
   readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
   readonly p99AfterBreakerMs: number;
   /** From the repair until every process had logged that Redis is back. */
   readonly backAfterMs: number;
-  /** Access lines of the local processes with the source `local`. */
+  /** How many access lines of the local processes have the source `local`. */
   readonly decidedLocally: number;
 }
 
 export interface OutageOptions {
   readonly holdMs: number;
-  /** Absent: as shipped. */
+  /** When unset, the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 const limit = 40;
 
 /**
- * Redis goes and comes back under load, before two processes that go on locally and one that refuses. It is well for
- * `holdMs` at first, and away for as long beside what the test itself takes.
+ * Redis fails and returns under load, with two processes that decide locally meanwhile and one that refuses. It works
+ * for `holdMs`, then is away for at least as long.
  */
 export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOptions): Promise<Outage> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -77,7 +77,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
   if (one === undefined || refuser === undefined) throw new Error('three gateways were started');
   const path = '/v1/store/orders';
   const failures: string[] = [];
-  /** Of both local processes; answers how many they admitted. */
+  /** Sends requests to both local processes; returns how many they admitted. */
   const spend = async (secret: string, requestsEach: number): Promise<number> => {
     const loads = [first, second].map((origin) =>
       startLoad({ origins: [origin], secrets: [secret], clients: 4, requestsMax: requestsEach, path }),
@@ -178,7 +178,7 @@ async function breakRedis(
       await inspector.config('SET', 'maxmemory', '1');
       return;
     case 'read-only':
-      // A replica of a master that is not there: it still serves reads, and refuses writes.
+      // A replica of a primary that does not exist serves reads and refuses writes.
       await inspector.replicaof('127.0.0.1', 1);
       return;
   }
@@ -224,7 +224,7 @@ function countLines({ lines }: GatewayProcess, msg: string): number {
   return lines.filter((line) => line.msg === msg).length;
 }
 
-/** From access lines: decided by Redis, and alone before and after the process logged that Redis is away; ascending. */
+/** Times from access lines, ascending: decided by Redis; alone before the log said that Redis is away; alone after. */
 function decisionTimes(gateways: readonly GatewayProcess[]) {
   const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };
   for (const { lines } of gateways) {

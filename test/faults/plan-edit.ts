@@ -7,15 +7,15 @@ import { until } from '../support/until.ts';
 export interface PlanEdit {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
-  /** Admitted of one key in one day, after each step: the first limit spent, raised and spent, lowered. */
+  /** Requests of one key admitted in one day, after each step: first limit spent, raised limit spent, limit lowered. */
   readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
-  /** Answers 200 in all. */
+  /** How many responses were 200. */
   readonly answered200: number;
-  /** From the edit until the last of the processes answered with the new limit. */
+  /** From the edit until every process had sent a response with the new limit. */
   readonly followedMs: { readonly raised: number; readonly lowered: number };
 }
 
-/** A key's limit is edited up and down under load on three gateway processes. */
+/** Raises and lowers a key's limit under load on three gateway processes. */
 export async function measurePlanEdit(limits: {
   first: number;
   raised: number;
@@ -34,19 +34,19 @@ export async function measurePlanEdit(limits: {
     pauseMs: 5,
     path: '/v1/store/orders',
   });
-  /** What Redis has counted: answers of requests just admitted may still be on their way. */
+  /** From Redis, since responses to admitted requests may still be on their way. */
   const admittedSoFar = async () =>
     Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
 
-  /** Until the limit is in force and spent on every process; answers when the last of them followed, and what was admitted. */
+  /** Waits until `limit` is in force and spent on every process; returns what was admitted, and when the last followed. */
   async function spent(limit: number) {
     const fromMs = performance.now();
     const followedAtMs = new Map<string, number>();
     const spentAt = new Set<string>();
-    let looked = load.responses.length;
+    let checked = load.responses.length;
     await until(`a limit of ${limit} on all processes`, () => {
-      for (const { origin, status, headers, atMs } of load.responses.slice(looked)) {
-        looked += 1;
+      for (const { origin, status, headers, atMs } of load.responses.slice(checked)) {
+        checked += 1;
         if (headers['x-ratelimit-limit'] !== String(limit)) continue;
         if (!followedAtMs.has(origin)) followedAtMs.set(origin, atMs);
         if (status === 429) spentAt.add(origin);

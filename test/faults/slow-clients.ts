@@ -10,15 +10,15 @@ import { until } from '../support/until.ts';
 
 export interface SlowClientsOptions {
   readonly idle: number;
-  /** Of each kind: slow header, slow body, slow reading. */
+  /** How many clients of each kind: slow header, slow body, slow reading. */
   readonly slow: number;
   readonly goodRequests: number;
-  /** Absent: the timeouts as they are shipped. */
+  /** When unset, the default timeouts. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface SlowClients {
-  /** Sockets that were held open at once. */
+  /** How many sockets were open at once. */
   readonly held: number;
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
@@ -26,12 +26,12 @@ export interface SlowClients {
   readonly descriptors: { readonly before: number; readonly during: number; readonly after: number };
 }
 
-/** Client addresses on loopback: one address may hold only `bounds.connectionsPerAddressMax` connections. */
+/** Several client addresses, since one may only open `bounds.connectionsPerAddressMax` connections. */
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const dripIntervalMs = 250;
 const longResponse = okResponse('x'.repeat(16 * 1024 * 1024));
 
-/** Good traffic beside thousands of idle connections and clients that send or read a byte now and then. */
+/** Good traffic beside thousands of idle connections and clients that send or read a few bytes at a time. */
 export async function measureSlowClients(options: SlowClientsOptions): Promise<SlowClients> {
   const { slow, goodRequests, bounds } = options;
   const idle = Math.min(options.idle, descriptorsMax() - 1_000);

@@ -11,11 +11,11 @@ export interface Soak {
   /** Growth of resident memory over the second half, by least squares. */
   readonly slopeBytesPerSecond: number;
   readonly residentBytes: { readonly middle: number; readonly end: number };
-  /** Before any client came, and after all had gone. */
+  /** Before the first client connected and after the last was gone. */
   readonly descriptors: { readonly before: number; readonly after: number };
 }
 
-/** Admitted, refused, banned, keyless and unmatched requests for a while, with clients that come and go. */
+/** Sends requests that are admitted, refused, banned, without a key or unmatched, from clients that connect and leave. */
 export async function measureSoak({ seconds }: { readonly seconds: number }): Promise<Soak> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(10, 1_000);
@@ -42,7 +42,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
         requests += outcome.responses.length;
         failures.push(...outcome.failures);
       }
-      // The helper keeps what the gateway logged; here nobody reads it.
+      // The log lines that `startGateway` keeps are not needed here and would fill the memory.
       fleet.gateways[0]?.lines.splice(0);
       samples.push({ atSeconds: (performance.now() - startedMs) / 1000, bytes: residentBytes(pid) });
     }
@@ -64,7 +64,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
   }
 }
 
-/** Connections to the upstream are kept for a while: at most one for each of the ten clients. */
+/** Idle connections to the upstream: at most one for each of the ten clients. */
 const descriptorsOfUpstream = 10;
 
 function slope(samples: readonly { readonly atSeconds: number; readonly bytes: number }[]): number {

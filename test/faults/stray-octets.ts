@@ -7,11 +7,11 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 
 export interface StrayOctets {
   readonly requests: number;
-  /** Connections that carried requests of both keys. */
+  /** How many connections to the backend carried requests of both keys. */
   readonly shared: number;
-  /** Responses to one key with anything in them that was sent for the other, or for another request of its own. */
+  /** Responses that contained anything sent for another request, of the same key or the other. */
   readonly crossed: readonly string[];
-  /** What the well-behaved key heard, by status. */
+  /** Responses to the good key, by status. */
   readonly others: Record<number, number>;
   readonly failures: readonly string[];
 }
@@ -21,11 +21,11 @@ type Stray = (socket: Socket, of: string) => void;
 const responseTo = (of: string) => okResponse(`{"of":"${of}"}`);
 const strayBody = (of: string) => `{"stray":"${of}","of":"nobody"}`;
 const strayResponse = (of: string) => okResponse(strayBody(of));
-/** Well-behaved but for what follows the head: HEAD, 204 and 304 have no body. */
+/** A response without a body, as for HEAD, 204 and 304. */
 const headOnly = (status: number, of: string) =>
   `HTTP/1.1 ${status} X\r\nX-Of: ${of}\r\nContent-Length: ${strayBody(of).length}\r\n\r\n`;
 
-/** When the octets come that nobody asked for. */
+/** When the stray octets are sent. */
 const delays: readonly ((send: () => void) => void)[] = [
   (send) => send(),
   (send) => void setImmediate(send),
@@ -33,7 +33,7 @@ const delays: readonly ((send: () => void) => void)[] = [
   (send) => void setTimeout(send, 50),
 ];
 
-/** What a backend may send behind an answer, and after which answers; each with every delay and split anywhere. */
+/** Responses, and the stray octets sent behind each; they are tried with every delay and split anywhere. */
 const strays: readonly {
   readonly method: string;
   readonly head: (of: string) => string;
@@ -49,9 +49,8 @@ const strays: readonly {
 ];
 
 /**
- * Two keys on the same connections to one backend, which sends octets that nobody asked for after the answers to the
- * first key. A whole response that comes after its connection serves the next request is not among them: no HTTP/1.1
- * client can tell it from the answer.
+ * Two keys share connections to one backend, which sends stray octets behind its responses to the first key. A complete
+ * stray response is not sent while the connection serves the next request: no HTTP/1.1 client could tell the two apart.
  */
 export async function measureStrayOctets({ requests }: { readonly requests: number }): Promise<StrayOctets> {
   const bad = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -92,8 +91,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
         if (of === 'good') others[statusCode] = (others[statusCode] ?? 0) + 1;
         const isOwn = text === '' || text === `{"of":"${name}"}` || statusCode >= 500;
         const isOwnHead = headers['x-of'] === undefined || headers['x-of'] === name;
-        if (!isOwn || !isOwnHead || text.includes('stray'))
-          crossed.push(`${name} heard ${statusCode} ${text}`);
+        if (!isOwn || !isOwnHead || text.includes('stray')) crossed.push(`${name} got ${statusCode} ${text}`);
       } catch (error) {
         failures.push(`${name}: ${error}`);
       }
@@ -112,7 +110,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
   }
 }
 
-/** The n-th way of straying: which answer, when the rest comes, and where it is cut. */
+/** The n-th variant: which response, when the stray octets come, and where they are split. */
 function straying(n: number): Stray {
   const { head, tail } = strays[n % strays.length] ?? { head: responseTo, tail: strayBody };
   const delay = delays[Math.floor(n / strays.length) % delays.length];

@@ -12,17 +12,17 @@ export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
 
 export interface TargetFaults {
   readonly statuses: Record<number, number>;
-  /** Requests without an answer by the gateway. */
+  /** The errors of requests without a complete response of the gateway. */
   readonly failures: readonly string[];
-  /** POSTs that more than one target, or one of them twice, received. */
+  /** POSTs that the targets received more than once. */
   readonly duplicated: number;
-  /** Answers 503 without Retry-After. */
+  /** 503 responses without Retry-After. */
   readonly badRefusals: number;
-  /** From the fault (the last one, when a target flaps) to the last answer that was an error. */
+  /** From the fault (the last one, when a target flaps) to the last error response. */
   readonly lastErrorAfterMs: number;
-  /** From the fault to the beginning of the last request that was answered with an error. */
+  /** From the fault to the start of the last request that got an error response. */
   readonly lastFailedBeganAfterMs: number;
-  /** Statuses of what was asked when the fault was over. */
+  /** Statuses of requests sent after the fault was over. */
   readonly afterwards: Record<number, number>;
   readonly running: boolean;
 }
@@ -31,9 +31,9 @@ const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const response201 = okResponse('{"id":1}', 201);
 
 /**
- * POSTs under load through one gateway to three targets of one name, of which one or all go wrong and come back.
- * A target that hangs holds a request for `totalTimeoutMs`; after that it is the idlest, and chosen unless it was found
- * silent.
+ * POSTs under load through one gateway to three targets of one host name, of which one or all fail and recover. A target
+ * that hangs holds each request for `totalTimeoutMs`. After that it has the fewest in flight, so it is chosen again
+ * unless the health checks found it silent.
  */
 export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -101,7 +101,7 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
 interface Causing {
   readonly backends: Map<string, RecordingBackend>;
   readonly open: (host: string) => Promise<void>;
-  /** Called whenever something goes wrong. */
+  /** Called at each fault. */
   readonly onFault: () => void;
 }
 

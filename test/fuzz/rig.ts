@@ -54,7 +54,7 @@ function loopbackAddress(n: number): string {
   return `127.${1 + ((n >> 16) & 127)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** The gateway's buckets of 100,000 addresses take 70 MiB; V8 lets garbage grow to seven times that before it collects. */
+/** The 100,000 addresses that the gateway remembers take 70 MiB; V8 lets garbage grow to seven times that. */
 const residentKilobytesMax = 768 * 1024;
 
 async function judgeMemory({ child }: GatewayProcess): Promise<string[]> {

@@ -8,7 +8,7 @@ import { fuzz } from './fuzz.ts';
  */
 const connectionsMax = '200000';
 
-/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; prints a finding in its smallest form and exits 1. */
+/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; on a finding prints it shrunk and exits 1. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** `nobody`, without privileges, as the gateway's container has a user; a test that is not run as root needs none. */
+/** `nobody`, who has no privileges, like the user in the gateway's container. Only needed when tests run as root. */
 const otherUser = 65_534;
 
 /**
- * What a script prints as a user who is not root. The modules it names are loaded while it is still root, since the
- * clone may be in a folder that only root may enter.
+ * Runs a script as a user who is not root and returns what it prints. The modules are loaded before the switch, since
+ * only root may be able to read the folder of this repository.
  */
 export async function asOtherUser(modules: readonly string[], script: string): Promise<string> {
   const imports = modules.map((module) => `...(await import(${JSON.stringify(resolve(module))}))`);

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Member {
   readonly port: number;
-  /** Asked for `/readyz`. */
+  /** Where `/readyz` is served. */
   readonly adminUrl: string;
 }
 
@@ -17,8 +17,8 @@ export interface Balancer {
 const pollIntervalMs = 100;
 
 /**
- * A balancer of connections, as simple as they come: a new connection goes to the next member whose last `/readyz` was
- * 200, and stays there. It retries nothing and looks at no byte.
+ * A simple TCP balancer: a new connection goes to the next member whose last `/readyz` was 200, and stays there. It
+ * retries nothing and inspects nothing.
  */
 export async function startBalancer(): Promise<Balancer> {
   const members = new Map<Member, boolean>();

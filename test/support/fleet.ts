@@ -5,18 +5,18 @@ import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** Several gateway processes on one Redis, before one store: all of them real and of this test's own. */
+/** Several gateway processes on one Redis, with one backend, all started for one test. */
 export interface Fleet {
   readonly gateways: readonly GatewayProcess[];
-  /** `http://127.0.0.1:port` of each gateway. */
+  /** The `http://127.0.0.1:port` of each gateway. */
   readonly origins: readonly string[];
   readonly redis: RedisServer;
-  /** Between the gateways and that Redis. */
+  /** Between the gateways and Redis, when `relayed` was set. */
   readonly relay: TcpRelay | undefined;
-  /** A connection to that Redis. */
+  /** A connection to Redis, past the relay. */
   readonly inspector: Redis;
   readonly prefix: string;
-  /** The fields of the configuration that all gateways share. */
+  /** The part of the configuration that all gateways share. */
   readonly config: Record<string, unknown>;
   /** Edits the configuration of every gateway. */
   editConfig(overrides: Record<string, unknown>): Promise<void>;
@@ -24,13 +24,13 @@ export interface Fleet {
 }
 
 export interface FleetOptions {
-  /** One gateway process each. */
+  /** One entry for each gateway process. */
   readonly starts: readonly FleetMember[];
-  /** Of all of them, over those of `testConfig`. */
+  /** For all gateways; replaces fields of `testConfig`. */
   readonly config: Record<string, unknown>;
-  /** Redis asks for it from then on. */
+  /** Makes Redis require this password. */
   readonly redisPassword?: string;
-  /** The gateways reach it through a relay, which can make it slow. */
+  /** Connects the gateways to Redis through a relay, which can delay and throttle. */
   readonly relayed?: boolean;
 }
 
@@ -83,7 +83,7 @@ export function originOf({ port }: GatewayProcess): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** What `/readyz` says. */
+/** The response of a gateway's `/readyz`. */
 export async function readiness({ adminUrl }: GatewayProcess) {
   const response = await fetch(`${adminUrl}/readyz`);
   const text = await response.text();

@@ -1,8 +1,8 @@
 import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 
 /**
- * Windows that have just begun and go on for five minutes or more, so that no test stands on a boundary by chance.
- * A clock that is a minute and a half behind is still in the ones before.
+ * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For a
+ * clock that is a minute and a half behind, the previous windows have not ended.
  */
 export function freshWindows(nowMs: number): WindowsMs {
   return {
@@ -14,7 +14,7 @@ export function freshWindows(nowMs: number): WindowsMs {
   };
 }
 
-/** The first length of at least `atLeastMs` whose present window is in its first half minute. */
+/** The shortest length of at least `atLeastMs` with a window that began in the last 30 seconds. */
 function freshLengthMs(nowMs: number, atLeastMs: number): number {
   let lengthMs = atLeastMs;
   while (nowMs % lengthMs > 30_000) lengthMs += 1;

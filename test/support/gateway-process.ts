@@ -28,7 +28,7 @@ export interface KeyEntry {
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }
 
-/** A key with a secret of its own; tests make their secrets. */
+/** A key's entry for the configuration, and its random secret. */
 export function makeKey(
   entry: Partial<Omit<KeyEntry, 'secrets'>> = {},
   secret = `test-${randomUUID()}`,
@@ -37,7 +37,7 @@ export function makeKey(
   return { secret, entry: { id: `key-${randomUUID()}`, plan: 'free', ...entry, secrets: [{ sha256 }] } };
 }
 
-/** A key that states its own limits. */
+/** A key with limits of its own instead of a plan's. */
 export function makeCustomKey(perMinute: number, perDay: number, secret?: string) {
   return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
@@ -51,13 +51,13 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   /** Every line of the log so far. */
   readonly lines: Record<string, unknown>[];
-  /** All that it wrote, standard output and standard error. */
+  /** Everything it wrote so far to standard output and standard error. */
   output(): string;
-  /** Waits for a line of the log that satisfies the test. */
+  /** Resolves with the first log line that passes `test`, now or later. */
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
-  /** SIGTERM and the end; gives the exit code. */
+  /** Sends a signal (SIGTERM if not given), waits for the end and returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -77,7 +77,7 @@ export function testConfig(overrides: Record<string, unknown>): Record<string, u
 }
 
 export interface GatewayStart {
-  /** What cannot be configured: then `tuned-gateway.ts` is started instead of the gateway's own main file. */
+  /** What no configuration sets: with it `tuned-gateway.ts` is started instead of the gateway's own main file. */
   readonly tuning?: Tuning;
   /** `mounted`: the file is reached through symbolic links, as in a Kubernetes mount, and an edit swaps one of them. */
   readonly layout?: 'plain' | 'mounted';
@@ -168,7 +168,7 @@ async function replaceFile(configDir: string, text: string): Promise<void> {
   await rename(draft, join(configDir, 'gateway.yaml'));
 }
 
-/** A new version is a new folder; one rename of the link `..data` puts it in place. */
+/** As Kubernetes does it: each version is a new folder, and renaming a new link over `..data` switches to it. */
 async function swapLink(configDir: string, text: string): Promise<void> {
   const version = await mkdtemp(join(configDir, '..version-'));
   await writeFile(join(version, 'gateway.yaml'), text);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** Three headers of the specification, the draft's two, and ours: what every response of the gateway carries. */
+/** Header fields of every response of the gateway: three of the specification, two of the draft, and the request id. */
 const onEveryResponse = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -10,7 +10,7 @@ const onEveryResponse = [
   'x-request-id',
 ];
 
-/** Asserts what holds for every response of the gateway, and for every error the body of the specification. */
+/** Asserts the status, what holds for every response of the gateway, and for an error the body of the specification. */
 export async function expectGatewayResponse(response: Response, status: number): Promise<unknown> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
@@ -29,7 +29,7 @@ export async function expectGatewayResponse(response: Response, status: number):
   return body;
 }
 
-/** The specification's three headers are those of one window that the draft's fields list too. */
+/** The specification's three header fields must describe one of the windows that the draft's two list. */
 function expectWindowInForce(headers: Headers): void {
   const policy = headers.get('ratelimit-policy') ?? '';
   const state = headers.get('ratelimit') ?? '';

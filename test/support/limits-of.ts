@@ -1,2 +1,2 @@
-/** Limits as plans state them: `limitsOf({ perMinute: 60, perDay: 1000 })`. */
+/** The gateway's limits from fields as in a plan: `limitsOf({ perMinute: 60, perDay: 1000 })`. */
 export { toLimits as limitsOf } from '../../gateway/config/schema/limit-fields.ts';

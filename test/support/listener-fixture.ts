@@ -12,11 +12,11 @@ import type { RawResponse } from './raw-http.ts';
 export interface ListenerFixture {
   readonly listener: Listener;
   readonly port: number;
-  /** Method and target of every request that passed the screen, in the order of arrival. */
+  /** Method and URI of every request that the screen accepted, in order of arrival. */
   readonly served: string[];
 }
 
-/** What a test may do with what arrives, instead of what the fixture's path does. */
+/** The fixture's handlers, which a test may replace. */
 export interface TestHandlers {
   onRequest(req: IncomingMessage, res: ClientResponse): unknown;
   onRejection(res: ClientResponse): unknown;
@@ -25,14 +25,14 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a port of its own. Its path screens like the gateway's, after a turn of the event loop as if it
- * had asked Redis, and answers 200 with what it saw, after reading the body.
+ * A real listener on a free port. Its handlers screen each request as the gateway does, wait a millisecond as if for
+ * Redis, read the body, and answer 200 with the method, URI and body size.
  */
 export async function startListener(
   options: {
     handlers?: Partial<TestHandlers>;
     bounds?: Partial<ListenerOptions['bounds']>;
-    /** Empty: every address of the machine, IPv4 through IPv6 where it has both. */
+    /** An empty string is every address of the machine; IPv4 arrives through IPv6 where it has both. */
     host?: string;
   } = {},
 ): Promise<ListenerFixture> {
@@ -101,7 +101,7 @@ async function answer(req: IncomingMessage, res: ClientResponse, served: string[
   else req.on('end', finish);
 }
 
-/** As the path refuses a request whose body is unread. */
+/** Refuses a request as the request path does when the body was not read. */
 export function refuse(res: ClientResponse, code: ErrorCode, message?: string): void {
   res.shouldKeepAlive = false;
   res.answer(refusal(code, message));
@@ -114,7 +114,7 @@ function refusal(code: ErrorCode, message?: string) {
   return { status: errors[code].status, fields, body };
 }
 
-/** What holds for every error, whoever found it: the Error body with the status of the response, and an end. */
+/** Asserts an error response: an Error body with the response's status, and `Connection: close`. */
 export function expectRejection(response: RawResponse | undefined, code: ErrorCode): void {
   expect(response, 'a response').toBeDefined();
   if (response === undefined) return;

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'undici';
 
 export interface Load {
-  /** `http://127.0.0.1:port`; the clients are spread over them. */
+  /** `http://127.0.0.1:port` of each gateway; the clients are spread over them. */
   readonly origins: readonly string[];
-  /** Of valid keys; each client uses one of them in turn. */
+  /** Of valid keys; the requests use them in turn. */
   readonly secrets: readonly string[];
-  /** Each with one kept-alive connection, one request at a time. */
+  /** How many clients; each has one persistent connection and sends one request at a time. */
   readonly clients: number;
-  /** Requests of all clients together; without it the load goes on until it is stopped. */
+  /** Requests of all clients together; when unset the load runs until it is stopped. */
   readonly requestsMax?: number;
-  /** Between an answer and the client's next request. */
+  /** Between a response and the client's next request. */
   readonly pauseMs?: number;
   readonly path?: string;
-  /** The body of a request that is to be a POST. */
+  /** The body of a request, which makes it a POST. */
   readonly postBody?: () => string;
-  /** A client that was told `Connection: close`, or finds nobody listening when it sends its next request, is done. */
+  /** A client stops after a response with `Connection: close`, or when its next connection is refused. */
   readonly leavesOnClose?: boolean;
 }
 
@@ -24,24 +24,24 @@ export interface LoadResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
   readonly origin: string;
-  /** When it was whole, and how long it took; monotonic. */
+  /** When it was complete, and how long that took since the request was sent, on a monotonic clock. */
   readonly atMs: number;
   readonly tookMs: number;
 }
 
 export interface LoadOutcome {
   readonly responses: LoadResponse[];
-  /** Requests that got no whole answer. */
+  /** The errors of requests without a complete response. */
   readonly failures: string[];
 }
 
 export interface RunningLoad extends LoadOutcome {
-  /** Settles when `requestsMax` are answered, or the load was stopped and what was under way is over. */
+  /** Resolves after `requestsMax` requests, or after `stop` when the requests in flight have ended. */
   readonly done: Promise<LoadOutcome>;
   stop(): Promise<LoadOutcome>;
 }
 
-/** Clients that send one request after the other, without retries: what fails is counted. */
+/** Starts clients that send one request after the other. Failed requests are counted and not retried. */
 export function startLoad(load: Load): RunningLoad {
   const { origins, secrets, clients, requestsMax = Number.POSITIVE_INFINITY } = load;
   const responses: LoadResponse[] = [];
@@ -100,12 +100,12 @@ export function startLoad(load: Load): RunningLoad {
   };
 }
 
-/** The connection was refused, so no request was sent. */
+/** Whether the connection was refused, so that no request was sent. */
 function isNobodyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-/** How many answers of each status there are, for example `{ 200: 60, 429: 10 }`. */
+/** The number of responses with each status, for example `{ 200: 60, 429: 10 }`. */
 export function countStatuses(responses: readonly LoadResponse[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Open descriptors of a process (Linux). */
+/** How many file descriptors a process has open (Linux). */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
@@ -11,7 +11,7 @@ export function residentBytes(pid: number): number {
   return Number(kibibytes) * 1024;
 }
 
-/** How many descriptors this process, and those it starts, may open. */
+/** How many file descriptors this process and its children may open. */
 export function descriptorsMax(): number {
   const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** One response as it stood on the wire, read strictly. */
+/** One response, parsed strictly. */
 export interface RawResponse {
   readonly status: number;
   readonly reason: string;
@@ -12,21 +12,21 @@ export interface RawResponse {
 export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** The next response; `head` when it answers a HEAD. @throws when it is malformed or the connection ends before it */
+  /** The next response; `head` if the request was a HEAD. @throws when it is malformed or the connection ends first */
   response(options?: { readonly head?: boolean }): Promise<RawResponse>;
-  /** All responses up to the end of the connection. @throws when anything else than responses arrived, or a reset */
+  /** All responses until the connection ends. @throws on a reset, or when anything but responses arrives */
   responsesToEnd(): Promise<RawResponse[]>;
-  /** Resolves when the connection is closed, however. */
+  /** Resolves when the connection is closed or reset. */
   readonly closed: Promise<void>;
   destroy(): void;
 }
 
-/** A client that sends bytes as they are and reads responses as strictly as the RFC allows. */
+/** A client that sends bytes unchanged and accepts only strictly valid responses. */
 export async function openRawClient(
   port: number,
   options: {
     readonly localAddress?: string;
-    /** Its own side stays open when the server ends the connection, as that of a client that is still sending. */
+    /** The client's side stays open after the server has closed its own, as when a client is still sending. */
     readonly allowHalfOpen?: boolean;
   } = {},
 ): Promise<RawClient> {
@@ -51,7 +51,7 @@ export async function openRawClient(
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
 
-  /** Undefined at the end of a connection that stopped between two responses. */
+  /** Undefined when the connection ended between two responses. */
   async function next(head: boolean): Promise<RawResponse | undefined> {
     for (;;) {
       const parsed = parseResponse(received, { head, ended });
@@ -104,7 +104,7 @@ interface Parsed {
   readonly length: number;
 }
 
-/** One response at the beginning of the bytes; undefined while it is incomplete. */
+/** Parses the response at the beginning of the bytes; undefined while it is incomplete. */
 function parseResponse(
   bytes: Buffer,
   { head, ended }: { readonly head: boolean; readonly ended: boolean },

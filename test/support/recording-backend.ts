@@ -2,26 +2,26 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket, type TlsOptions } from 'node:tls';
 
-/** One request as it stood on the wire; text is Latin-1, so that each character is one byte. */
+/** The exact bytes of one request. Text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
-  /** Counts from 1: which of the backend's connections it came on. */
+  /** The number of the connection it came on, beginning at 1. */
   readonly connection: number;
   readonly method: string;
   readonly target: string;
-  /** Request line and fields up to the empty line, exactly. */
+  /** Request line and header fields, up to and including the empty line. */
   readonly head: string;
-  /** What followed, framing included; empty when the backend was asked to react to the head. */
+  /** The body with its framing; empty when the backend reacts to the head. */
   readonly rawBody: string;
 }
 
-/** Writes whatever it likes to the socket, or nothing. */
+/** How the backend reacts to a request: it may write anything to the socket, or nothing. */
 export type Reaction = (request: RecordedRequest, socket: Socket) => void;
 
 export interface RecordingBackendOptions {
   readonly host?: string;
   readonly port?: number;
   readonly react?: Reaction;
-  /** When it reacts: to the head alone, or (default) when the whole request is there. */
+  /** Whether it reacts to the head alone or (default) to the complete request. */
   readonly reactTo?: 'head' | 'message';
   /** Its certificate, and what else Node's TLS server takes; absent: cleartext. */
   readonly tls?: TlsOptions;
@@ -30,21 +30,21 @@ export interface RecordingBackendOptions {
 export interface RecordingBackend {
   readonly port: number;
   readonly url: string;
-  /** All but the health checks. */
+  /** Without the health checks. */
   readonly requests: RecordedRequest[];
-  /** What the next requests meet. */
+  /** For the requests from now on. */
   react: Reaction;
-  /** Status of `/healthz`; undefined hangs. */
+  /** The status of `/healthz`; when undefined it gets no response. */
   health: number | undefined;
   healthChecks: number;
   readonly openConnections: () => number;
-  /** Resolves when the backend has that many requests. */
+  /** Resolves when the backend has received that many requests in all. */
   received(count: number): Promise<void>;
-  /** Stops listening and cuts all connections, as a process that dies. */
+  /** Stops listening and destroys all connections, as if the process had died. */
   close(): Promise<void>;
 }
 
-/** An HTTP/1.1 backend on raw sockets: it records bytes exactly and can misbehave in every way that bytes can. */
+/** An HTTP/1.1 backend on raw sockets. It records the exact bytes of requests and may send any bytes as a response. */
 export async function startRecordingBackend({
   host = '127.0.0.1',
   port = 0,
@@ -124,13 +124,13 @@ export function reset(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-/** A whole answer with the right Content-Length. */
+/** The bytes of a complete response with the right Content-Length. */
 export function okResponse(body: string, status = 200, fields: readonly string[] = []): string {
   const lines = [`HTTP/1.1 ${status} Whatever`, ...fields, `Content-Length: ${Buffer.byteLength(body)}`];
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** The lines of a recorded head after the request line, in order. */
+/** The header field lines of a recorded request, in order. */
 export function fieldLines({ head }: RecordedRequest): string[] {
   return head.trimEnd().split('\r\n').slice(1);
 }
@@ -153,7 +153,7 @@ function takeMessage(text: string, reactTo: 'head' | 'message'): Message | undef
   return { method, target, head, rawBody: rest.slice(0, length) };
 }
 
-/** The raw length of the body at the start of `rest`; undefined while it is not known. */
+/** The length of the body at the start of `rest`, framing included; undefined while it is incomplete. */
 function bodyLength(head: string, rest: string): number | undefined {
   const contentLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   if (contentLength !== undefined) return Number(contentLength);

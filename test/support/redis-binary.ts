@@ -1,6 +1,6 @@
 import { requireProgram } from './require-program.ts';
 
-/** The path of a Redis server to start: one on the PATH, or as root on Debian and Ubuntu the distribution's own. */
+/** The path of a Redis server: one on the PATH, or the distribution's package if root on Debian or Ubuntu. */
 export function redisBinary(): Promise<string> {
   return requireProgram({
     names: ['redis-server', 'valkey-server'],

@@ -32,10 +32,10 @@ async function givenRedis(): Promise<RunningRedis | undefined> {
 
 const image = 'redis:7.4-bookworm';
 
-/** Only with an engine and the image at hand: a test run downloads nothing from a registry. */
+/** Only when a container engine and the image are already here: a test run downloads nothing from a registry. */
 async function containedRedis(): Promise<RunningRedis | undefined> {
   if (!(await mayHaveDocker())) return undefined;
-  // The reaper is one more image to pull; the container is stopped below, and holds nothing worth reaping.
+  // Testcontainers' reaper would be one more image to pull. It is not needed: the container is stopped below.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   const { GenericContainer, getContainerRuntimeClient, ImageName } = await import('testcontainers');
   try {

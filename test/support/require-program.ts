@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * The path of a program that tests need: one on the PATH, or as root on Debian and Ubuntu from the distribution's package.
+ * The path of a program that tests need: one on the PATH, or the distribution's package if root on Debian or Ubuntu.
  *
- * @param names of the program, any of them
- * @throws with the advice when there is none and none can be installed
+ * @param names of the program; the first that is found
+ * @throws with `advice` when there is none and none can be installed
  */
 export async function requireProgram(options: {
   readonly names: readonly string[];

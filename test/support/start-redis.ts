@@ -8,15 +8,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { redisBinary } from './redis-binary.ts';
 
-/** A private Redis server that a test may kill, freeze and start again on the same port. Nothing is persisted. */
+/** A Redis server of a test's own, to kill, freeze and restart on the same port. It persists nothing. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** SIGKILL: gone without a word, and with it all data. */
+  /** SIGKILL: connections break and all data is lost. */
   kill(): Promise<void>;
   /** Starts a new, empty server on the same port. */
   restart(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** SIGSTOP: connections stay open, and no command gets a reply. */
   freeze(): void;
   thaw(): void;
   stop(): Promise<void>;
@@ -60,7 +60,7 @@ export async function startRedis(): Promise<RedisServer> {
   }
 }
 
-/** @throws when nothing answers a PING at `url` within five seconds */
+/** Waits until Redis answers a PING. @throws when it does not within five seconds */
 export async function waitUntilReady(url: string): Promise<void> {
   const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20 });
   client.on('error', () => {});

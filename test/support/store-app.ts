@@ -6,7 +6,7 @@ import { createApp } from '../../backend/app.ts';
 import { createPetStore, type PetStore } from '../../backend/pets.ts';
 
 export interface StoreApp {
-  /** Without a path, `http://127.0.0.1:port`. */
+  /** `http://127.0.0.1:port`, without a path. */
   readonly url: string;
   readonly port: number;
   /** Every line the store logged. */
@@ -15,7 +15,7 @@ export interface StoreApp {
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Response>;
 }
 
-/** A listening store of this test's own. */
+/** Starts a store in the test's own process, on a free port. */
 export async function startStoreApp(pets: PetStore = createPetStore({ petsMax: 10_000 })): Promise<StoreApp> {
   const logLines: string[] = [];
   const logger = pino({}, { write: (line: string) => void logLines.push(line) });
@@ -41,7 +41,7 @@ export async function expectError(response: Response, status: number, code: stri
   return body.message;
 }
 
-/** Sends bytes on a connection of their own and returns all that comes back until the store closes it. */
+/** Sends bytes on a new connection and returns everything received until the store closes it. */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let response = '';

@@ -8,7 +8,7 @@ export interface StoreProcess {
   stop(): Promise<void>;
 }
 
-/** Starts the real store on a free port. */
+/** Starts the store as a process, on a free port. */
 export async function startStore(env: Record<string, string> = {}): Promise<StoreProcess> {
   const main = fileURLToPath(new URL('../../backend/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {

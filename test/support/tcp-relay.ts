@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A wire between a client and a server of this machine that a test may make long, narrow, or lead elsewhere. */
+/** A TCP relay to a server on this machine. A test may delay it, throttle it, cut it, or switch it to another server. */
 export interface TcpRelay {
   readonly port: number;
-  /** From now on bytes take this long; they arrive whole and in order. */
+  /** Delays bytes from now on; they still arrive complete and in order. */
   delay(each: { toServerMs: number; toClientMs: number }): void;
-  /** From now on a connection carries no more than this in each direction; `Infinity` at first. */
+  /** The rate of each connection in each direction from now on; `Infinity` at first. */
   throttle(bytesPerMs: number): void;
-  /** Later connections go to the server on this port. */
+  /** Sends later connections to the server on this port. */
   switchTo(serverPort: number): void;
-  /** Destroys what is open. */
+  /** Destroys the open connections. */
   cut(): void;
   stop(): Promise<void>;
 }

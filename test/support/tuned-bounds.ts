@@ -1,6 +1,6 @@
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 
-/** The bounds that ship, but for those that a test sets. */
+/** The default bounds, with those that a test sets replaced. */
 export function tunedBounds(tuning: Partial<Bounds>): Bounds {
   return { ...defaultBounds, ...tuning };
 }

@@ -6,7 +6,7 @@ import { runGateway } from '../../gateway/main.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 import type { Tuning } from './tuning.ts';
 
-/** The gateway as a process of its own with the tuning of a test. */
+/** Runs the gateway as a process with the tuning of a test. */
 async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
   const { clockSkewMs = 0, windowsMs, hostsFile } = tuning;
   if (hostsFile !== undefined) resolveFrom(hostsFile);
@@ -18,7 +18,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   });
 }
 
-/** Every host name resolves to the addresses in this file, one a line. */
+/** Makes every host name resolve to the addresses in this file, one a line. */
 function resolveFrom(hostsFile: string): void {
   const lookup = async () =>
     readFileSync(hostsFile, 'utf8')

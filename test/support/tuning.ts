@@ -1,21 +1,21 @@
 import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 
-/** What no configuration sets and a test must: see `startGateway`. */
+/** What tests need to set and no configuration does; `startGateway` takes it. */
 export interface Tuning {
-  /** How far this process's clock is off. */
+  /** Added to the process's clock. */
   readonly clockSkewMs?: number;
-  /** Windows of seconds, so that a test can cross their boundaries. */
+  /** Other lengths of the windows: short ones let a test cross their boundaries. */
   readonly windowsMs?: Partial<WindowsMs>;
-  /** Shorter timeouts, so that a test can outlast them. */
+  /** Other bounds: short timeouts let a test outlast them. */
   readonly bounds?: Partial<Bounds>;
-  /** A file of addresses, one a line: what every host name resolves to. */
+  /** A file of addresses, one a line, to which every host name resolves. */
   readonly hostsFile?: string;
 }
 
 /**
- * A store that is slow because the machine is busy stays in charge: for tests of what is shared, where a decision that
- * a process takes alone after `bounds.storeDeadlineMs` would be right and the count of them wrong.
+ * Never gives up on a store that is slow because the machine is busy. For tests that count what several processes admit
+ * together: a process that decided alone after `bounds.storeDeadlineMs` would be right, and the count wrong.
  */
 export const patientStore = {
   storeDeadlineMs: 20_000,
@@ -23,7 +23,7 @@ export const patientStore = {
   storeStartTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 
-/** For tests in which Redis does go or is slow: ten times the deadline that ships, so that a busy machine is not taken for an outage. */
+/** For tests in which Redis fails or is slow: ten times the default deadline, so that a busy machine is no outage. */
 export const steadyStore = {
   ...patientStore,
   storeDeadlineMs: 500,
