@@ -28,6 +28,8 @@ interface Parts {
   readonly caller: string;
   readonly plan: string;
   readonly limit: string;
+  /** What the figures of the limit are, in words. */
+  readonly left: string;
   readonly duration: string;
   readonly upstream: string;
   /** The request's id, or how many requests there were. */
@@ -42,10 +44,8 @@ function partsOf(entry: Entry, times: number): Parts {
     error: keyStatus === undefined ? text(error) : `${error} (${keyStatus})`,
     caller: text(keyId ?? address),
     plan: plan === undefined ? '' : ` (${plan})`,
-    limit:
-      window === undefined
-        ? ''
-        : `${window} ${remaining}/${limit} left${source === 'local' ? ' (Redis away)' : ''}`,
+    limit: window === undefined ? '' : `${window} ${remaining}/${limit}`,
+    left: window === undefined ? '' : ` left${source === 'local' ? ' (Redis away)' : ''}`,
     duration: `${Number(entry.totalMs).toFixed(1)} ms`,
     upstream:
       entry.target === undefined ? '' : ` (${Number(entry.upstreamMs).toFixed(1)} at ${entry.target})`,
@@ -62,18 +62,23 @@ function narrowed(parts: Parts, columns: number): string {
   const withoutPlan = { ...withoutUpstream, plan: '' };
   const withoutId = { ...withoutPlan, end: parts.end.startsWith('×') ? parts.end : '' };
   const withoutDuration = { ...withoutId, duration: '' };
+  const withoutLeft = { ...withoutDuration, left: '' };
   const all = [parts, { ...withoutUpstream, upstream: parts.upstream }, withoutUpstream, withoutPlan];
-  const found = [...all, withoutId, withoutDuration].map(join).find(({ length }) => length <= columns);
+  const found = [...all, withoutId, withoutDuration, withoutLeft]
+    .map(join)
+    .find(({ length }) => length <= columns);
   if (found !== undefined) return found;
-  const rest = withoutDuration;
+  const rest = withoutLeft;
   const path = shorten(rest.path, columns - (join(rest).length - rest.path.length));
   const caller = shorten(rest.caller, columns - (join({ ...rest, path }).length - rest.caller.length));
   return join({ ...rest, path, caller }).slice(0, columns);
 }
 
-function join({ method, path, error, caller, plan, limit, duration, upstream, end }: Parts): string {
+function join({ method, path, error, caller, plan, limit, left, duration, upstream, end }: Parts): string {
   const request = [method, path, error].filter((part) => part !== '').join(' ');
-  return [request, caller + plan, limit, duration + upstream, end].filter((part) => part !== '').join('  ');
+  return [request, caller + plan, limit + left, duration + upstream, end]
+    .filter((part) => part !== '')
+    .join('  ');
 }
 
 /** The beginning and the end of a long text, with `…` between them; a few characters stay in any case. */

@@ -7,6 +7,7 @@ const before = makeKey({ id: 'acme' });
 const after = makeKey();
 const ended = makeKey();
 const disabled = makeKey({ id: 'closed', disabled: true });
+const flooding = makeKey({ id: 'flooding', plan: 'enterprise', limits: { perMinute: 1, perDay: 1_000 } });
 const acme = {
   ...before.entry,
   secrets: [
@@ -22,7 +23,9 @@ let gateway: GatewayProcess;
 beforeAll(async () => {
   store = await startStore();
   const upstream = { url: store.url, health: '/healthz' };
-  gateway = await startGateway(testConfig({ upstream, keys: [acme, disabled.entry] }));
+  const bans = { after: 3, within: '60s', for: '1s', max: '60s' };
+  const keys = [acme, disabled.entry, flooding.entry];
+  gateway = await startGateway(testConfig({ upstream, keys, bans }));
 });
 afterAll(async () => {
   await gateway.stop();
@@ -75,6 +78,29 @@ describe('the log of a key', () => {
       expect(gateway.output()).toContain(digest.slice(0, 8));
       expect(gateway.output()).not.toContain(digest.slice(0, 9));
     }
+  });
+
+  it('says once that a key is banned, until when, and once that it no longer is', async () => {
+    const headers = { Authorization: `Bearer ${flooding.secret}` };
+    const codes: number[] = [];
+    for (let sent = 0; sent < 20; sent += 1) {
+      const { status } = await fetch(`${gateway.baseUrl}/pets`, { headers });
+      codes.push(status);
+    }
+    expect(codes.filter((status) => status === 429)).toHaveLength(19);
+    const ended = await gateway.line(({ msg }) => msg === 'a key is no longer banned');
+    const [began, ...more] = gateway.lines.filter(({ msg }) => msg === 'a key is banned');
+    expect(more).toEqual([]);
+    const whose = { level: 40, keyId: 'flooding', plan: 'enterprise' };
+    expect(began).toMatchObject({ ...whose, banLevel: 1 });
+    expect(ended).toMatchObject({ ...whose, ended: 'expired' });
+    const [beganMs, untilMs, endedMs] = [began?.time, began?.until, ended.time].map((at) =>
+      Date.parse(`${at}`),
+    );
+    // The line is written within a moment of the decision.
+    expect((untilMs ?? Number.NaN) - (beganMs ?? Number.NaN)).toBeLessThanOrEqual(1_000);
+    expect(untilMs).toBeGreaterThan(beganMs ?? Number.NaN);
+    expect(endedMs).toBeGreaterThanOrEqual(untilMs ?? Number.NaN);
   });
 
   it('has the trace that a request belongs to', async () => {

@@ -58,7 +58,7 @@ describe('a request at a terminal', () => {
     );
   });
 
-  it('leaves out first what matters least: the rest of the id, the target, the plan, the id, the duration', () => {
+  it('leaves out first what matters least: the rest of the id, the target, the plan, the id, the duration, a word', () => {
     expect(shown({}, { columns: 110 })).toBe(
       '200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms (1.9 at 127.0.0.1:3000)  6f1f2f3a',
     );
@@ -67,12 +67,13 @@ describe('a request at a terminal', () => {
     );
     expect(shown({}, { columns: 75 })).toBe('200 GET /v1/pets  acme  minute 59/60 left  2.8 ms  6f1f2f3a');
     expect(shown({}, { columns: 70 })).toBe('200 GET /v1/pets  acme  minute 59/60 left  2.8 ms');
-    expect(shown({}, { columns: 60 })).toBe('200 GET /v1/pets  acme  minute 59/60 left');
+    expect(shown({}, { columns: 57 })).toBe('200 GET /v1/pets  acme  minute 59/60 left');
+    expect(shown({}, { columns: 54 })).toBe('200 GET /v1/pets  acme  minute 59/60');
   });
 
   it('keeps both ends of a long path', () => {
     const line = shown({ path: `/v1/${'orders/'.repeat(30)}end-of-it` });
-    expect(line).toMatch(/^200 GET \/v1\/orders\S+…\S+end-of-it {2}acme {2}minute 59\/60 left$/);
+    expect(line).toMatch(/^200 GET \/v1\/orders\S+…\S+end-of-it {2}acme {2}minute 59\/60$/);
   });
 
   it('says how many requests it stands for in place of the id, also where it is narrow', () => {
