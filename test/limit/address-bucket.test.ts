@@ -13,7 +13,7 @@ async function charge(limiter: Limiter, address: string, times: number, perMinut
 describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
   const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
 
-  it('admits the limit and no more, and says what remains and until when', async () => {
+  it('admits exactly the limit, and says what remains and when it resets', async () => {
     const limiter = open();
     const decisions = await charge(limiter, '192.0.2.1', 5);
     expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
@@ -46,7 +46,7 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
   });
 });
 
-it('in memory, a scan from more addresses than are remembered frees only the ones counted first', async () => {
+it('in memory, requests from more addresses than are remembered forget only the oldest', async () => {
   const rememberedAddressesMax = 1_000;
   const limiter = openLimiter({ tuning: { rememberedAddressesMax } });
   const remaining = async (address: string) =>

@@ -7,7 +7,7 @@ import { decideInTurn, keyOf, type LoggedLimiter, openLimiter, openLimiters } fr
 const bans = { after: 3, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 const quick = { ...patientStore, banEndIntervalMs: 10 };
 
-/** Lines about bans, without what every line has. */
+/** The log lines about bans, without the fields that every line has. */
 function banLines({ logged }: LoggedLimiter) {
   return logged
     .filter(({ msg }) => msg.includes('banned'))
@@ -28,7 +28,7 @@ describe('the log of bans', () => {
     expect(limiter.logged[0]).toMatchObject({ until });
   });
 
-  it('says once that a ban has run out, though the key sends nothing, and speaks of the next one', async () => {
+  it('says once that a ban has ended, even if the key sends nothing, and reports the next ban', async () => {
     let nowMs = Date.now();
     const windowsMs = { minute: 1_000, day: 86_400_000 };
     const limiter = openLimiter({ tuning: quick, nowMs: () => nowMs, windowsMs });
@@ -51,7 +51,7 @@ describe('the log of bans', () => {
     expect(banLines(limiter)[4]).toMatchObject({ keyId: other.id, ended: 'expired' });
   });
 
-  it('says that a ban was lifted: at once where it is lifted, elsewhere with the next request of the key', async () => {
+  it('says that a ban was lifted: at once on the process that lifts it, on others with the next request of the key', async () => {
     const { limiters } = openLimiters(2, redisUrl(), { ...quick, refusalRememberedMs: 50 });
     const [here, there] = limiters as [LoggedLimiter, LoggedLimiter];
     const key = keyOf(1, 1_000);
@@ -69,7 +69,7 @@ describe('the log of bans', () => {
     expect(banLines(there)[1]).toMatchObject({ keyId: key.id, ended: 'lifted' });
   });
 
-  it('keeps no more bans than it may, and says so once', async () => {
+  it('remembers a limited number of bans, and says once that there are more', async () => {
     const limiter = openLimiter({ tuning: { ...quick, loggedBansMax: 2 } });
     const keys = Array.from({ length: 5 }, () => keyOf(1, 1_000));
     for (const key of keys) await decideInTurn(limiter, key, 4, bans);

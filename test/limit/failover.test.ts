@@ -19,7 +19,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** The relay is the address that a failover moves from the primary to its replica. */
+/** The relay has the address that a failover moves from the primary to its replica. */
 let primary: RedisServer;
 let replica: Replica;
 let relay: TcpRelay;
@@ -49,7 +49,7 @@ it('after a failover limits are shared again on the counts that were replicated,
   await expectWellAfterwards(limiters, prefix);
 });
 
-it('a replica that is not promoted yet takes no writes: each process decides alone until it is', async () => {
+it('while the replica is not promoted yet and refuses writes, each process decides alone', async () => {
   const { limiters, prefix } = openTwo();
   await ask(limiters, 10);
   await replica.catchUp();
@@ -66,12 +66,12 @@ it('a replica that is not promoted yet takes no writes: each process decides alo
   await expectWellAfterwards(limiters, prefix);
 });
 
-/** A lost connection and a refused write say so themselves; being busy is no outage. */
+/** With the patient bounds: an outage shows as a lost connection or a refused write, never as a slow machine. */
 function openTwo() {
   return openLimiters(2, `redis://127.0.0.1:${relay.port}`);
 }
 
-/** Asks every process; answers how many requests they admitted. */
+/** Sends requests through every process; returns how many they admitted. */
 async function ask(limiters: readonly Limiter[], requests: number): Promise<number> {
   let admitted = 0;
   for (const limiter of limiters) admitted += count(await decideTogether(limiter, key, requests), 'admitted');
@@ -83,7 +83,7 @@ function moveAddress(): void {
   relay.cut();
 }
 
-/** Looks in every turn of the event loop: a connection that refused a write is given up, and the reason with it. */
+/** Polls in every turn of the event loop, since the reason is lost when the connection that refused a write closes. */
 async function meetsReadOnly(limiter: Limiter): Promise<void> {
   for (;;) {
     const state = limiter.state();
@@ -92,7 +92,7 @@ async function meetsReadOnly(limiter: Limiter): Promise<void> {
   }
 }
 
-/** Redis is back, and decides. */
+/** Waits until Redis is back and decides. */
 async function areShared(limiters: readonly Limiter[]): Promise<void> {
   await untilBack(...limiters);
   for (const limiter of limiters) {

@@ -1,4 +1,4 @@
-/** A process of its own with one limiter: sends `requests` requests of one key and tells its parent the outcome. */
+/** A process with one limiter. It decides `requests` requests of one key and sends the outcome to its parent. */
 import { pino } from 'pino';
 import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
@@ -12,7 +12,7 @@ interface Options {
   readonly keyId: string;
   readonly requests: number;
   readonly perMinute: number;
-  /** How wrong the clock of this process is. */
+  /** Added to this process's clock. */
   readonly skewMs: number;
   readonly windowsMs: WindowsMs;
 }

@@ -10,7 +10,7 @@ const nowMs = 1_000_000;
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });
 
-/** What the store replies to a call of a key whose minute is spent: its strikes are counted. */
+/** The store's reply to a call of a key whose minute is spent and that has this many strikes. */
 function reply(strikes: number) {
   const state = {
     ...emptyQuotaState,
@@ -22,7 +22,7 @@ function reply(strikes: number) {
   return { nowMs, admitted: 0, refused: 0, banned: 0, state };
 }
 
-it('strikes that are under way while more keys come than are remembered are counted once', () => {
+it('strikes in an open call are counted once, even if other keys push the key out of the ledger meanwhile', () => {
   const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds: few });
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, 1), reply(0));

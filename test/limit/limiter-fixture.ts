@@ -25,7 +25,7 @@ type Options = {
   url?: string;
   prefix?: string;
   onFailure?: 'local' | 'refuse';
-  /** Default: a store that is slow because the machine is busy stays in charge. */
+  /** Default: `patientStore`, so that a busy machine does not count as an outage. */
   tuning?: Partial<Bounds>;
 } & Partial<Pick<LimiterDeps, 'nowMs' | 'windowsMs'>>;
 
@@ -48,7 +48,7 @@ export function openLimiter(options: Options): LoggedLimiter {
   return { ...limiter, logged };
 }
 
-/** Limiters that share their counts, as processes of one gateway do. */
+/** Limiters that share their counts in Redis, as the processes of one gateway do. */
 export function openLimiters(count: number, url: string, tuning?: Partial<Bounds>) {
   const prefix = freshPrefix();
   const shared = { url, prefix, windowsMs: freshWindows(Date.now()), ...(tuning && { tuning }) };
@@ -61,12 +61,12 @@ export function keyOf(perMinute: number, perDay: number, id: string = freshPrefi
 
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
-/** `requests` requests in one turn of the event loop. */
+/** Decides `requests` requests in one turn of the event loop. */
 export function decideTogether(limiter: Limiter, key: Key, requests: number, bans = noBans) {
   return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
 }
 
-/** Requests that wait for one another. */
+/** Decides requests one after the other. */
 export async function decideInTurn(limiter: Limiter, key: Key, requests: number, bans = noBans) {
   const decisions: Decision[] = [];
   for (let index = 0; index < requests; index++) decisions.push(await limiter.decide(key, bans));
@@ -77,7 +77,7 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
-/** Traffic is what finds out at once that Redis is away. */
+/** Waits until the limiters have noticed that Redis is away; their requests make them notice at once. */
 export async function untilAway(...limiters: readonly Limiter[]): Promise<void> {
   await until('Redis is away', () => {
     for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
@@ -94,7 +94,7 @@ export function expectOneOutage(limiters: readonly LoggedLimiter[]): void {
   expect(messages).toEqual(limiters.map(() => ['Redis is away', 'Redis is back']));
 }
 
-/** Requests of a key in this day that Redis counts. */
+/** How many requests of a key Redis counts in this day. */
 export async function dayUsed(redis: Redis, prefix: string, key: Key): Promise<number> {
   return Number(await redis.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
 }

@@ -26,7 +26,7 @@ const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 describe.each(['redis', 'memory'])('on %s', (store) => {
   const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
 
-  it('tells each request of one turn its own remaining', async () => {
+  it('gives each request of one event-loop turn its own remaining', async () => {
     const decisions = await decideTogether(open(), keyOf(5, 100), 8);
     expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
       ...[4, 3, 2, 1, 0].map((remaining) => ['admitted', remaining]),
@@ -36,7 +36,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decisions.map(({ source }) => source)).toEqual(Array(8).fill(counts));
   });
 
-  it('decides requests of one key and turn on their own terms when a reload falls between them', async () => {
+  it('decides requests of one key and turn by their own limits when a reload comes between them', async () => {
     const limiter = open();
     const before = keyOf(2, 100);
     const after = { ...before, limits: limitsOf({ perMinute: 4, perDay: 100 }) };
@@ -83,7 +83,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decision?.kind).toBe('admitted');
   });
 
-  it('bans on the very refusal that reaches the threshold, also when refusals come from memory', async () => {
+  it('bans on the refusal that reaches the threshold, also when refusals come from memory', async () => {
     const limiter = open();
     const decisions = await decideInTurn(limiter, keyOf(5, 1000), 150, bans);
     const kinds = decisions.map(({ kind }) => kind);
@@ -104,7 +104,7 @@ describe('refusals from memory', () => {
   afterAll(() => client.disconnect());
 
   it('cost at most one call to Redis for ten refusals', async () => {
-    // A server of its own, whose count of calls no other test adds to.
+    // A Redis of its own, so that no other test adds to its count of calls.
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const limiter = openLimiter({ url: server.url });
@@ -123,7 +123,7 @@ describe('refusals from memory', () => {
     expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
   });
 
-  it('end when the store no longer knows the refusal', async () => {
+  it('end when the store has lost its counts', async () => {
     const key = keyOf(1, 1000);
     const limiter = openLimiter({ url: redisUrl(), prefix });
     await decideInTurn(limiter, key, 2, { ...bans, after: 1 });
@@ -131,13 +131,13 @@ describe('refusals from memory', () => {
     await until('it is admitted', async () => (await limiter.decide(key, bans)).kind === 'admitted');
   });
 
-  it('end at the announced instant and not before, on a process whose clock is wrong', async () => {
+  it('end at the announced instant and not before, even if the clock of the process is wrong', async () => {
     const windowsMs = { minute: 2_000, day: 86_400_000 };
     const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
     const key = keyOf(1, 1000);
     const [, refused] = await decideTogether(limiter, key, 2);
     if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-    // One request every 20 ms: the clock that decided each of them says on which side of the instant it was.
+    // One request every 20 ms; the clock that decided it shows whether it was before or after the instant.
     const decisions = [];
     while (decisions.at(-1)?.kind !== 'admitted') {
       decisions.push(await limiter.decide(key, noBans));
@@ -152,7 +152,7 @@ describe('refusals from memory', () => {
   });
 });
 
-it('a banned key that floods is told the same, and nothing of a ban from the instant of its end', async () => {
+it('a banned key that floods gets the same refusal, and no ban from the instant it ends', async () => {
   let nowMs = Date.now();
   const windowsMs = { minute: 1_000, day: 2_000 };
   const limiter = openLimiter({ nowMs: () => nowMs, windowsMs });
@@ -168,7 +168,7 @@ it('a banned key that floods is told the same, and nothing of a ban from the ins
 });
 
 describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
-  it('is over at once on the process that lifts it, which says before and after where the key is', async () => {
+  it('ends at once on the process that lifts it, which returns the state of the key before and after', async () => {
     const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
     const key = keyOf(5, 1000);
     await decideInTurn(limiter, key, 110, bans);
@@ -187,7 +187,7 @@ describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
     ]);
   });
 
-  it('and a quota that is reset, leave nothing of what was counted', async () => {
+  it('leaves no counts behind when the quota is reset', async () => {
     const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
     const key = keyOf(5, 1000);
     await decideInTurn(limiter, key, 110, bans);
@@ -199,7 +199,7 @@ describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
   });
 });
 
-it('a ban that one process collected alone, away from Redis, does not come back after another lifted it', async () => {
+it('a ban that one process decided alone, without Redis, does not return after another process lifted it', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const relay = await startTcpRelay(server.port);

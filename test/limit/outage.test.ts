@@ -33,7 +33,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** What takes Redis away, and what brings it back. */
+/** How Redis fails, and how it recovers. */
 const outages: readonly { name: string; begin: () => unknown; end: () => unknown }[] = [
   { name: 'dead', begin: () => server.kill(), end: () => server.restart() },
   { name: 'frozen', begin: () => server.freeze(), end: () => server.thaw() },
@@ -50,7 +50,7 @@ const outages: readonly { name: string; begin: () => unknown; end: () => unknown
 ];
 
 describe.each(outages)('while Redis is $name', ({ begin, end }) => {
-  it('a process goes on from the counts it last saw and writes its use back', async () => {
+  it('a process continues from the counts it last saw and writes its own back afterwards', async () => {
     const limiter = openLimiter({ tuning, url: server.url });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
@@ -69,7 +69,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
       { ...key, limits: limitsOf({ perMinute: 20, perDay: 100 }) },
       1,
     );
-    // A Redis that came back empty knows the 7 it was told; any other the 3 before as well.
+    // A Redis that restarted empty has the 7 that were written back; any other also has the 3 from before.
     const used = 20 - (shared?.rateLimit.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
     expect([8, 11]).toContain(used);
@@ -78,7 +78,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     expect(limiter.logged[1]?.keysToWriteBack).toBeGreaterThanOrEqual(1);
   });
 
-  it('under `refuse` requests are told that the store is unavailable, and when to try again', async () => {
+  it('under `refuse` requests are refused as unavailable, with the time to retry', async () => {
     const limiter = openLimiter({ tuning, url: server.url, onFailure: 'refuse' });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
@@ -99,7 +99,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
   });
 });
 
-it('every decision is made, on one side or the other, while Redis goes and comes under load', async () => {
+it('every request is decided, by Redis or alone, while Redis fails and returns under load', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(1_000_000, 1_000_000);
   const decisions: Decision[] = [];
@@ -124,7 +124,7 @@ it('every decision is made, on one side or the other, while Redis goes and comes
   expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['shared', 'local']));
 });
 
-it('an outage admits at most one more limit per process, and what was written back counts', async () => {
+it('an outage admits at most one more limit for each process, and what they admitted is counted afterwards', async () => {
   const key = keyOf(40, 1_000);
   const { limiters } = openLimiters(3, server.url, tuning);
   const admitted: number[] = [];
@@ -148,7 +148,7 @@ it('an outage admits at most one more limit per process, and what was written ba
   }
 });
 
-it('a ban that falls during an outage is shared when Redis is back', async () => {
+it('a ban that begins during an outage is shared when Redis is back', async () => {
   const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
   const [limiter, neighbour] = openLimiters(2, server.url, tuning).limiters;
   if (limiter === undefined || neighbour === undefined) throw new Error('two limiters were opened');
@@ -168,7 +168,7 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   const key = keyOf(10, 100);
   await decideInTurn(limiter, key, 1);
   server.freeze();
-  // Still asked of Redis: one failure opens no breaker. The call lies in its socket and runs when it thaws.
+  // One failure does not open the breaker, so Redis is asked. The call waits in its socket and runs when Redis thaws.
   const [inDoubt] = await decideTogether(limiter, key, 4);
   server.thaw();
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
@@ -183,7 +183,7 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   });
 });
 
-it('a Redis that lost its scripts goes on deciding', async () => {
+it('a Redis that lost its scripts still decides', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   const keys = [keyOf(10, 100), keyOf(10, 100)];
   const ask = async () => (await Promise.all(keys.map((key) => decideTogether(limiter, key, 2)))).flat();
@@ -195,7 +195,7 @@ it('a Redis that lost its scripts goes on deciding', async () => {
   );
 });
 
-it('the gateway starts while Redis is away, and uses it from when it is there', async () => {
+it('a limiter that starts while Redis is away uses it as soon as it is back', async () => {
   await server.kill();
   const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(10, 100);
@@ -209,7 +209,7 @@ it('the gateway starts while Redis is away, and uses it from when it is there', 
   await until('a decision is shared', async () => (await limiter.decide(key, noBans)).source === 'shared');
 });
 
-it('closing is bounded while Redis is frozen', async () => {
+it('closing does not wait for a frozen Redis', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   await decideInTurn(limiter, keyOf(1, 100), 5);
   server.freeze();

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 
-/** Runs `flooding-process.ts` and answers what its requests were told. */
+/** Runs `flooding-process.ts` and returns how its requests were decided. */
 async function flood(options: object): Promise<Record<string, number>> {
   const child = fork(new URL('flooding-process.ts', import.meta.url), [JSON.stringify(options)]);
   const [told] = await once(child, 'message');
@@ -13,8 +13,8 @@ async function flood(options: object): Promise<Record<string, number>> {
   return told as Record<string, number>;
 }
 
-it('three processes with clocks minutes apart admit exactly the limit between them', async () => {
-  // The windows have just begun, so the process whose clock is behind is still in the ones before.
+it('three processes with clocks minutes apart together admit exactly the limit', async () => {
+  // The windows have just begun, so by the clock that is behind the previous ones have not ended.
   const windowsMs = freshWindows(Date.now());
   const prefix = freshPrefix();
   const shared = {

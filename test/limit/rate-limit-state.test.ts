@@ -41,7 +41,7 @@ it.each([
   expect(roomAtMs(at)).toBe(row.roomAtMs);
 });
 
-it('each request of a batch is told its own remaining, and a ban when a request will be admitted', () => {
+it('each request of a batch gets its own remaining, and a banned one the time when a request will be admitted', () => {
   const bannedUntilMs = nowMs + 1_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
@@ -52,7 +52,7 @@ it('each request of a batch is told its own remaining, and a ban when a request 
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
   expect([second?.kind, second?.rateLimit.inForce.remaining]).toEqual(['admitted', 0]);
   expect(refused).toMatchObject({ kind: 'refused', retryAtMs: minuteEnd });
-  // The ban ends before the spent minute does; the day has what it has.
+  // The ban ends before the spent minute does. The day is unaffected.
   expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
   expect(banned?.rateLimit).toMatchObject({
     banUntilMs: bannedUntilMs,
@@ -64,7 +64,7 @@ it('each request of a batch is told its own remaining, and a ban when a request 
   });
 });
 
-it('during a ban the window in force has nothing left until the ban ends, whatever its own count', () => {
+it('during a ban the window in force has 0 remaining until the ban ends, whatever its count', () => {
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {

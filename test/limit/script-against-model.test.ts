@@ -34,8 +34,8 @@ const request = fc.record({
   unsent: fc.option(arbitrary.unsent, { nil: undefined }),
 });
 
-it('the scripts in Redis and the pure functions decide, lift and reset every sequence alike', async () => {
-  // Windows of a few ms, so that a run crosses many of their boundaries on Redis's own clock.
+it('the scripts in Redis and the pure functions decide, lift and reset alike in every sequence', async () => {
+  // Windows of a few ms, so that a run crosses many boundaries on Redis's own clock.
   const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
   const store = await subject.open(windowsMs);
   await fc.assert(
@@ -59,7 +59,7 @@ it('the scripts in Redis and the pure functions decide, lift and reset every seq
             model = changed.state;
             continue;
           }
-          // An edit comes and goes in the middle of the sequence.
+          // The plan changes every five calls.
           const limits = plans[Math.floor(index / 5) % plans.length] ?? [];
           const call = { keyId, limits, bans, requests, unsent: unsent && toUnsent(unsent, model) };
           const actual = await decide(store, call);
@@ -75,7 +75,7 @@ it('the scripts in Redis and the pure functions decide, lift and reset every seq
   );
 });
 
-/** A ban or a generation is forgotten with its hash, some time after it matters no more. */
+/** The states that Redis may have: the model's, or one without a ban or generation that expired with its hash. */
 function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: number): Readonly<QuotaState>[] {
   const before = [model];
   const withoutBan = { ...model, bannedUntilMs: 0, banLevel: 0 };
@@ -86,7 +86,7 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
   return before;
 }
 
-/** A decision that changes nothing but opens windows is not written: the windows of now are what counts. */
+/** The state with the windows of `nowMs`: a decision that only opens new windows is not written to Redis. */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   const open = { ...state };
   openWindows(
@@ -98,7 +98,7 @@ function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number
   return open;
 }
 
-/** The reply of the script has no windows but the limited ones. */
+/** The outcome with limited windows only, as the script's reply has it. */
 function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
   return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
 }

@@ -57,7 +57,7 @@ it('a Redis that answers slowly but in time decides everything, exactly', async 
   expect(limiters.flatMap(({ logged }) => logged)).toEqual([]);
 });
 
-it('while Redis answers too late every request is decided alone; the state is entered and left once, and nothing is charged twice', async () => {
+it('while Redis answers too late every request is decided alone; the outage begins and ends once, and nothing is charged twice', async () => {
   const { limiters, prefix } = openLimiters(2, url, steadyStore);
   const roomy = keyOf(1_000_000, 1_000_000);
   const tight = keyOf(1_000_000, 40);
@@ -76,7 +76,7 @@ it('while Redis answers too late every request is decided alone; the state is en
   };
   await ask(5);
   relay.delay(late);
-  // Several probes long.
+  // Long enough for several probes.
   for (let turn = 0; turn < 20; turn++) {
     const decisions = await ask(3);
     expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));
@@ -89,7 +89,7 @@ it('while Redis answers too late every request is decided alone; the state is en
   await until('all is shared', async () => (await ask(1)).every(({ source }) => source === 'shared'));
   expectOneOutage(limiters);
 
-  // Every call that was late did run, so what Redis counts is what was admitted, to the last request.
+  // Every late call ran in the end, so Redis counts exactly what was admitted.
   await until('all is written back', async () => {
     await ask(1);
     const counted = await Promise.all([dayUsed(inspector, prefix, roomy), dayUsed(inspector, prefix, tight)]);
@@ -99,7 +99,7 @@ it('while Redis answers too late every request is decided alone; the state is en
   expect(admitted.tight).toBeLessThanOrEqual(40 + 2 * 40);
 });
 
-it('under `refuse` a Redis that answers too late is a store that is unavailable', async () => {
+it('under `refuse` requests are refused as unavailable while Redis answers too late', async () => {
   const limiter = openLimiter({ tuning: steadyStore, url, onFailure: 'refuse' });
   const key = keyOf(100, 100);
   await decideInTurn(limiter, key, 1);
@@ -111,20 +111,20 @@ it('under `refuse` a Redis that answers too late is a store that is unavailable'
   expect((await decideInTurn(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
 });
 
-it('a Redis that is quick alone and too slow under load is tried more rarely with every relapse', async () => {
-  // One outage more than those that the load makes does no harm here.
+it('a Redis that is fast when idle and too slow under load is probed less often after every relapse', async () => {
+  // This test allows more outages than those that the load causes.
   const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
   const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
   const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));
   const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');
   await ask();
-  // A probe passes at once; what 50 keys ask takes longer than the deadline.
+  // A probe takes no time, while the calls of 50 keys take longer than the deadline.
   relay.throttle(80);
   await until('Redis has come back three times', async () => {
     await ask();
     return returns().length === 3;
   });
-  // One probe, two, four: the pauses between them are the least that each outage took, less what timers may be early.
+  // An outage lasts at least the pauses between its one, two or four probes. Timers may fire a little early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

@@ -16,7 +16,7 @@ for i = 1, #ARGV do
 end
 return months`;
 
-it('the script knows the months of the UTC calendar from 1970 to 2370, to the millisecond', async () => {
+it('the script computes the months of the UTC calendar from 1970 to 2370, to the millisecond', async () => {
   const client = new Redis(redisUrl());
   onTestFinished(() => client.disconnect());
   for (let year = 1970; year < 2370; year += 100) {

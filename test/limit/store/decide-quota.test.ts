@@ -17,7 +17,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-it('deciding n requests at once equals deciding n times one, bans included', () => {
+it('deciding n requests at once equals deciding them one by one, bans included', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
       let together: Readonly<QuotaState> = emptyQuotaState;
@@ -70,7 +70,7 @@ it('never admits beyond a limit, never charges a refusal, and expires no sooner 
   );
 });
 
-it('never steps back to an earlier window', () => {
+it('never goes back to an earlier window', () => {
   const call = { keyId: 'k', limits: limitsOf({ perMinute: 2, perDay: 9 }), bans: farAway, requests: 2 };
   const { state } = decideQuota(emptyQuotaState, call, windowsMs, 1_000_000);
   const older = decideQuota(state, call, windowsMs, 1_000_000 - 500);
