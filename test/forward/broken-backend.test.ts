@@ -21,7 +21,7 @@ afterEach(async () => {
   await backend.close();
 });
 
-describe('a backend that answers with nonsense', () => {
+describe('a backend that sends a malformed response', () => {
   it.each([
     ['status 099', 'HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'],
     ['status 600', 'HTTP/1.1 600 X\r\nContent-Length: 0\r\n\r\n'],
@@ -57,12 +57,12 @@ describe('a backend that answers with nonsense', () => {
   });
 });
 
-describe('a backend that breaks off', () => {
+describe('a backend that stops within a response', () => {
   it.each([
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
     ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
     ['inside a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
-  ])('half a body %s: the client sees that its response is cut', async (_how, raw) => {
+  ])('half a body %s: the client sees that its response is incomplete', async (_how, raw) => {
     backend.react = (_request, socket) => socket.end(raw);
     const response = await sendRaw(front.port, get('/'));
     expect(statusOf(response)).toBe(200);
@@ -71,7 +71,7 @@ describe('a backend that breaks off', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_failed', headersSent: true }]);
   });
 
-  it('a body that stops coming is cut', async () => {
+  it('a body that stops has its connection closed', async () => {
     backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf');
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
@@ -83,7 +83,7 @@ describe('a backend that breaks off', () => {
     expect(backend.requests).toHaveLength(1);
   });
 
-  it('an exchange that never stops is cut by the total timeout', async () => {
+  it('an exchange that never ends is stopped by the total timeout', async () => {
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -113,7 +113,7 @@ it('bytes after a response never reach another client', async () => {
 });
 
 describe('a request is sent again', () => {
-  /** Has this many connections to the backend kept alive. */
+  /** Opens this many connections to the backend and leaves them idle. */
   async function keepAlive(count: number): Promise<void> {
     const sockets: Socket[] = [];
     backend.react = (_request, socket) => void sockets.push(socket);
@@ -125,7 +125,7 @@ describe('a request is sent again', () => {
     front.outcomes.length = 0;
   }
 
-  it('when a kept-alive connection closed before any octet of the response to a GET', async () => {
+  it('when a reused connection closed before any octet of the response to a GET', async () => {
     await keepAlive(1);
     backend.react = (_request, socket) => {
       if (backend.requests.length === 1) socket.destroy();
@@ -135,13 +135,13 @@ describe('a request is sent again', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', attempts: 2 }]);
   });
 
-  it('never when it was lost on a fresh connection: what crashes one backend would crash the next', async () => {
+  it('never when it was lost on a new connection: a request that crashes one backend would crash the next', async () => {
     backend.react = (_request, socket) => socket.destroy();
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
     expect(backend.requests).toHaveLength(1);
   });
 
-  it('never a third time when kept-alive connections are lost', async () => {
+  it('never a third time when reused connections are lost', async () => {
     await keepAlive(3);
     backend.react = (_request, socket) => socket.destroy();
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
@@ -161,12 +161,12 @@ describe('a request is sent again', () => {
     backend.react = (_request, socket) => socket.destroy();
     await Promise.all(Array.from({ length: 60 }, () => sendRaw(front.port, get('/'))));
     expect(backend.requests.length).toBeGreaterThan(60);
-    // Ten and a fifth of the requests, the 60 before them too; twice that when a window of the budget ended meanwhile.
+    // The budget is ten and a fifth of the requests, with the 60 before; twice that if one of its windows ends meanwhile.
     expect(backend.requests.length).toBeLessThanOrEqual(60 + 2 * (10 + 24));
   });
 });
 
-it('a client that goes away takes its request to the backend with it', async () => {
+it('a client that goes away ends its request to the backend', async () => {
   let cut = () => {};
   const aborted = new Promise<void>((resolve) => {
     cut = resolve;
@@ -180,7 +180,7 @@ it('a client that goes away takes its request to the backend with it', async () 
   expect(front.outcomes).toMatchObject([{ kind: 'client_gone', attempts: 1 }]);
 });
 
-it('a client that went away while it waited for a connection gives its place up at once', async () => {
+it('a client that goes away while its request waits for a connection leaves the queue at once', async () => {
   await front.close();
   front = await startFront({
     url: backend.url,
@@ -201,7 +201,7 @@ it('a client that went away while it waited for a connection gives its place up 
   expect(backend.requests).toHaveLength(1);
 });
 
-it('a bug while a response is begun is told to the caller, and ends nothing else', async () => {
+it('a bug at the start of a response is reported to the caller and affects no other request', async () => {
   await front.close();
   front = await startFront({ url: backend.url, responseFields: ['Link', 'ř'] });
   expect(await sendRaw(front.port, get('/1'))).toBe('');
@@ -210,7 +210,7 @@ it('a bug while a response is begun is told to the caller, and ends nothing else
   expect(front.targets()[0]?.inFlight).toBe(0);
 });
 
-it('a client that went away before it was forwarded never reaches the backend', async () => {
+it('a request whose client went away before it was forwarded never reaches the backend', async () => {
   await front.close();
   front = await startFront({ url: backend.url, before: (res) => once(res, 'close') });
   sendRawAndLeave().end();
@@ -219,7 +219,7 @@ it('a client that went away before it was forwarded never reaches the backend', 
   expect(backend.requests).toEqual([]);
 });
 
-it('a client that sends less than it promised is at fault, not the backend', async () => {
+it('a body shorter than its Content-Length is the fault of the client, not of the backend', async () => {
   const client = sendRawAndLeave('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
   setTimeout(() => client.destroy(), 50);
   await front.ended(1);

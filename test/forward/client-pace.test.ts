@@ -3,7 +3,7 @@ import { ClientPace } from '../../gateway/forward/client-pace.ts';
 
 const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
 
-/** When a client that is always awaited is found too slow, looked at once a second; undefined within two minutes. */
+/** The second at which a client that is always waited for is too slow, checked once a second for two minutes. */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {
   const pace = new ClientPace(bounds, 0);
   for (let second = 1; second <= 120; second++) {
@@ -20,7 +20,7 @@ describe('a client is too slow', () => {
     ['sends 499 octets a second', (second: number) => 499 * second, undefined],
     ['sends 500 octets a second', (second: number) => 500 * second, undefined],
     ['sends 2,500 octets every five seconds', (second: number) => 2_500 * Math.floor(second / 5), undefined],
-    // An octet buys 2 ms, so 1,000 octets buy two seconds on top of the grace.
+    // Each octet adds 2 ms, so 1,000 octets add two seconds to the grace period.
     ['sends 1,000 octets and stops', () => 1_000, 8],
     ['sends a gigabyte and stops', () => 1e9, 32],
     [
@@ -32,7 +32,7 @@ describe('a client is too slow', () => {
     expect(foundAfterSeconds(bytesAt)).toBe(seconds);
   });
 
-  it('never while nothing waits for it, and has its grace afterwards', () => {
+  it('never while nothing waits for it, and it has the grace period afterwards', () => {
     const pace = new ClientPace(bounds, 0);
     for (let second = 1; second <= 100; second++) {
       expect(pace.isTooSlow({ nowMs: second * 1000, isAwaited: false, bytes: 0 })).toBe(false);
@@ -41,7 +41,7 @@ describe('a client is too slow', () => {
     expect(pace.isTooSlow({ nowMs: 105_001, isAwaited: true, bytes: 0 })).toBe(true);
   });
 
-  it('what it had moved before it was first looked at buys it nothing', () => {
+  it('even if it moved many octets before the first check', () => {
     const pace = new ClientPace(bounds, 0, 1e9);
     expect(pace.isTooSlow({ nowMs: 5_001, isAwaited: true, bytes: 1e9 })).toBe(true);
   });

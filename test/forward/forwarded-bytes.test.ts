@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 describe('what the backend receives', () => {
-  it('is the raw target, the fields in order, and ours', async () => {
+  it('is the raw URI, the fields in order, and those of the gateway', async () => {
     await sendRaw(
       front.port,
       get('/v1/pub/%2e%2e/a;b?x=%00&&y?', 'ACCEPT: a', 'X_Key_Id: forged', 'Via: 1.0 old'),
@@ -91,14 +91,14 @@ describe('what the backend receives', () => {
     expect(backend.requests[0]?.rawBody === body).toBe(true);
   });
 
-  it('is nothing of a body whose announced length is beyond the limit', async () => {
+  it('is no part of a body whose Content-Length is beyond the limit', async () => {
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200001\r\n\r\n';
     expect(statusOf(await sendRaw(front.port, head))).toBe(413);
     expect(backend.requests).toEqual([]);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'payload_too_large', attempts: 0 }]);
   });
 
-  it('is never a whole chunked body beyond the limit', async () => {
+  it('is never a complete chunked body beyond the limit', async () => {
     const chunk = `${(50_000).toString(16)}\r\n${'x'.repeat(50_000)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
     expect(statusOf(await sendRaw(front.port, `${head}${chunk.repeat(5)}0\r\n\r\n`))).toBe(413);
@@ -111,7 +111,7 @@ describe('Expect: 100-continue', () => {
   const head =
     'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n';
 
-  it('is answered 100 before the body, and the final response follows', async () => {
+  it('gets 100 before the body, and then the final response', async () => {
     const socket = connect(front.port, '127.0.0.1').setEncoding('latin1');
     let received = '';
     socket.on('data', (chunk: string) => {
@@ -125,7 +125,7 @@ describe('Expect: 100-continue', () => {
     expect(backend.requests[0]?.head).not.toMatch(/expect/i);
   });
 
-  it('hears no 100 when no target is there', async () => {
+  it('gets no 100 when there is no target', async () => {
     await backend.close();
     await until('the target is gone', () => front.targets()[0]?.healthy === false);
     const response = await sendRaw(front.port, head);
@@ -148,7 +148,7 @@ describe('what the client receives', () => {
     expect(body).toBe('hello');
   });
 
-  it('is every byte of a large response, also when it reads slowly', async () => {
+  it('is every byte of a large response, also if it reads slowly', async () => {
     const body = Buffer.alloc(5_000_000, 'abcdefghij').toString();
     backend.react = (_request, socket) => socket.write(okResponse(body));
     const received = await new Promise<string>((resolve, reject) => {
@@ -202,7 +202,7 @@ describe('what the client receives', () => {
     expect(response).not.toMatch(/x-t/i);
   });
 
-  it('is a body of many small chunks in few chunks: they do not cost a write each', async () => {
+  it('is a body of many small chunks in a few larger ones, so that each does not cost a write', async () => {
     backend.react = (_request, socket) =>
       socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(1_000)}`, () =>
         setTimeout(() => socket.write('0\r\n\r\n'), 20),
@@ -220,7 +220,7 @@ describe('what the client receives', () => {
     expect(response).not.toContain('HTTP/1.1 10');
   });
 
-  it('is what other interim responses say, ahead of the response', async () => {
+  it('is every other interim response before the final one', async () => {
     const hints = [
       'Link: </a.css>; rel=preload',
       'Connection: X-Hop',
@@ -244,7 +244,7 @@ describe('what the client receives', () => {
     expect(response).not.toContain('Link');
   });
 
-  it('is a response that came while the body was still being sent, and the last of its connection', async () => {
+  it('is a response that came while the body was still being sent, and then a closed connection', async () => {
     await backend.close();
     backend = await startRecordingBackend({
       reactTo: 'head',
@@ -267,7 +267,7 @@ describe('what the client receives', () => {
   });
 });
 
-/** The content of chunks. */
+/** The body without its chunk framing. */
 function contentOf(rawBody: string): string {
   let content = '';
   for (let at = 0; ; ) {

@@ -28,7 +28,7 @@ describe('the head of a response', () => {
     expect(fieldsOf(fields.flat())).toEqual(['Server', 'store', ...cached]);
   });
 
-  it('replaces the backend’s copies of our fields, and sets Link beside its own', () => {
+  it('replaces the backend’s copies of the gateway’s fields, and adds Link to its own', () => {
     const fields = [
       ['X-RateLimit-Limit', '9'],
       ['x-ratelimit-anything', '9'],
@@ -66,7 +66,7 @@ describe('the head of a response', () => {
     'Last-Modified',
     'Location',
     'Retry-After',
-  ])('lets only the first %s pass, in whatever spelling the others come', (name) => {
+  ])('keeps only the first %s, however the others are spelled', (name) => {
     const fields = [name, 'first', 'Server', 'store', name.toUpperCase(), 'second', name, 'third'];
     expect(fieldsOf(fields)).toEqual([name, 'first', 'Server', 'store', ...cached]);
   });
@@ -79,7 +79,7 @@ describe('the head of a response', () => {
     },
   );
 
-  it('keeps what a 304 says of the representation', () => {
+  it('keeps the representation fields of a 304', () => {
     const fields = [
       'ETag',
       '"a"',

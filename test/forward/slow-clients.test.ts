@@ -6,7 +6,7 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
-/** Five seconds of grace and a look each second become 100 and 20 ms; 500 octets a second become 25,000. */
+/** The grace period of 5 s becomes 100 ms, the check every second 20 ms, and 500 octets a second become 25,000. */
 const quick = {
   clientBytesPerSecondMin: 25_000,
   clientGraceMs: 100,
@@ -74,7 +74,7 @@ describe('an upload', () => {
     for (const outcome of slowOnes) expect(outcome).toMatchObject({ code: 'request_timeout', attempts: 0 });
   });
 
-  it('that stops after it began to flow gives its connection back and ends with 408', async () => {
+  it('that stops after its first octets were forwarded frees its connection and ends with 408', async () => {
     const client = open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
     const response = responseTo(client);
     await until('the target has it', () => front.targets()[0]?.inFlight === 1);
@@ -135,7 +135,7 @@ describe('an upload', () => {
 });
 
 describe('bodies that are being collected', () => {
-  it('share their memory among keys: what is beyond a key’s share is 503 with Retry-After', async () => {
+  it('share memory among keys: a request beyond its key’s share is 503 with Retry-After', async () => {
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -147,7 +147,7 @@ describe('bodies that are being collected', () => {
     expect(front.outcomes).toMatchObject([
       { kind: 'failed', code: 'too_many_uploads', retryAfterSeconds: 1 },
     ]);
-    // What was collected is given back with the end of its request.
+    // The memory is free again when the requests have ended.
     for (const client of clients) client.destroy();
     await Promise.all([first, second, third]);
     await front.ended(3);
@@ -156,10 +156,10 @@ describe('bodies that are being collected', () => {
   });
 });
 
-describe('a reader', () => {
+describe('a client', () => {
   const large = okResponse('x'.repeat(12_000_000));
 
-  it('that takes nothing of a large response is cut, and its connection serves others', async () => {
+  it('that reads nothing of a large response is disconnected, and the connection to the target serves others', async () => {
     backend.react = ({ target }, socket) => socket.write(target === '/large' ? large : okResponse('x'));
     for (let i = 0; i < 4; i++) open(get('/large')).pause();
     await front.ended(4);
@@ -172,12 +172,12 @@ describe('a reader', () => {
 
   it.each([
     ['often', 20],
-    ['seldom, as when it was held up', 1_000],
+    ['rarely, as if it had been delayed', 1_000],
   ])(
-    'that is slow but fast enough gets everything, when the gateway looks %s',
+    'that reads slowly but fast enough gets everything, when the gateway checks %s',
     async (_how, sweepIntervalMs) => {
       await front.close();
-      // The kernel holds megabytes for a reader, and takes no more until it has read a good part of them.
+      // The kernel buffers megabytes for a client, and accepts no more until the client has read a good part of them.
       front = await startFront({
         url: backend.url,
         bounds: { ...quick, clientGraceMs: 500, sweepIntervalMs },

@@ -13,7 +13,7 @@ import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts'
 
 export interface FrontOptions {
   readonly url: string;
-  /** Of the upstream beside its URL. */
+  /** Settings of the upstream, without its URL. */
   readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
   readonly bounds?: Partial<Bounds>;
@@ -21,7 +21,7 @@ export interface FrontOptions {
   readonly requestFields?: readonly string[];
   readonly responseFields?: readonly string[];
   readonly keepForwarded?: boolean;
-  /** What comes before forwarding, as the limits do. */
+  /** Runs before forwarding, as the limits do. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
 }
 
@@ -29,18 +29,18 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
-  /** What `forward` rejected with; the client's connection was cut then. */
+  /** What `forward` rejected with; each time the client's connection was destroyed. */
   readonly bugs: unknown[];
   /** Resolves when that many requests have ended. */
   ended(count: number): Promise<void>;
-  /** Those of the one upstream. */
+  /** The targets of the one upstream. */
   targets(): readonly TargetState[];
-  /** A reload that replaces the one upstream. */
+  /** Replaces the one upstream, as a reload does. */
   setUrl(url: string): void;
   close(): Promise<void>;
 }
 
-/** The forwarder behind the real listener, as the request path uses it. */
+/** A real listener with the forwarder behind it, connected as in the request path. */
 export async function startFront({
   url,
   upstream,

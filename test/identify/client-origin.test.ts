@@ -23,7 +23,7 @@ function originOf(
 }
 
 describe('clientOrigin', () => {
-  it('believes nothing when no proxy is trusted', () => {
+  it('ignores the forwarding fields when no proxy is trusted', () => {
     const forged = { xForwardedFor: '1.2.3.4', xForwardedHost: 'evil', xForwardedProto: 'https' };
     expect(originOf(forged, [])).toEqual({
       address: '10.0.0.1',
@@ -34,7 +34,7 @@ describe('clientOrigin', () => {
     });
   });
 
-  it('believes nothing of a peer that is not trusted', () => {
+  it('ignores the forwarding fields of a peer that is not trusted', () => {
     const origin = originOf({ peerAddress: '198.51.100.1', xForwardedFor: '1.2.3.4' });
     expect(origin.address).toBe('198.51.100.1');
     expect(origin.forwardedFor).toBe('198.51.100.1');

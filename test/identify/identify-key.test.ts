@@ -52,7 +52,7 @@ describe('identifyKey', () => {
     expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key });
   });
 
-  it('a secret beyond ASCII is the bytes that were sent', () => {
+  it('a secret beyond ASCII is compared by the bytes that were sent', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
     const key = { ...acme, digestStart: start('schlüssel') };
     expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key });
@@ -69,7 +69,7 @@ describe('identifyKey', () => {
     'wrong',
     'S3CRET',
     sha256('s3cret'),
-    // Whitespace to JavaScript, to HTTP octets of the secret.
+    // Whitespace in JavaScript, but part of the secret in HTTP.
     's3cret\u00a0',
     '\u00a0s3cret',
     '\u00a0',
@@ -101,7 +101,7 @@ describe('identifyKey', () => {
     },
   );
 
-  it('is as strict with what it remembers: a secret still expires', () => {
+  it('a secret that was found before still expires', () => {
     expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });
     expect(identifyKey('Bearer soon', nowMs + 1)).toMatchObject({
       kind: 'refused',

@@ -16,7 +16,7 @@ test('a response in flight is finished with Connection: close', async () => {
   client.send(get);
   const begun = await arrived.promise;
   const drained = listener.drain(longDrain);
-  // Well into the drain: idle connections are closed by now.
+  // Long enough for the drain to have closed idle connections.
   await sleep(100);
   begun.end('done');
   const response = await client.response();
@@ -48,7 +48,7 @@ test('a response that is being streamed is finished and its connection closed', 
   await drained;
 });
 
-test('a request on a kept-alive connection right at the start is served, and closes', async () => {
+test('a request on an idle connection right at the start is served, with Connection: close', async () => {
   const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 2_000 } });
   const client = await openRawClient(port);
   client.send(get);
@@ -62,7 +62,7 @@ test('a request on a kept-alive connection right at the start is served, and clo
   await drained;
 });
 
-test('a request behind a response that is kept alive and not yet read is served, and closes', async () => {
+test('a request behind a response that was not yet read is served, with Connection: close', async () => {
   const long = 'x'.repeat(8_000_000);
   const fields = ['Content-Length', String(long.length)];
   const { listener, port } = await startListener({
@@ -119,7 +119,7 @@ test('idle connections are closed without a response and new ones are not accept
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('what is not finished by the deadline is cut', async () => {
+test('a connection that is not finished by the deadline is destroyed', async () => {
   const arrived = Promise.withResolvers<void>();
   const { listener, port } = await startListener({ handlers: { onRequest: () => arrived.resolve() } });
   const client = await openRawClient(port);
@@ -130,7 +130,7 @@ test('what is not finished by the deadline is cut', async () => {
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('keep-alive clients that never pause see no failure', async () => {
+test('clients that send requests without a pause see no failure', async () => {
   const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 2_000 } });
   const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
   let answered = 0;

@@ -12,7 +12,7 @@ function startRefusing(lingerTimeoutMs = 200): Promise<ListenerFixture> {
   });
 }
 
-/** Writes as much as the connection takes until it is closed. */
+/** Writes as much as the connection accepts, until it is closed. */
 async function pour(client: RawClient): Promise<void> {
   const piece = Buffer.alloc(65_536, 'b');
   let open = true;
@@ -44,12 +44,12 @@ test.each([
     const poured = pour(client);
     expectRejection(await client.response(), 'missing_key');
     await poured;
-    // A row of the fault list, with the size that ships: at most 1 MB is read.
+    // A promise of the list of faults, with the default size: at most 1 MB is read.
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );
 
-test('a client that stalls within its body, and keeps its side open, is disconnected after the linger time', async () => {
+test('a client that stops within its body and keeps the connection open is disconnected after the linger timeout', async () => {
   const { listener, port } = await startRefusing(200);
   const client = await openRawClient(port, { allowHalfOpen: true });
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
@@ -88,7 +88,7 @@ test('a request in the discarded rest is not served', async () => {
   expect(seen).toEqual(['/first']);
 });
 
-test('a refusal whose request had arrived whole ends the connection at once', async () => {
+test('a refusal of a complete request closes the connection at once', async () => {
   const { listener, port } = await startRefusing(60_000);
   const client = await openRawClient(port);
   client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -96,7 +96,7 @@ test('a refusal whose request had arrived whole ends the connection at once', as
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('a body that does not arrive after its early response ends the connection, without a second response', async () => {
+test('if the body does not arrive after an early response, the connection is closed without a second response', async () => {
   const { port } = await startListener({
     handlers: { onRequest: (_req, res) => void res.end('early') },
     bounds: { headersTimeoutMs: 50, requestTimeoutMs: 100 },
@@ -109,7 +109,7 @@ test('a body that does not arrive after its early response ends the connection, 
   await expect(client.response()).rejects.toThrow();
 });
 
-test('with the bounds that ship, such a client is disconnected within a second', async () => {
+test('with the default bounds, such a client is disconnected within a second', async () => {
   const { listener, port } = await startRefusing(defaultBounds.lingerTimeoutMs);
   const client = await openRawClient(port, { allowHalfOpen: true });
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');

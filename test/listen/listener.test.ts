@@ -66,12 +66,12 @@ describe('times', () => {
     expectRejection(responses[0], 'request_timeout');
   });
 
-  test('a connection without a byte is closed in silence', async () => {
+  test('a connection without a byte is closed without a response', async () => {
     const { port } = await startListener({ bounds });
     expect(await exchangeRaw(port, '')).toEqual([]);
   });
 
-  test('an idle kept-alive connection is closed in silence', async () => {
+  test('an idle connection is closed without a response', async () => {
     const { port } = await startListener({ bounds: { keepAliveTimeoutMs: 50 } });
     const responses = await exchangeRaw(port, get);
     expect(responses.map(({ status }) => status)).toEqual([200]);
@@ -81,7 +81,7 @@ describe('times', () => {
     [150, 40],
     [150, 600],
   ])(
-    'an idle connection stays open for %i ms, whatever the limit of a write',
+    'an idle connection stays open for %i ms, whatever the write timeout',
     async (keepAliveTimeoutMs, writeTimeoutMs) => {
       const { port } = await startListener({ bounds: { keepAliveTimeoutMs, writeTimeoutMs } });
       const startedMs = performance.now();
@@ -91,7 +91,7 @@ describe('times', () => {
     },
   );
 
-  test('a client that reads nothing of its response is cut off', async () => {
+  test('a client that reads nothing of its response is disconnected', async () => {
     const { listener, port } = await startListener({
       bounds: { writeTimeoutMs: 100 },
       handlers: { onRequest: (_req, res) => void res.end(Buffer.alloc(64 << 20)) },
@@ -104,7 +104,7 @@ describe('times', () => {
     client.destroy();
   });
 
-  test('a response that takes longer than the write timeout to begin is not cut off', async () => {
+  test('a response that begins later than the write timeout is not cut off', async () => {
     const { port } = await startListener({
       bounds: { writeTimeoutMs: 50 },
       handlers: { onRequest: (_req, res) => void setTimeout(() => res.end('late'), 250) },
@@ -142,7 +142,7 @@ describe('counts', () => {
     held.destroy();
   });
 
-  test('one address gets half of all connections at most, the next still finds some', async () => {
+  test('one address gets at most half of all connections, so that others get some', async () => {
     const { port } = await startListener({ bounds: { connectionsMax: 4 } });
     const held = await Promise.all([openRawClient(port), openRawClient(port)]);
     const third = await openRawClient(port);
@@ -155,7 +155,7 @@ describe('counts', () => {
     }
   });
 
-  test('connections are counted while they are open, and none when all are gone', async () => {
+  test('the count of connections follows those that are open, down to 0', async () => {
     const { listener, port } = await startListener();
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
     await expect.poll(() => listener.connections()).toBe(20);
@@ -212,7 +212,7 @@ describe('pipelining', () => {
     client.destroy();
   });
 
-  test('a flood is served up to the limit, and its last response says so', async () => {
+  test('pipelined requests are served up to the limit, and the last response has Connection: close', async () => {
     const { port, served } = await startListener({ bounds: { pipelinedMax: 4 } });
     const responses = await exchangeRaw(port, get.repeat(100));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
@@ -223,7 +223,7 @@ describe('pipelining', () => {
     expect(served).toHaveLength(5);
   });
 
-  test('pipelined requests with bodies and more packets than one are all served', async () => {
+  test('pipelined requests with bodies in several packets are all served', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000\r\n\r\n'.concat('b'.repeat(2000));
@@ -243,7 +243,7 @@ describe('pipelining', () => {
     expect(await client.responsesToEnd()).toHaveLength(20);
   });
 
-  test('a fault behind the last of them is answered after it', async () => {
+  test('a fault behind the last of them gets its error response after theirs', async () => {
     const { port } = await startListener({
       handlers: { onRequest: (_req, res) => setImmediate(() => res.end('ok')) },
     });
@@ -253,7 +253,7 @@ describe('pipelining', () => {
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
   });
 
-  test('what follows a response that ends the connection is not served', async () => {
+  test('requests behind a response that closes the connection are not served', async () => {
     const seen: string[] = [];
     const { port } = await startListener({
       handlers: {
@@ -269,7 +269,7 @@ describe('pipelining', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('bytes behind a request that itself says close change nothing', async () => {
+  test('bytes behind a request with Connection: close are ignored', async () => {
     const { port, served } = await startListener();
     const responses = await exchangeRaw(
       port,
@@ -279,7 +279,7 @@ describe('pipelining', () => {
     expect(served).toHaveLength(1);
   });
 
-  test('a parser error while a response is being streamed waits for its end', async () => {
+  test('a parser error during a response is answered after its end', async () => {
     const { port } = await startListener({
       handlers: {
         onRequest: async (_req, res) => {
@@ -294,7 +294,7 @@ describe('pipelining', () => {
     expectRejection(second, 'invalid_request');
   });
 
-  test('a fault in a body whose response is decided leaves it that response, as the last one', async () => {
+  test('a fault in a body whose response is already decided does not change that response', async () => {
     const { port } = await startListener({
       handlers: {
         onRequest: (req, res) => req.socket.once('end', () => setImmediate(refuse, res, 'payload_too_large')),
@@ -324,7 +324,7 @@ describe('pipelining', () => {
 describe('Expect: 100-continue', () => {
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n';
 
-  test('the body is asked for once the request is admitted', async () => {
+  test('100 is sent once the request is admitted', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send(head);
@@ -357,7 +357,7 @@ describe('what the parser takes for a request', () => {
     expect(served).toEqual([]);
   });
 
-  test('is served when its target only names another protocol', async () => {
+  test('is served when only its URI names another protocol', async () => {
     const { port, served } = await startListener();
     await exchangeRaw(
       port,
@@ -373,7 +373,7 @@ describe('a HEAD that the parser refuses', () => {
     [400, 'HEAD /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n'],
     [414, `HEAD /${'a'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
     [431, `HEAD / HTTP/1.1\r\n${fields(33_000)}`],
-  ])('with %i hears no body', async (status, bytes) => {
+  ])('with %i gets no body', async (status, bytes) => {
     const { port } = await startListener();
     for (const before of ['', '\r\n']) {
       const client = await openRawClient(port);
@@ -385,7 +385,7 @@ describe('a HEAD that the parser refuses', () => {
     }
   });
 
-  test('behind another request hears no body either', async () => {
+  test('behind another request gets no body either', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send(`${get}HEAD / HTTP/1.1\r\n${fields(33_000)}`);
@@ -394,7 +394,7 @@ describe('a HEAD that the parser refuses', () => {
     expect(await client.responsesToEnd()).toEqual([]);
   });
 
-  test('with a malformed field hears no body', async () => {
+  test('with a malformed field gets no body', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send('HEAD / HTTP/1.1\r\nHost: a\r\nA: b\r\nX Y\r\n\r\n');
@@ -402,7 +402,7 @@ describe('a HEAD that the parser refuses', () => {
     expect(await client.responsesToEnd()).toEqual([]);
   });
 
-  test('is not what the end of a body makes look like one', async () => {
+  test('is not assumed because the end of a body looks like one', async () => {
     const { port } = await startListener();
     for (const [length, rest] of [
       [5, 'HEAD / HTTP/1.1\r\nfragment\r\n\r\n'],
@@ -414,13 +414,13 @@ describe('a HEAD that the parser refuses', () => {
         `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${rest}`,
       );
       expect(responses[0]?.status).toBe(200);
-      // With the body that only the response to a HEAD would lack.
+      // It has a body, which a response to HEAD would not have.
       expectRejection(responses[1], 'method_not_implemented');
       expect(responses).toHaveLength(2);
     }
   });
 
-  test('and a GET behind a HEAD hears its body', async () => {
+  test('is not assumed of a refused GET behind a HEAD: its response has a body', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send(`${get.replace('GET', 'HEAD')}GET / HTTP/1.1\r\n${fields(33_000)}`);
@@ -461,11 +461,11 @@ describe('upgrades', () => {
     const responses = await client.responsesToEnd();
     expect(responses).toHaveLength(1);
     expectRejection(responses[0], 'invalid_request');
-    // The parser is used again for another connection.
+    // Node reuses the parser for another connection.
     expect(await statusOf(port)).toBe(200);
   });
 
-  test('a body behind an ignored upgrade is read whole, however it is cut', async () => {
+  test('a body behind an ignored upgrade is read completely, however it is split', async () => {
     const { port } = await startListener();
     const head = upgrade('h2c').replace('GET', 'POST').slice(0, -2);
     const cut = [
@@ -489,7 +489,7 @@ describe('upgrades', () => {
   const upgrade = (protocol: string) =>
     `GET /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
 
-  test('an upgrade to h2c is ignored, the request served, and nothing read behind it', async () => {
+  test('an upgrade to h2c is ignored and the request served, but nothing behind it', async () => {
     const { port } = await startListener();
     const h2c = upgrade('h2c').replace('Connection: Upgrade', 'Connection: Upgrade, HTTP2-Settings');
     const [response, ...more] = await exchangeRaw(port, h2c + get);
@@ -497,7 +497,7 @@ describe('upgrades', () => {
     expect(more).toEqual([]);
   });
 
-  test('a WebSocket that expects a 100 first is ignored, and the request served', async () => {
+  test('a WebSocket handshake with Expect: 100-continue is served as a request', async () => {
     const onUpgrade = () => expect.unreachable();
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
     const expecting = upgrade('websocket').replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n');
@@ -519,14 +519,14 @@ describe('upgrades', () => {
 
   const onUpgrade = (_req: unknown, res: ClientResponse) => refuse(res, 'missing_key');
 
-  test('a wanted upgrade can be refused like a request, and closes', async () => {
+  test('an accepted kind of upgrade can be refused like a request, and the connection is closed', async () => {
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
     const [response, ...more] = await exchangeRaw(port, `${upgrade('websocket')}frames`);
     expectRejection(response, 'missing_key');
     expect(more).toEqual([]);
   });
 
-  test('a wanted upgrade behind a request in flight, or with a body, is served as a request', async () => {
+  test('an accepted kind of upgrade behind a request in flight, or with a body, is served as a request', async () => {
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
     const client = await openRawClient(port);
     client.send(get + upgrade('websocket'));
@@ -539,7 +539,7 @@ describe('upgrades', () => {
     expect(response?.status).toBe(200);
   });
 
-  test('the refusal of an upgrade reaches a client that reads, whole, however long it is', async () => {
+  test('the refusal of an upgrade reaches a client that reads completely, however long it is', async () => {
     const body = Buffer.alloc(5 << 20, 'a');
     const { port } = await startListener({
       handlers: {
@@ -554,7 +554,7 @@ describe('upgrades', () => {
     await client.closed;
   });
 
-  test('a client that reads nothing of the refusal of its upgrade is cut off', async () => {
+  test('a client that reads nothing of the refusal of its upgrade is disconnected', async () => {
     const { listener, port } = await startListener({
       bounds: { writeTimeoutMs: 100 },
       handlers: {
@@ -570,7 +570,7 @@ describe('upgrades', () => {
     client.destroy();
   });
 
-  test('a connection reset after an upgrade harms nobody', async () => {
+  test('a reset after an upgrade affects no other connection', async () => {
     const { listener, port } = await startListener({
       handlers: {
         wantsUpgrade: () => true,

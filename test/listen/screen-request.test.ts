@@ -90,13 +90,13 @@ describe('request targets', () => {
     });
   });
 
-  test('the longest target passes and one byte more is too long', () => {
+  test('the longest URI is accepted and one byte more is too long', () => {
     const longest = `/${'a'.repeat(defaultBounds.targetBytesMax - 1)}`;
     expect(withTarget(longest).kind).toBe('accepted');
     expect(withTarget(`${longest}a`)).toMatchObject({ kind: 'refused', code: 'uri_too_long' });
   });
 
-  test('no printable target that passes has a second reading', () => {
+  test('no printable URI that is accepted can be read in a second way', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         '/',
@@ -178,7 +178,7 @@ describe('the Host field', () => {
     '[::1]',
     '[::1]:80',
     'my_backend:1',
-  ])('%s passes', (host) => {
+  ])('%s is accepted', (host) => {
     expect(screen({ ...plain, rawHeaders: ['hOST', host] }).kind).toBe('accepted');
   });
 
@@ -217,7 +217,7 @@ describe('framing', () => {
     ['content-length', '12'],
     ['Transfer-Encoding', 'chunked'],
     ['TRANSFER-ENCODING', 'Chunked'],
-  ])('%j, %j frames a body in one way', (...fields) => {
+  ])('%j, %j frames a body unambiguously', (...fields) => {
     expect(withFields(...fields)).toMatchObject({ kind: 'accepted' });
   });
 
@@ -258,7 +258,7 @@ describe('framing', () => {
     expect(withFields('Transfer-Encoding', 'chunked', 'Content-Length', '3').kind).toBe('refused');
   });
 
-  test('HTTP/1.0 knows no Transfer-Encoding', () => {
+  test('Transfer-Encoding in HTTP/1.0 is refused', () => {
     const rawHeaders = ['Host', 'a', 'Transfer-Encoding', 'chunked'];
     expect(screen({ ...plain, httpVersion: '1.0', rawHeaders }).kind).toBe('refused');
   });
@@ -266,7 +266,7 @@ describe('framing', () => {
 
 describe('header fields', () => {
   test.each(['Host', 'Authorization', 'Content-Type', 'Content-Length', 'Transfer-Encoding', 'Expect'])(
-    'a second %s is refused, though it says the same and however it is spelled',
+    'a second %s is refused, even with the same value and however it is spelled',
     (name) => {
       const value =
         { Host: 'api.example.com', 'Content-Length': '3', 'Transfer-Encoding': 'chunked' }[name] ?? 'x';
@@ -275,7 +275,7 @@ describe('header fields', () => {
     },
   );
 
-  test('fields that are lists may come twice', () => {
+  test('fields with a list as value may come twice', () => {
     expect(withFields('Accept', 'a/b', 'Accept', 'c/d', 'Cookie', 'a=1', 'Cookie', 'b=2').kind).toBe(
       'accepted',
     );
@@ -292,17 +292,17 @@ describe('header fields', () => {
     },
   );
 
-  test('tabs and bytes beyond ASCII pass in values', () => {
+  test('tabs and bytes beyond ASCII are accepted in values', () => {
     expect(withFields('X-Note', 'a\tb \xe9\xff').kind).toBe('accepted');
   });
 
-  test('the most header fields pass and one more is refused', () => {
+  test('the largest number of header fields is accepted and one more is refused', () => {
     const most = Array.from({ length: defaultBounds.headersCountMax - 1 }, (_, i) => [`X-${i}`, '1']).flat();
     expect(withFields(...most).kind).toBe('accepted');
     expect(withFields(...most, 'X-More', '1')).toMatchObject({ code: 'headers_too_large' });
   });
 
-  test('the raw Authorization value is handed on', () => {
+  test('the raw Authorization value is returned', () => {
     expect(withFields('authorization', 'Bearer  abc')).toMatchObject({ authorization: 'Bearer  abc' });
     expect(withFields()).toMatchObject({ authorization: undefined });
   });

@@ -13,7 +13,7 @@ const getPet: Operation = {
 };
 
 describe('operationFields', () => {
-  it('a deprecated operation says since when, until when, and what comes after it', () => {
+  it('a deprecated operation has the dates of its deprecation and sunset, and links to its successor', () => {
     expect(operationFields(getPet, '/v1')).toEqual([
       'Deprecation',
       '@1795132800',
@@ -24,7 +24,7 @@ describe('operationFields', () => {
     ]);
   });
 
-  it('the path of a successor is written so that a field can carry it', () => {
+  it('the path of a successor is escaped for a header field', () => {
     const successor = '/v2/{případ}/{a"b>}';
     const operation: Operation = { ...getPet, deprecation: { sinceMs: 0, successor, afterSunset: 'gone' } };
     expect(operationFields(operation, '/v1')).toContain(
@@ -32,7 +32,7 @@ describe('operationFields', () => {
     );
   });
 
-  it('a stability marker is told; an operation without markers has no fields', () => {
+  it('a stability marker becomes a field; an operation without markers has no fields', () => {
     const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets', upstream: 'store' };
     expect(operationFields({ ...listPets, stability: 'beta' }, '/v1')).toEqual(['X-Stability', 'beta']);
     expect(operationFields(listPets, '/v1')).toEqual([]);

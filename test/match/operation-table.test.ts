@@ -48,7 +48,7 @@ describe('matchOperation', () => {
     expect(matched('GET', path)).toBe('not_found');
   });
 
-  it('a path with another method is told which methods it offers', () => {
+  it('another method on a path yields the methods that it offers', () => {
     expect(matchOperation(table, 'DELETE', '/v1/pets')).toEqual({
       kind: 'method_not_allowed',
       allow: 'GET, POST, HEAD',

@@ -9,7 +9,7 @@ import type { Snapshot } from '../../gateway/snapshot.ts';
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };
 
-/** An exchange as it was opened, and what was found since. */
+/** A new exchange with these fields set. */
 function exchange(
   found: Partial<Exchange>,
   kind: 'request' | 'rejection' = 'request',
@@ -22,7 +22,7 @@ function exchange(
 }
 
 describe('the access line', () => {
-  it('is one line of JSON with what is known alone', () => {
+  it('is one line of JSON without the fields that are not known', () => {
     const line = accessLine(exchange({ status: 499, fault: 'client' }));
     expect(line.indexOf('\n')).toBe(line.length - 1);
     expect(JSON.parse(line)).toEqual({
@@ -38,7 +38,7 @@ describe('the access line', () => {
     });
   });
 
-  it('shows texts that somebody else wrote as they are, whatever is in them', () => {
+  it('has texts of clients and configuration exactly, whatever characters they contain', () => {
     const hostile = 'a"b\\c\nd\u2028é\u0000';
     const line = accessLine(
       exchange({
@@ -88,7 +88,7 @@ describe('the access line', () => {
     ]);
   });
 
-  it('carries the trace id of the client, so that the line is found from its trace', () => {
+  it('has the client’s trace id, so that it can be found from the trace', () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     expect(JSON.parse(accessLine(exchange({}, 'request', { traceparent })))).toMatchObject({
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
@@ -96,7 +96,7 @@ describe('the access line', () => {
     expect(accessLine(exchange({}, 'request', { traceparent: `${traceparent}"` }))).not.toContain('traceId');
   });
 
-  it('names no method of what never became a request', () => {
+  it('has no method for something that is not a request', () => {
     const decision = { kind: 'counted', source: 'memory', rateLimit } as const;
     const found = { status: 400, errorCode: 'invalid_request', fault: 'client', decision } as const;
     const { method, ...members } = JSON.parse(accessLine(exchange(found, 'rejection')));

@@ -21,13 +21,13 @@ const usual = {
 };
 const plain = { columns: 100, colours: false, times: 1 };
 
-/** Without the time, which is the machine's local one. */
+/** The line without its time, which is in the machine's time zone. */
 function shown(entry: Record<string, unknown>, options: Partial<typeof plain> = {}): string {
   return requestLine({ ...usual, ...entry }, { ...plain, ...options }).replace(/^\[\d\d:\d\d:17\.123\] /, '');
 }
 
 describe('a request at a terminal', () => {
-  it('is one line of at most 100 columns, or as wide as the terminal is, whatever it holds', () => {
+  it('is one line of at most 100 columns, or the width of the terminal, whatever it shows', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '/', '-', 'é'), maxLength: 300 });
     const entry = fc.record(
       {
@@ -58,7 +58,7 @@ describe('a request at a terminal', () => {
     );
   });
 
-  it('leaves out first what matters least: the rest of the id, the target, the plan, the id, the duration, a word', () => {
+  it('leaves out first what matters least: the end of the id, the target, the plan, the id, the duration, a word', () => {
     expect(shown({}, { columns: 110 })).toBe(
       '200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms (1.9 at 127.0.0.1:3000)  6f1f2f3a',
     );
@@ -76,12 +76,12 @@ describe('a request at a terminal', () => {
     expect(line).toMatch(/^200 GET \/v1\/orders\S+…\S+end-of-it {2}acme {2}minute 59\/60$/);
   });
 
-  it('says how many requests it stands for in place of the id, also where it is narrow', () => {
+  it('has the number of requests that it represents instead of the id, also when narrow', () => {
     expect(shown({}, { times: 60 })).toMatch(/ {2}×60$/);
     expect(shown({ path: `/v1/${'orders/'.repeat(30)}` }, { times: 60 })).toMatch(/ {2}×60$/);
   });
 
-  it('says why somebody was refused', () => {
+  it('says why a request was refused', () => {
     expect(shown({ status: 429, error: 'rate_limited', remaining: 0 })).toMatch(
       /^429 GET \/v1\/pets rate_limited {2}acme \(free\) {2}minute 0\/60 left/,
     );

@@ -20,7 +20,7 @@ function openTerminal(rewrites = true) {
   return { log, request, written: () => written, rows: () => rowsOf(written) };
 }
 
-/** What stands on the screen: a line that was written over is gone. */
+/** The rows on the screen, without lines that were overwritten. */
 function rowsOf(written: string): string[] {
   const rows: string[] = [];
   for (const line of written.split('\n').slice(0, -1)) {
@@ -32,7 +32,7 @@ function rowsOf(written: string): string[] {
 }
 
 describe('the log at a terminal', () => {
-  it('shows a loop of requests as one line with their number, so that nothing before it scrolls away', () => {
+  it('shows a loop of equal requests as one line with their number, so that lines before it do not scroll away', () => {
     const { request, rows } = openTerminal();
     for (let index = 0; index < 60; index += 1) request(index * 50);
     for (let index = 60; index < 63; index += 1) request(index * 50, { status: 429, error: 'rate_limited' });
@@ -54,7 +54,7 @@ describe('the log at a terminal', () => {
     expect(rows()).toHaveLength(2);
   });
 
-  it('keeps requests apart that a person sends one after the other, failures, and what stands between them', () => {
+  it('shows on lines of their own requests that a person sends one after the other, failures, and other log lines', () => {
     const { log, request, rows } = openTerminal();
     request(0);
     request(defaultBounds.sameRequestMs);
@@ -75,7 +75,7 @@ describe('the log at a terminal', () => {
     ]);
   });
 
-  it('writes over nothing where the terminal cannot', () => {
+  it('overwrites nothing where the terminal cannot', () => {
     const { request, written } = openTerminal(false);
     request(0);
     request(10);
@@ -88,7 +88,7 @@ describe('terminalOf', () => {
   const stream = { isTTY: true, columns: 120 };
   const usual = { TERM: 'xterm-256color' };
 
-  it('is undefined where nobody sits: in a pipe or a file', () => {
+  it('is undefined where there is no terminal: in a pipe or a file', () => {
     expect(terminalOf({}, usual)).toBeUndefined();
   });
 
@@ -103,7 +103,7 @@ describe('terminalOf', () => {
     expect(terminalOf(stream, env)).toMatchObject({ colours });
   });
 
-  it('is as wide as it says it is at that moment, or 100 columns', () => {
+  it('has the present width of the terminal, or 100 columns', () => {
     const resized = { isTTY: true, columns: 120 };
     const terminal = terminalOf(resized, usual);
     expect(terminal?.columns()).toBe(120);

@@ -8,7 +8,7 @@ const body = '{"code":"x"}';
 const fields = ['X-Name', 'é', 'Content-Length', String(body.length)];
 const refusal = { status: 429, fields, body };
 
-test('a message is a status line, the fields as they are, Date, Connection and the body, in Latin-1', () => {
+test('a message is a status line, the unchanged fields, Date, Connection and the body, in Latin-1', () => {
   const nowMs = Date.UTC(2026, 10, 21, 9, 5, 7, 999);
   expect(responseMessage(refusal, { nowMs, keepAliveSeconds: 60, head: false })).toBe(
     'HTTP/1.1 429 Too Many Requests\r\nX-Name: é\r\nContent-Length: 12\r\n' +
@@ -29,8 +29,8 @@ test.each(['a\r\nSet-Cookie: b', 'a\rb', 'a\0', '\u0159'])(
   },
 );
 
-/** Gives every request the same response, at once or after a turn of the event loop. */
-async function startAnswering(when: 'at once' | 'later') {
+/** A listener with the same response for every request, sent at once or after a turn of the event loop. */
+async function startRefusing(when: 'at once' | 'later') {
   const received: string[] = [];
   const fixture = await startListener({
     handlers: {
@@ -47,7 +47,7 @@ async function startAnswering(when: 'at once' | 'later') {
 test.each(['at once', 'later'] as const)(
   'answered %s, pipelined requests get one response each, in order',
   async (when) => {
-    const { client, received } = await startAnswering(when);
+    const { client, received } = await startRefusing(when);
     const targets = Array.from({ length: 8 }, (_, index) => `/${index}`);
     client.send(targets.map((target) => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
     for (const _ of targets) {
@@ -60,7 +60,7 @@ test.each(['at once', 'later'] as const)(
   },
 );
 
-test('while a client does not read its response, nothing behind it is served', async () => {
+test('while a client does not read its response, no request behind it is served', async () => {
   const received: string[] = [];
   const long = 'x'.repeat(8_000_000);
   const { port } = await startListener({
@@ -69,7 +69,7 @@ test('while a client does not read its response, nothing behind it is served', a
         received.push(req.url ?? '');
         await turn();
         res.answer({ status: 429, fields: ['Content-Length', String(long.length)], body: long });
-        // More of the event loop's turns than it would take to serve the others.
+        // More turns of the event loop than it would take to serve the others.
         for (let turns = 0; turns < 50; turns++) await turn();
         unread.resolve(req.socket.writableLength);
       },
@@ -87,7 +87,7 @@ test('while a client does not read its response, nothing behind it is served', a
   client.destroy();
 });
 
-test('a HEAD whose body is faulty is refused without one', async () => {
+test('a HEAD with a malformed body is refused with a response without a body', async () => {
   const { port } = await startListener();
   const client = await openRawClient(port);
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n');
@@ -95,8 +95,8 @@ test('a HEAD whose body is faulty is refused without one', async () => {
   expect(await client.responsesToEnd()).toEqual([]);
 });
 
-test('a HEAD is answered without the body, and the next request finds its own response', async () => {
-  const { client } = await startAnswering('later');
+test('the response to a HEAD has no body, and the next request gets its own response', async () => {
+  const { client } = await startRefusing('later');
   client.send('HEAD / HTTP/1.1\r\nHost: a\r\n\r\n');
   const response = await client.response({ head: true });
   expect(response.headers.get('content-length')).toBe(String(body.length));
@@ -109,8 +109,8 @@ test.each([
   ['HTTP/1.1', 'Connection: close\r\n', 'close'],
   ['HTTP/1.0', '', 'close'],
   ['HTTP/1.0', 'Connection: keep-alive\r\n', 'keep-alive'],
-])('for %s with %j the connection is then to %s', async (version, field, connection) => {
-  const { client, listener } = await startAnswering('later');
+])('in response to %s with %j the Connection field is %s', async (version, field, connection) => {
+  const { client, listener } = await startRefusing('later');
   const get = `GET / ${version}\r\nHost: a\r\n${field}\r\n`;
   client.send(get);
   expect((await client.response()).headers.get('connection')).toBe(connection);
@@ -149,7 +149,7 @@ test.each(['begin', 'answer'] as const)(
   },
 );
 
-test('a body that was read is followed by the next request', async () => {
+test('after a body that was read the next request is served', async () => {
   const { port } = await startListener({
     handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => res.answer(refusal)) },
   });

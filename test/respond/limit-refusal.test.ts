@@ -25,7 +25,7 @@ it.each([
   });
 });
 
-it('a ban says why, until when, and when a request is admitted again', () => {
+it('a banned request gets the reason, the end of the ban, and when a request will be admitted', () => {
   const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
   const retryAtMs = nowMs + 71_500;
   expect(limitRefusal({ kind: 'banned', rateLimit, source: 'shared', retryAtMs })).toEqual({

@@ -19,7 +19,7 @@ const day: Window = {
 };
 
 describe('rateLimitFields', () => {
-  it("the specification's three are of the window in force, the draft's list every window", () => {
+  it("the specification's three describe the window in force, the draft's two list every window", () => {
     const rateLimit: RateLimitState = { nowMs, windows: [minute, day], inForce: minute };
     expect(rateLimitFields(rateLimit, undefined)).toEqual([
       'X-RateLimit-Limit',
@@ -36,7 +36,7 @@ describe('rateLimitFields', () => {
   });
 });
 
-it('a ban is a policy of its own, and the windows say what they have left', () => {
+it('a ban is a policy of its own, and the windows have what remains of them', () => {
   const banUntilMs = nowMs + 60_000;
   const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
   const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs }, undefined);
@@ -52,7 +52,7 @@ it('a ban is a policy of its own, and the windows say what they have left', () =
   ]);
 });
 
-it('the policy of a key follows the length of the month, and never tells windows that are not in the response', () => {
+it('the policy of a key follows the length of the month, and never lists windows that the response does not have', () => {
   const policyText = createPolicyText();
   const month = (windowSeconds: number): Window => ({ ...day, name: 'month', limit: 5, windowSeconds });
   const address: Window = { ...minute, name: 'address', limit: 30 };
@@ -74,7 +74,7 @@ describe('secondsUntil', () => {
     [1001, 2],
     [0, 0],
     [-5, 0],
-  ])('%i ms from now is %i s: a client that waits is never early', (fromNowMs, seconds) => {
+  ])('%i ms from now is %i s, so that a client that waits is never early', (fromNowMs, seconds) => {
     expect(secondsUntil(nowMs + fromNowMs, nowMs)).toBe(seconds);
   });
 });

@@ -6,7 +6,7 @@ import { okResponse, type RecordedRequest, reset } from '../support/recording-ba
 import { until } from '../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
-/** What a backend may do with a request; the response's body begins with the request's target. */
+/** What a backend may do with a request; the body of its response begins with the request's path. */
 const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void>> = {
   answers: (socket, body) => socket.write(okResponse(body)),
   chunks: (socket, body) => socket.write(chunked(body)),
@@ -17,13 +17,13 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
   resets: (socket) => reset(socket),
-  // In one segment with the response: what comes later cannot be told from the response to the next request.
+  // In one write with the response: sent later, it could not be distinguished from the response to the next request.
   talksOn: (socket, body) => socket.write(okResponse(body.slice(0, 500)) + okResponse('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),
   hangs: () => {},
 };
 
-/** After these the client may hear the whole answer, and nothing but that. */
+/** With these the client gets the complete response and nothing else. */
 const sound = ['answers', 'chunks', 'drips', 'hints', 'announcesItsEnd', 'endsWithTheConnection', 'talksOn'];
 
 const request = fc.record({
@@ -34,7 +34,7 @@ const request = fc.record({
   isAborted: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
 });
 
-it('a response is that of its request, once, whatever the backend does to others', async () => {
+it('each request gets its own response once, whatever the backend does to others', async () => {
   const bodyOf = ({ target }: RecordedRequest) => `${target} ${'x'.repeat(Number(target.split('/')[3]))}`;
   const { backend, pool } = await startPool(
     { connectionsPerTargetMax: 6, upstreamHeadersTimeoutMs: 150, upstreamBodyIdleTimeoutMs: 150 },
@@ -51,7 +51,7 @@ it('a response is that of its request, once, whatever the backend does to others
     const path = `/${i}/${one.behaviour}/${one.size}`;
     const sent = send(pool, withBody({ holder: `key-${i % 7}`, path }, one.bodySize));
     sent.wantsMore = !one.isHeldBack;
-    if (one.isHeldBack) letGoSoon(sent);
+    if (one.isHeldBack) resumeSoon(sent);
     if (one.isAborted) setTimeout(() => sent.connection?.abort(), i % 50);
     return { ...one, path, sent };
   });
@@ -62,7 +62,7 @@ it('a response is that of its request, once, whatever the backend does to others
     const whole = `${path} ${'x'.repeat(size)}`.slice(0, behaviour === 'talksOn' ? 500 : undefined);
     if (sent.failure === undefined) expect(sent.body === whole, path).toBe(true);
     else expect(whole.startsWith(sent.body), path).toBe(true);
-    // It may meet a connection that is just ending; that no byte of a response came then is what lets it be tried again.
+    // A request may be sent on a connection that is just closing. It can be retried, since no byte of a response came.
     if (sound.includes(behaviour) && !isAborted && sent.failure !== undefined) {
       expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
     }
@@ -82,7 +82,7 @@ function withBody(request: Partial<TargetRequest>, size: number): Partial<Target
   };
 }
 
-function letGoSoon(sent: Sent): void {
+function resumeSoon(sent: Sent): void {
   setTimeout(() => {
     sent.wantsMore = true;
     sent.connection?.resume();
@@ -95,7 +95,7 @@ function chunked(body: string): string {
   return `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${coded.join('')}0\r\n\r\n`;
 }
 
-/** In five pieces, one after the other. */
+/** Writes the text in five pieces. */
 function drip(socket: Socket, text: string, from = 0): void {
   const to = from + Math.ceil(text.length / 5);
   socket.write(text.slice(from, to));

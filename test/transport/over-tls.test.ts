@@ -1,5 +1,5 @@
 import { useTls } from './pool-fixture.ts';
-// What holds for connections in cleartext holds over TLS: their tests run here once more.
+// The tests of cleartext connections run here again over TLS.
 import './connection-pool.test.ts';
 import './misbehaving-backend.test.ts';
 

@@ -25,7 +25,7 @@ export const get: TargetRequest = {
   chunked: false,
 };
 
-/** A request and what became of it. */
+/** A request that was sent through the pool, and its response or failure. */
 export class Sent implements ResponseHandler {
   readonly ended: Promise<void>;
   connection: ActiveConnection | undefined;
@@ -82,13 +82,13 @@ export function send(pool: ConnectionPool, request: Partial<TargetRequest> = {})
 let authority: Authority | undefined;
 let certificate: KeyPair | undefined;
 
-/** From now on `startPool` makes pools over TLS. */
+/** Makes `startPool` use TLS from now on. */
 export function useTls(): void {
   authority = createAuthority();
   certificate = authority.issue({ names: ['store.test'] });
 }
 
-/** A pool before a recording backend; both end with the test. */
+/** A pool of connections to a recording backend; both are closed after the test. */
 export async function startPool(
   overrides: Partial<PoolBounds> = {},
   options: RecordingBackendOptions = {},

@@ -2,10 +2,10 @@ import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type ResponseBounds, ResponseReader } from '../../gateway/transport/response-reader.ts';
 
 export interface ReadResponse {
-  /** `open`: octets are missing. */
+  /** `open`: the response is incomplete. */
   readonly end: 'open' | 'complete' | 'surplus' | 'malformed';
   readonly status: number | undefined;
-  /** What of the body was handed on, in Latin-1. */
+  /** The part of the body that was passed on, in Latin-1. */
   readonly body: string;
   /** The statuses of the interim responses before it. */
   readonly interims: readonly number[];
@@ -13,14 +13,14 @@ export interface ReadResponse {
 
 interface ReadResponseOptions {
   readonly method: string;
-  /** The answer's octets as Latin-1, in the reads they come in. */
+  /** The response's octets as Latin-1, one string for each read. */
   readonly reads: readonly string[];
-  /** Whether the connection ends behind them. */
+  /** Whether the connection ends after the last read. */
   readonly closes: boolean;
   readonly bounds?: Partial<ResponseBounds>;
 }
 
-/** Reads a response from the given reads, each from a buffer that is overwritten afterwards, as a connection does. */
+/** Parses a response from these reads. As on a connection, the buffer of each is overwritten afterwards. */
 export function readResponse({
   method,
   reads,

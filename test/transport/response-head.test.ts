@@ -5,7 +5,7 @@ const parse = (lines: readonly string[], method = 'GET') =>
   parseResponseHead([...lines, '', ''].join('\r\n'), method, 256);
 
 describe('the head of a response', () => {
-  it('is its status and its fields as they stood there', () => {
+  it('is parsed to its status and its unchanged fields', () => {
     expect(parse(['HTTP/1.1 201 Créated', 'X-A:b', 'x-a: \t c d \t', 'Empty:', 'Content-Length: 3'])).toEqual(
       {
         kind: 'final',
@@ -19,7 +19,7 @@ describe('the head of a response', () => {
     );
   });
 
-  it('keeps octets that are no ASCII, the no-break space at an edge too', () => {
+  it('keeps octets that are not ASCII, also a no-break space at the start or end', () => {
     expect(parse(['HTTP/1.1 200 OK', 'X: \xa0é\xff'])).toMatchObject({ fields: ['X', '\xa0é\xff'] });
   });
 
@@ -38,11 +38,14 @@ describe('the head of a response', () => {
     });
   });
 
-  it.each(['HTTP/1.1 200 OK', 'HTTP/1.1 103 X'])('may have so many fields after %j and no more', (line) => {
-    const fields = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: a`);
-    expect(parse([line, ...fields(256)])).not.toMatchObject({ kind: 'malformed' });
-    expect(parse([line, ...fields(257)])).toMatchObject({ kind: 'malformed' });
-  });
+  it.each(['HTTP/1.1 200 OK', 'HTTP/1.1 103 X'])(
+    'may have the largest number of fields after %j, and not one more',
+    (line) => {
+      const fields = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: a`);
+      expect(parse([line, ...fields(256)])).not.toMatchObject({ kind: 'malformed' });
+      expect(parse([line, ...fields(257)])).toMatchObject({ kind: 'malformed' });
+    },
+  );
 
   it.each([
     ['another protocol', ['HTTP/2 200 OK']],
@@ -78,7 +81,7 @@ describe('how the body ends', () => {
     ['GET', 200, ['content-length: 007'], 'length', true],
     ['GET', 200, ['Transfer-Encoding: Chunked'], 'chunked', true],
     ['GET', 200, [], 'until_close', false],
-    // Some backends send a body after these all the same.
+    // Some backends wrongly send a body after these.
     ['HEAD', 200, ['Content-Length: 7'], 'none', false],
     ['HEAD', 200, ['Transfer-Encoding: chunked'], 'none', false],
     ['HEAD', 200, [], 'none', false],
@@ -116,12 +119,12 @@ describe('how the body ends', () => {
     expect(parse(['HTTP/1.1 200 OK', ...fields], 'HEAD')).toMatchObject({ kind: 'malformed' });
   });
 
-  it('is malformed with a coding in HTTP/1.0, which knows none', () => {
+  it('is malformed with a Transfer-Encoding in HTTP/1.0', () => {
     expect(parse(['HTTP/1.0 200 OK', 'Transfer-Encoding: chunked'])).toMatchObject({ kind: 'malformed' });
   });
 });
 
-describe('whether the connection lives on', () => {
+describe('whether the connection persists', () => {
   it.each([
     ['HTTP/1.1', [], true],
     ['HTTP/1.1', ['Connection: close'], false],

@@ -73,7 +73,7 @@ describe('a response', () => {
   });
 });
 
-it('many small chunks in one read are all read, whether the end is among them or not', () => {
+it('many small chunks in one read are all parsed, with or without the last chunk', () => {
   const chunks = '1\r\nx\r\n'.repeat(1_000);
   const text = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
   expect(read(text.slice(0, -5))).toMatchObject({ end: 'open', body: 'x'.repeat(1_000) });
@@ -106,7 +106,7 @@ describe('the limits', () => {
     expect(end(interim + head(150 - interim.length).slice(0, -4))).toBe('malformed');
   });
 
-  it('hold for the number of interim responses, those that end here too', () => {
+  it('hold for the number of interim responses, also those that are not passed on', () => {
     const response = 'HTTP/1.1 204 X\r\n\r\n';
     const interims = (count: number) => 'HTTP/1.1 100 C\r\n\r\n'.repeat(count);
     expect(end(interims(3) + response)).toBe('complete');
@@ -130,7 +130,7 @@ describe('the limits', () => {
 });
 
 describe('a response that comes octet by octet', () => {
-  it('costs work in proportion to its octets', () => {
+  it('takes work in proportion to its length', () => {
     const head = (fields: number) =>
       `HTTP/1.1 204 X\r\n${'X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(fields)}\r\n`;
     const bounds = { upstreamHeadersBytesMax: 4_000_000, upstreamFieldsCountMax: 100_000 };
@@ -140,7 +140,7 @@ describe('a response that comes octet by octet', () => {
       return performance.now() - startedMs;
     };
     workOf(head(1_000));
-    // Sixteen times the octets: with work that grows with the square it would be 256 times as much.
+    // Sixteen times the octets. If the work grew with the square, it would be 256 times as much.
     expect(workOf(head(32_000)) / workOf(head(2_000))).toBeLessThan(100);
   });
 
@@ -149,19 +149,19 @@ describe('a response that comes octet by octet', () => {
     ['a bare LF', 'HTTP/1.1 200 OK\r\nX: a\n'],
     ['a NUL', 'HTTP/1.1 200 OK\r\nX: \0'],
     ['another control character', 'HTTP/1.1 200 \x0b'],
-  ])('is malformed with its first flaw: %s', (_what, text) => {
+  ])('is malformed as soon as %s comes', (_what, text) => {
     const reads = [...text];
     expect(readResponse({ method: 'GET', reads, closes: false }).end).toBe('malformed');
     expect(readResponse({ method: 'GET', reads: reads.slice(0, -1), closes: false }).end).toBe('open');
   });
 });
 
-it('a response whose body is malformed in the same read as its head is not heard of at all', () => {
+it('nothing of a response is passed on if its body is malformed in the same read as its head', () => {
   const text = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\nZZ\r\n';
   expect(read(text)).toMatchObject({ end: 'malformed', status: undefined, body: '' });
 });
 
-it('interim responses are heard of in their order, but for 100', () => {
+it('interim responses are passed on in their order, except 100', () => {
   const text = 'HTTP/1.1 103 A\r\n\r\nHTTP/1.1 100 B\r\n\r\nHTTP/1.1 102 C\r\n\r\nHTTP/1.1 204 D\r\n\r\n';
   expect(read(text)).toMatchObject({ end: 'complete', interims: [103, 102] });
   expect(readResponse({ method: 'GET', reads: [...text], closes: false })).toMatchObject({
@@ -221,7 +221,7 @@ const response = fc
 const exchange = fc.record({ method: pick('GET', 'GET', 'HEAD', 'POST'), text: response });
 
 describe('any octets', () => {
-  it('mean the same however they are cut into reads', () => {
+  it('are parsed alike however they are split into reads', () => {
     const cuts = fc.array(fc.nat(400), { maxLength: 12 });
     fc.assert(
       fc.property(exchange, cuts, ({ method, text }, places) => {
@@ -233,7 +233,7 @@ describe('any octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // What is malformed may be heard of in part, as much of it as came before the flaw.
+        // Of a malformed response, the part before the flaw may be passed on.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 3_000 },
@@ -255,7 +255,7 @@ describe('any octets', () => {
   });
 });
 
-it('of a sequence of responses on a connection each is that of its own request, as Node’s parser reads it', async () => {
+it('in a sequence on one connection each response is that of its own request, as Node’s parser reads it', async () => {
   const { backend, pool } = await startPool({
     connectionsPerTargetMax: 1,
     upstreamHeadersTimeoutMs: 40,
@@ -309,14 +309,14 @@ it('of a sequence of responses on a connection each is that of its own request, 
   expect(reused).toBeGreaterThan(5);
 }, 60_000);
 
-/** What Node's own client makes of these octets. */
+/** The response as Node's own client parses it. */
 async function readByNode(
   method: string,
   text: string,
 ): Promise<{ status: number | undefined; body: string }> {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const sent = request({ method, createConnection: () => socket }).end();
-  // What comes behind the response it calls an error, after it has told of the response.
+  // Octets behind the response are an error to Node's client, emitted after the response.
   sent.on('error', () => {});
   socket.push(Buffer.from(text, 'latin1'));
   socket.push(null);

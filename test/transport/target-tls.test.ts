@@ -33,7 +33,7 @@ interface Ask {
   readonly bounds?: Partial<PoolBounds>;
 }
 
-/** One request over TLS to a port of this machine. */
+/** Sends one request over TLS to a port of this machine. */
 async function ask(
   port: number,
   { name = 'store.test', ca = authority.cert, own, bounds }: Ask = {},
@@ -69,7 +69,7 @@ it.each(['127.0.0.1', '::1'])('%s is verified as an address, and not sent as a n
   expect([status, JSON.parse(body)]).toMatchObject([200, { servername: false }]);
 });
 
-it('a target that speaks HTTP/2 too is told that this side speaks HTTP/1.1', async () => {
+it('with a target that also speaks HTTP/2, HTTP/1.1 is negotiated', async () => {
   const { port } = await startBackend({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] });
   expect(JSON.parse((await ask(port)).body)).toMatchObject({ alpnProtocol: 'http/1.1' });
 });
@@ -90,13 +90,16 @@ it.each([
   ],
   ['is of an authority that is not trusted', others.issue({ names: ['store.test'] }), 'unable to verify'],
   ['is nobody’s but its own', others, 'self-signed certificate'],
-])('a target whose certificate %s gets no request, and the reason is told', async (_what, tls, reason) => {
-  const backend = await startBackend({ cert: tls.cert, key: tls.key });
-  const { failure } = await ask(backend.port);
-  expect(failure).toMatchObject({ kind: 'connect', reach: 'not_reached' });
-  expect(failure?.cause).toContain(reason);
-  expect(backend.requests).toEqual([]);
-});
+])(
+  'a target whose certificate %s gets no request, and the failure has the reason',
+  async (_what, tls, reason) => {
+    const backend = await startBackend({ cert: tls.cert, key: tls.key });
+    const { failure } = await ask(backend.port);
+    expect(failure).toMatchObject({ kind: 'connect', reach: 'not_reached' });
+    expect(failure?.cause).toContain(reason);
+    expect(backend.requests).toEqual([]);
+  },
+);
 
 it('no environment variable switches verification off', async () => {
   const backend = await startBackend(others.issue({ names: ['store.test'] }));
@@ -106,12 +109,12 @@ it('no environment variable switches verification off', async () => {
   expect(backend.requests).toEqual([]);
 });
 
-it('an authority that is given stands in place of those that Node trusts', async () => {
+it('a given authority replaces those that Node trusts', async () => {
   const backend = await startBackend();
   expect((await ask(backend.port, { ca: others.cert })).failure).toMatchObject({ kind: 'connect' });
 });
 
-it('TLS before 1.2 is not spoken', async () => {
+it('TLS before 1.2 is refused', async () => {
   const { port } = await startBackend({
     ...certificate,
     minVersion: 'TLSv1',
@@ -133,7 +136,7 @@ it.each(['TLSv1.2', 'TLSv1.3'] as const)(
   },
 );
 
-it('a target that speaks cleartext is told apart from one that cannot be reached', async () => {
+it('the failure of a target that speaks cleartext differs from that of one that cannot be reached', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -151,7 +154,7 @@ it('the time to connect covers the handshake', async () => {
   expect(performance.now() - startedMs).toBeGreaterThanOrEqual(200);
 });
 
-it('every connection is verified anew: no session is resumed', async () => {
+it('every connection is verified again, since no TLS session is resumed', async () => {
   const reused: boolean[] = [];
   const backend = await startBackend();
   backend.react = (_request, socket) => {

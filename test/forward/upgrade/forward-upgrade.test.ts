@@ -59,8 +59,8 @@ const acceptOrDecline: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
- * Forwards any upgrade, also one that our listener would not offer: with `Expect`, Node writes the head of the handshake
- * before it can be changed.
+ * Forwards any upgrade, also one that the real listener would treat as a request: with `Expect`, Node writes the head of
+ * the handshake before it can be changed.
  *
  * @returns its port
  */
@@ -82,7 +82,7 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Its handshake was answered 101. */
+/** A tunnel whose handshake got 101. */
 async function openTunnel(front: Front): Promise<Socket> {
   const client = connect(front.port, '127.0.0.1');
   client.on('error', () => {});
@@ -125,7 +125,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('whose handshake cannot be made reaches no backend, and ends nothing else', async () => {
+  it('whose handshake cannot be written reaches no backend and affects no other', async () => {
     const backend = await startRecording(({ head }, socket) =>
       head.includes('/v1/live') ? socket.destroy() : void socket.write(okResponse('fine')),
     );
@@ -139,7 +139,7 @@ describe('a WebSocket', () => {
     expect(backend.requests.map(({ head }) => head.split('\r\n')[0])).toEqual(['GET / HTTP/1.1']);
   });
 
-  it('is asked for with the raw target and the fields of any request', async () => {
+  it('has a handshake with the raw URI and the same fields as any request', async () => {
     const backend = await startRecording((_request, socket) => socket.end(switching()));
     const front = await startFor(backend.url);
     await sendRaw(front.port, handshake);
@@ -155,7 +155,7 @@ describe('a WebSocket', () => {
     ]);
   });
 
-  it('lets nothing pass before the backend accepted', async () => {
+  it('forwards no bytes before the backend accepted', async () => {
     let afterHandshake = '';
     let accept = () => {};
     const backend = await startRecording((_request, socket) => {
@@ -176,7 +176,7 @@ describe('a WebSocket', () => {
     client.destroy();
   });
 
-  it('that the backend refuses is answered as any request, and the connection ends', async () => {
+  it('that the backend refuses gets its response like any request, and the connection is closed', async () => {
     const backend = await startRecording((_request, socket) =>
       socket.write(okResponse('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
     );
@@ -188,7 +188,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 403 }]);
   });
 
-  it('reaches its client as it was answered, with what came behind the 101, in pieces as in one', async () => {
+  it('gets the 101 and the bytes behind it, whether they come in one piece or in many', async () => {
     const response = `${interim}${switching()}hello`;
     for (const pieces of [[response], [...response]]) {
       const backend = await startRecording(async (_request, socket) => {
@@ -217,7 +217,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toHaveLength(1);
   });
 
-  it('whose response drips is not waited for longer than one that does not come', async () => {
+  it('whose response comes slowly times out as one that does not come', async () => {
     const backend = await startRecording((_request, socket) => {
       socket.write('HTTP/1.1 101 X\r\n');
       const drip = setInterval(() => socket.write('X: y\r\n'), 50);
@@ -274,7 +274,7 @@ describe('a WebSocket', () => {
     started.splice(0, 1);
   });
 
-  it('is cut when the forwarder closes', async () => {
+  it('is closed with the forwarder', async () => {
     const backend = await startRecording((_request, socket) => socket.write(switching()));
     const front = await startFor(backend.url);
     const client = connect(front.port, '127.0.0.1');
@@ -286,7 +286,7 @@ describe('a WebSocket', () => {
     await closed;
   });
 
-  it("takes no room from requests, however many are open; those beyond a target's room are 503", async () => {
+  it("takes no connections from requests, however many are open; those beyond the target's limit are 503", async () => {
     const backend = await startRecording(acceptOrDecline);
     const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
     const front = await startFor(backend.url, room);
@@ -297,7 +297,7 @@ describe('a WebSocket', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('beyond the room of its key is refused as too many, until the key closes another', async () => {
+  it('beyond the limit of its key is refused until the key closes another', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
     const [first, second] = [await openTunnel(front), await openTunnel(front)];
@@ -310,7 +310,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('in which nothing moves is cut, on both sides', async () => {
+  it('without traffic is closed on both sides', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelIdleTimeoutMs: 100, healthPauseMs: 60_000 });
     const client = await openTunnel(front);
@@ -319,7 +319,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => backend.openConnections()).toBe(before - 1);
   });
 
-  it('is ended by a drain after the last words of its backend, and no other is opened', async () => {
+  it('is closed by a drain after what its backend still sends, and no other is opened', async () => {
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
       socket.once('end', () => socket.end('last words'));
@@ -338,7 +338,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('whose backend and client ignore the drain is cut', async () => {
+  it('whose backend and client ignore the drain is closed anyway', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
     const client = connect({ port: front.port, host: '127.0.0.1', allowHalfOpen: true });

@@ -39,18 +39,18 @@ it('a target that refuses the connection is gone', async () => {
   });
 });
 
-it('a target that takes the connection and answers nothing is silent', async () => {
+it('a target that accepts the connection and sends no response is silent', async () => {
   const backend = await startRecordingBackend();
   onTestFinished(() => backend.close());
   backend.health = undefined;
   expect(await look(backend.port, 50)).toMatchObject({ health: 'silent' });
 });
 
-it('a target to which no connection comes about is silent, however long connecting may take', async () => {
+it('a target to which connecting never completes is silent, whatever the connect timeout', async () => {
   expect(await look(await startUnreachable(), 50)).toMatchObject({ health: 'silent' });
 });
 
-/** The port of a process that sleeps with a full backlog: the kernel drops what else would connect, as a dead network does. */
+/** The port of a sleeping process with a full backlog: like a dead network, the kernel drops what else would connect. */
 async function startUnreachable(): Promise<number> {
   const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     require('fs').writeSync(1, String(server.address().port));

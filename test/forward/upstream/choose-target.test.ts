@@ -25,23 +25,23 @@ describe('the choice among targets', () => {
     expect(choose([target('a', 0, 'down')])).toBeUndefined();
   });
 
-  it('passes over a silent one while another is well, even one without room', () => {
+  it('skips a silent one while another is healthy, even if that one is full', () => {
     expect(choose([target('a', 0, 'silent'), target('b', 9)])).toBe('b');
     expect(choose([target('a', 0, 'silent'), target('b', 10)])).toBeUndefined();
   });
 
-  it('asks the silent when none is well: the idlest of them, never one that is down', () => {
+  it('takes a silent one when none is healthy: the one with the fewest requests, never one that is down', () => {
     const silent = [target('a', 2, 'silent'), target('b', 1, 'silent')];
     expect(choose([target('c', 0, 'down'), ...silent])).toBe('b');
     expect(choose([target('a', 10, 'silent')])).toBeUndefined();
   });
 
-  it('takes none that is full', () => {
+  it('never takes a full one', () => {
     expect(choose([target('a', 9)])).toBe('a');
     expect(choose([target('a', 10)])).toBeUndefined();
   });
 
-  it('gives each of equals the same chance', () => {
+  it('gives equally loaded ones the same chance', () => {
     const targets = [target('a'), target('b'), target('c')];
     const counts = { a: 0, b: 0, c: 0 } as Record<string, number>;
     for (let i = 0; i < 3_000; i++) {

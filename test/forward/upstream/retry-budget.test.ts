@@ -7,11 +7,11 @@ function granted(budget: ReturnType<typeof createRetryBudget>, nowMs: number): n
   return count;
 }
 
-it('a quiet gateway can retry a handful of times', () => {
+it('a few retries are allowed however few requests there are', () => {
   expect(granted(createRetryBudget({ ratio: 0.2, floor: 10, windowMs: 10_000 }), 0)).toBe(10);
 });
 
-it('retries add no more than their share of the requests, and each window begins anew', () => {
+it('retries are limited to a share of the requests in each window', () => {
   const budget = createRetryBudget({ ratio: 0.2, floor: 10, windowMs: 10_000 });
   for (let i = 0; i < 100; i++) budget.countRequest(5_000);
   expect(granted(budget, 9_999)).toBe(30);

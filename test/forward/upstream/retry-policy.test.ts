@@ -16,7 +16,7 @@ describe('a failed attempt', () => {
     ['connect', 'not_reached', 'POST', true, true],
     ['connect', 'not_reached', 'GET', false, true],
     ['closed', 'not_reached', 'POST', false, true],
-    // A fresh connection that is lost may have been lost to a crash.
+    // When a new connection is lost, the request may have crashed the target.
     ['lost', 'unanswered_fresh', 'GET', false, false],
     ['lost', 'unanswered_fresh', 'HEAD', false, false],
     ['lost', 'unanswered_reused', 'GET', false, true],
@@ -31,12 +31,12 @@ describe('a failed attempt', () => {
     expect(retried(kind, reach, { method, hasBody })).toBe(expected);
   });
 
-  it('is tried again up to the limit of attempts', () => {
+  it('is retried up to the limit of attempts', () => {
     expect(retried('connect', 'not_reached', { method: 'GET', attempts: 2 })).toBe(true);
     expect(retried('connect', 'not_reached', { method: 'GET', attempts: 3 })).toBe(false);
   });
 
-  it('is not tried again after a second lost connection', () => {
+  it('is not retried after a second lost connection', () => {
     expect(retried('lost', 'unanswered_reused', { method: 'GET', attempts: 2, losses: 1 })).toBe(true);
     expect(retried('lost', 'unanswered_reused', { method: 'GET', attempts: 2, losses: 2 })).toBe(false);
   });

@@ -8,11 +8,11 @@ const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: clo
 const started: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
-  // The front first: what it still sends would meet a backend that is down.
+  // The front closes first, so that it sends nothing to a closed backend.
   for (const each of started.splice(0).reverse()) await each.close();
 });
 
-/** Backends on 127.0.0.1, 127.0.0.2, … with one port, each naming itself in its answers. */
+/** Backends on 127.0.0.1, 127.0.0.2, … with one port; the response of each has its number. */
 async function startBackends(count: number): Promise<RecordingBackend[]> {
   const backends: RecordingBackend[] = [];
   for (let i = 1; i <= count; i++) backends.push(await startBackend(i, backends[0]?.port));
@@ -70,7 +70,7 @@ it('a request before the first lookup waits for it', async () => {
   expect(statusOf(await answer)).toBe(200);
 });
 
-it('a target that dies costs no request, POST included', async () => {
+it('when a target dies no request fails, not even a POST', async () => {
   const [one, two] = await startBackends(2);
   const port = one?.port ?? 0;
   const front = await startFor(port, ['127.0.0.1', '127.0.0.2'], {
@@ -112,7 +112,7 @@ it.each([
   for (let i = 0; i < 20; i++) expect(await sendRaw(front.port, get('/'))).toMatch(/from 1$/);
 });
 
-it('a target that begins to hang is passed over after two health checks, within about a second', async () => {
+it('a target that begins to hang gets no more requests after two health checks, within about a second', async () => {
   const [one] = await startBackends(1);
   const { resolveIntervalMs } = quick;
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], { bounds: { resolveIntervalMs } });
@@ -121,12 +121,12 @@ it('a target that begins to hang is passed over after two health checks, within 
   const hangsSinceMs = performance.now();
   const before = one?.healthChecks ?? 0;
   await until(() => !isHealthy(front, '127.0.0.1'));
-  // 900 ms with the bounds that ship; the rest is for a busy machine.
+  // 900 ms with the default bounds; the rest is for a busy machine.
   expect(performance.now() - hangsSinceMs).toBeLessThan(2_000);
   expect((one?.healthChecks ?? 0) - before).toBe(2);
 });
 
-it('a silent target is still asked when there is no other: its late responses count', async () => {
+it('a silent target still gets requests when there is no other, and may respond late', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1']);
   if (one) one.health = undefined;
@@ -134,7 +134,7 @@ it('a silent target is still asked when there is no other: its late responses co
   for (let i = 0; i < 5; i++) expect(await sendRaw(front.port, post)).toMatch(/from 1$/);
 });
 
-it('silence after a refusal is no recovery: nothing is sent there until a health check passes', async () => {
+it('a target that refused and is now silent gets nothing until a health check passes', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: { ...quick, healthTimeoutMs: 50 },
@@ -149,7 +149,7 @@ it('silence after a refusal is no recovery: nothing is sent there until a health
   await until(async () => statusOf(await sendRaw(front.port, get('/'))) === 200);
 });
 
-it('when all targets are gone the response is 503 with a time to retry, at once', async () => {
+it('when all targets are gone the response is an immediate 503 with Retry-After', async () => {
   const [one, two] = await startBackends(2);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1', '127.0.0.2']);
   await one?.close();
@@ -166,7 +166,7 @@ it('when all targets are gone the response is 503 with a time to retry, at once'
   });
 });
 
-it('a name that cannot be looked up is 503, and serves as soon as it can', async () => {
+it('a name that cannot be looked up is 503 until it can', async () => {
   const [one] = await startBackends(1);
   let known = false;
   const front = await startFor(one?.port ?? 0, [], {
@@ -183,7 +183,7 @@ it('a name that cannot be looked up is 503, and serves as soon as it can', async
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
 
-it('addresses that appear are used, those that disappear finish what they have', async () => {
+it('addresses that appear are used, those that disappear finish their requests', async () => {
   const [one, two] = await startBackends(2);
   const addresses = ['127.0.0.1'];
   const front = await startFor(one?.port ?? 0, addresses);
@@ -207,7 +207,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
   if (two) two.react = () => {};
   const heldByTwo = () =>
     front.targets().find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
-  // Three at a time, as many as the other has room for: each is answered by it or held.
+  // Three at a time, as many as the other target has room for: each request is forwarded or held by the hanging one.
   for (let sent = 3; sent <= 42; sent += 3) {
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
     await until(() => front.outcomes.length + heldByTwo() === sent);
@@ -217,7 +217,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
   expect(two?.requests.length).toBeLessThanOrEqual(2);
 });
 
-it('one hanging target alone: requests beyond a key’s share of connections and queue are 503, and the others time out', async () => {
+it('with one target, which hangs, requests beyond a key’s share of connections and queue are 503, and the others time out', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: {
@@ -229,9 +229,9 @@ it('one hanging target alone: requests beyond a key’s share of connections and
     },
   });
   if (one) one.react = () => {};
-  const answers = await Promise.all(Array.from({ length: 5 }, () => sendRaw(front.port, get('/'))));
-  expect(answers.map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
-  // The places of those that gave up are free again, also of the one that waited in the queue.
+  const responses = await Promise.all(Array.from({ length: 5 }, () => sendRaw(front.port, get('/'))));
+  expect(responses.map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
+  // Connections and queue are free again, also the place of the request that waited in the queue.
   if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
@@ -253,7 +253,7 @@ it('after a change of the upstream new requests go to the new one, those in flig
   expect(one?.requests).toHaveLength(1);
 });
 
-it('closing ends within its bound although a backend hangs', async () => {
+it('closing ends within its timeout although a backend hangs', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: { ...quick, upstreamCloseTimeoutMs: 50 },

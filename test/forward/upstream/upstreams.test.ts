@@ -24,7 +24,7 @@ async function startFor(url: string, upstream: Partial<Upstream> = {}): Promise<
   return front;
 }
 
-it('a reload that says the same again closes no connection', async () => {
+it('a reload that changes nothing closes no connection', async () => {
   const backend = await startBackend();
   const front = await startFor(backend.url, { timeouts: { connectMs: 500 } });
   await sendRaw(front.port, get('/'));
@@ -36,7 +36,7 @@ it('a reload that says the same again closes no connection', async () => {
 it.each<[what: string, change: Partial<Upstream>]>([
   ['its host', { host: 'target' }],
   ['a timeout', { timeouts: { headersMs: 5_000 } }],
-])('a reload that changes %s holds for the next request', async (_what, change) => {
+])('a reload that changes %s takes effect with the next request', async (_what, change) => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
   await sendRaw(front.port, get('/'));
@@ -49,7 +49,7 @@ it.each<[what: string, change: Partial<Upstream>]>([
   expect(after && fieldLines(after)).toContain(`Host: ${host}`);
 });
 
-it('a request whose upstream a reload has just removed is 503, with a time to retry', async () => {
+it('a request whose upstream a reload has just removed is 503 with Retry-After', async () => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
   front.forwarder.setUpstreams([upstreamAt(backend.url, { name: 'another' })]);
@@ -68,7 +68,7 @@ it('a request whose upstream a reload has just removed is 503, with a time to re
   expect(backend.requests).toEqual([]);
 });
 
-it('a request whose body is still coming when its upstream is removed is 503 and nothing else ends', async () => {
+it('a request whose body is still coming when its upstream is removed is 503, and no other request is affected', async () => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
   const client = connect(front.port, '127.0.0.1').setEncoding('latin1');
@@ -97,7 +97,7 @@ it.each([
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal');
     },
   ],
-])('an upstream’s own timeout for %s ends it a tenth late at most', async (_what, timeouts, act) => {
+])('an upstream’s own timeout for %s fires at most a tenth late', async (_what, timeouts, act) => {
   const backend = await startBackend();
   backend.react = (_request, socket) => act(socket);
   const front = await startFor(backend.url, { timeouts });
@@ -105,12 +105,12 @@ it.each([
   await sendRaw(front.port, get('/'));
   const tookMs = performance.now() - startedMs;
   expect(tookMs).toBeGreaterThanOrEqual(200);
-  // The rest is for a busy machine; the sweep that ships looks once a second.
+  // The rest is for a busy machine; the default sweep checks once a second.
   expect(tookMs).toBeLessThan(600);
   expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
 });
 
-it('health checks name the host of the upstream too, where its requests do', async () => {
+it('health checks have the same Host as requests', async () => {
   const backend = await startBackend();
   await startFor(backend.url.replace('127.0.0.1', 'localhost'), { health: '/up', host: 'target' });
   await backend.received(1);
