@@ -151,8 +151,10 @@ export interface Operation {
 export interface Upstream {
   /** What `x-upstream` and `/readyz` call it. */
   readonly name: string;
-  /** `http://host:port`, without a path. */
+  /** `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
+  /** How `https` targets are verified, and what this side shows them; absent: by the name in `url`, by Node's authorities. */
+  readonly tls?: UpstreamTls;
   /** The path that a healthy target answers with 2xx. */
   readonly health: string;
   /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
@@ -165,6 +167,20 @@ export interface Upstream {
     readonly connectMs?: number;
     readonly headersMs?: number;
     readonly totalMs?: number;
+  };
+}
+
+/** Certificates and keys are texts in PEM. */
+export interface UpstreamTls {
+  /** The authorities that are trusted in place of Node's. */
+  readonly ca?: string;
+  /** The name or address that a target's certificate is for, in place of the host in `url`. */
+  readonly serverName?: string;
+  /** What this side authenticates itself with, where targets ask for that: a certificate with its chain, and its key. */
+  readonly own?: {
+    readonly cert: string;
+    /** Not encrypted. A secret: no log, message or response may show it. */
+    readonly key: string;
   };
 }
 

@@ -87,7 +87,7 @@ export const defaultBounds = Object.freeze({
   /** The last report at shutdown, whole. */
   storeCloseTimeoutMs: 1_000,
 
-  /** TCP connect to a target. An upstream may set this timeout, the next one and `upstreamTotalTimeoutMs` for itself. */
+  /** TCP connect to a target with the handshake of TLS, if any. An upstream may set this timeout, the next one and `upstreamTotalTimeoutMs` for itself. */
   connectTimeoutMs: 2_000,
   /** From the sent request to the first byte of the response. */
   upstreamHeadersTimeoutMs: 30_000,

@@ -1,4 +1,4 @@
-import type { Key, Limits, Operation, Plan, Secret, Settings, Upstream } from '../model.ts';
+import type { Key, Limits, Operation, Plan, Secret, Settings, Upstream, UpstreamTls } from '../model.ts';
 import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
 import type { RawKey, RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
@@ -7,6 +7,7 @@ export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly keys: readonly RawKey[];
   readonly operations: readonly Operation[];
+  readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly version: string;
 }): Settings {
   const { raw, operations, version } = parts;
@@ -32,7 +33,7 @@ export function buildSettings(parts: {
         onFailure: raw.redis.onFailure,
       },
     }),
-    upstreams: buildUpstreams(raw),
+    upstreams: buildUpstreams(raw, parts.upstreamTls),
     plans,
     keys,
     secrets,
@@ -59,16 +60,24 @@ export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
 /** The name of the one upstream that the short form `upstream` states. */
 export const shortFormName = 'default';
 
-function buildUpstreams({ upstream, upstreams }: RawSettings): Upstream[] {
-  if (upstream !== undefined) return [buildUpstream(shortFormName, upstream)];
-  return Object.entries(upstreams ?? {}).map(([name, raw]) => buildUpstream(name, raw));
+function buildUpstreams(
+  { upstream, upstreams }: RawSettings,
+  tls: ReadonlyMap<RawUpstream, UpstreamTls>,
+): Upstream[] {
+  if (upstream !== undefined) return [buildUpstream(shortFormName, upstream, tls.get(upstream))];
+  return Object.entries(upstreams ?? {}).map(([name, raw]) => buildUpstream(name, raw, tls.get(raw)));
 }
 
-function buildUpstream(name: string, { url, health, host, timeouts }: RawUpstream): Upstream {
+function buildUpstream(
+  name: string,
+  { url, health, host, timeouts }: RawUpstream,
+  tls: UpstreamTls | undefined,
+): Upstream {
   const { connect, headers, total } = timeouts;
   return {
     name,
     url: new URL(url).origin,
+    ...(tls && { tls }),
     health,
     host,
     timeouts: {

@@ -4,7 +4,7 @@ import { shortFormName } from './build-settings.ts';
 import { configSizes } from './config-sizes.ts';
 import type { Problem } from './problems/problem.ts';
 import { formatDuration } from './schema/dates-and-durations.ts';
-import type { RawSettings } from './schema/settings-schema.ts';
+import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
@@ -54,13 +54,9 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
 }
 
 /** A timeout that cannot come to pass, because the whole exchange ends before, was not meant. */
-export function checkTimeouts({ upstream, upstreams }: RawSettings, source: YamlSource): readonly Problem[] {
-  const all = [
-    { path: ['upstream'], raw: upstream },
-    ...Object.entries(upstreams ?? {}).map(([name, raw]) => ({ path: ['upstreams', name], raw })),
-  ];
-  return all.flatMap(({ path, raw }) => {
-    const { total, ...parts } = raw?.timeouts ?? {};
+export function checkTimeouts(raw: RawSettings, source: YamlSource): readonly Problem[] {
+  return upstreamsByPath(raw).flatMap(({ path, upstream }) => {
+    const { total, ...parts } = upstream.timeouts;
     const totalMs = total ?? defaultBounds.upstreamTotalTimeoutMs;
     const totalPath = [...path, 'timeouts', 'total'];
     return Object.entries(parts).flatMap(([part, ms]) => {
@@ -71,6 +67,20 @@ export function checkTimeouts({ upstream, upstreams }: RawSettings, source: Yaml
       return [{ ...source.placeOf(at), message }];
     });
   });
+}
+
+interface PlacedUpstream {
+  readonly path: readonly string[];
+  readonly upstream: RawUpstream;
+}
+
+/** All upstreams, in either form, with the places where they stand. */
+export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly PlacedUpstream[] {
+  if (upstream !== undefined) return [{ path: ['upstream'], upstream }];
+  return Object.entries(upstreams ?? {}).map(([name, each]) => ({
+    path: ['upstreams', name],
+    upstream: each,
+  }));
 }
 
 /** Upstreams that no operation is forwarded to. */

@@ -1,19 +1,26 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Operation, Settings } from '../model.ts';
+import type { Operation, Settings, UpstreamTls } from '../model.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
 import { checkScopes } from './check-scopes.ts';
-import { checkTimeouts, readUpstreamNames, unusedUpstreams } from './check-upstreams.ts';
+import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
 import { toLimits } from './schema/limit-fields.ts';
-import { keyListSchema, type RawKey, type RawSettings, settingsSchema } from './schema/settings-schema.ts';
+import {
+  keyListSchema,
+  type RawKey,
+  type RawSettings,
+  type RawUpstream,
+  settingsSchema,
+} from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import type { Digests } from './source/read-config-file.ts';
+import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
@@ -71,14 +78,15 @@ export function loadSettings({ file, env, drafts, makesKeysFile = false, onRead 
     main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
   if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
   if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
+  const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
 
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !keyList || !operations || all.length > 0) {
+  if (!main || !raw || !keyList || !operations || !upstreamTls || all.length > 0) {
     return { kind: 'invalid', problems: all, digests, version };
   }
-  const settings = buildSettings({ raw, keys: keyList.keys, operations, version });
+  const settings = buildSettings({ raw, keys: keyList.keys, operations, upstreamTls, version });
   const warnings = [...warnOfLimits(raw, main, keyList)];
   for (const name of unusedUpstreams(settings)) {
     warnings.push(
@@ -179,6 +187,26 @@ function readApi(
   const read = readOperations(source, { upstreamNames });
   problems.push(...read.problems);
   return read.operations;
+}
+
+interface TlsToRead {
+  readonly raw: RawSettings;
+  readonly main: YamlSource;
+  readonly mainFile: string;
+  readonly reader: SourceReader;
+}
+
+function readTlsOfUpstreams(
+  { raw, main, mainFile, reader }: TlsToRead,
+  problems: Problem[],
+): ReadonlyMap<RawUpstream, UpstreamTls> {
+  const all = new Map<RawUpstream, UpstreamTls>();
+  const fileOf = (path: string) => besideFile(mainFile, path);
+  for (const { path, upstream } of upstreamsByPath(raw)) {
+    const tls = readUpstreamTls({ upstream, path, main, reader, fileOf }, problems);
+    if (tls !== undefined) all.set(upstream, tls);
+  }
+  return all;
 }
 
 function besideFile(mainFile: string, path: string): string {

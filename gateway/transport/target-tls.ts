@@ -11,7 +11,7 @@ interface TargetTlsOptions {
   /** The name or address that a target's certificate must be issued for. */
   readonly name: string;
   /** PEM: the authorities that are trusted; absent: those of Node. */
-  readonly ca?: string;
+  readonly ca: string | undefined;
   /** PEM: the certificate with its chain and the key that this side authenticates itself with; both or neither. */
   readonly cert?: string;
   readonly key?: string;

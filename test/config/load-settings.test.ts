@@ -192,7 +192,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an upstream with a path',
     main('upstream: { url: http://b:3000/v1 }', /upstream.*/),
-    'tollgate.yaml:3:18: `upstream.url` must be a URL such as http://backend:3000, without a path\n  3 | upstream: { url: http://b:3000/v1 }\n    |                  ^',
+    'tollgate.yaml:3:18: `upstream.url` must be an http or https URL such as http://backend:3000, without a path\n  3 | upstream: { url: http://b:3000/v1 }\n    |                  ^',
   ],
   [
     'a brace in the Redis prefix',

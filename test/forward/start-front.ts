@@ -10,6 +10,7 @@ import { createListener } from '../../gateway/listen/listener.ts';
 import type { Upstream } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { backendTls } from '../support/backend-tls.ts';
 
 export interface FrontOptions {
   readonly url: string;
@@ -133,7 +134,9 @@ export async function startFront({
 
 /** An upstream as the short form `upstream` of a configuration makes it. */
 export function upstreamAt(url: string, overrides: Partial<Upstream> = {}): Upstream {
-  return { name: 'default', url, health: '/healthz', host: 'keep', timeouts: {}, ...overrides };
+  const client = url.startsWith('https:') ? backendTls()?.client : undefined;
+  const upstream = { name: 'default', url, health: '/healthz', host: 'keep', timeouts: {} } as const;
+  return { ...upstream, ...(client && { tls: client }), ...overrides };
 }
 
 function errorResponse(code: ErrorCode) {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket, type TlsOptions } from 'node:tls';
+import { backendTls } from './backend-tls.ts';
 
 /** The exact bytes of one request. Text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
@@ -23,7 +24,7 @@ export interface RecordingBackendOptions {
   readonly react?: Reaction;
   /** Whether it reacts to the head alone or (default) to the complete request. */
   readonly reactTo?: 'head' | 'message';
-  /** Its certificate, and what else Node's TLS server takes; absent: cleartext. */
+  /** Its certificate, and what else Node's TLS server takes; absent: as `backend-tls.ts` says. */
   readonly tls?: TlsOptions;
 }
 
@@ -50,7 +51,7 @@ export async function startRecordingBackend({
   port = 0,
   react = (_request, socket) => socket.write(okResponse('{}')),
   reactTo = 'message',
-  tls,
+  tls = backendTls()?.certificate,
 }: RecordingBackendOptions = {}): Promise<RecordingBackend> {
   const sockets = new Set<Socket>();
   const waiting: { count: number; resolve: () => void }[] = [];

@@ -1,4 +1,4 @@
-import { useTls } from './pool-fixture.ts';
+import { useTls } from '../support/backend-tls.ts';
 // The tests of cleartext connections run here again over TLS.
 import './connection-pool.test.ts';
 import './misbehaving-backend.test.ts';

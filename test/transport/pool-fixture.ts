@@ -9,7 +9,7 @@ import type {
   TransportFailure,
 } from '../../gateway/transport/target-request.ts';
 import { createTargetTls } from '../../gateway/transport/target-tls.ts';
-import { type Authority, createAuthority, type KeyPair } from '../support/certificates.ts';
+import { backendTls } from '../support/backend-tls.ts';
 import {
   type RecordingBackend,
   type RecordingBackendOptions,
@@ -79,25 +79,17 @@ export function send(pool: ConnectionPool, request: Partial<TargetRequest> = {})
   return sent;
 }
 
-let authority: Authority | undefined;
-let certificate: KeyPair | undefined;
-
-/** Makes `startPool` use TLS from now on. */
-export function useTls(): void {
-  authority = createAuthority();
-  certificate = authority.issue({ names: ['store.test'] });
-}
-
 /** A pool of connections to a recording backend; both are closed after the test. */
 export async function startPool(
   overrides: Partial<PoolBounds> = {},
   options: RecordingBackendOptions = {},
 ): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
-  const backend = await startRecordingBackend(certificate ? { ...options, tls: certificate } : options);
+  const backend = await startRecordingBackend(options);
+  const client = backendTls()?.client;
   const pool = new ConnectionPool({
     host: '127.0.0.1',
     port: backend.port,
-    tls: authority && createTargetTls({ name: 'store.test', ca: authority.cert }),
+    tls: client && createTargetTls({ name: client.serverName, ca: client.ca }),
     bounds: { ...defaultBounds, sweepIntervalMs: 20, ...overrides },
     atTurnEnd: createEventLoopBatch(),
   });

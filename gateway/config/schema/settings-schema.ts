@@ -88,9 +88,25 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
 });
 
 const upstream = fields('a mapping with url', {
-  url: text('a URL such as http://backend:3000, without a path')
-    .refine(isOriginUrl, expects('a URL such as http://backend:3000, without a path'))
+  url: text('an http or https URL such as http://backend:3000, without a path')
+    .refine(isOriginUrl, expects('an http or https URL such as http://backend:3000, without a path'))
     .describe('Every address its host resolves to is a target.'),
+  tls: fields('a mapping with ca, serverName, cert and key', {
+    ca: text('the path of a PEM file')
+      .optional()
+      .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
+    serverName: text('a host name or an address', /^[A-Za-z0-9._:-]{1,253}$/)
+      .optional()
+      .describe('Whom a target’s certificate must be for; absent: the host of url.'),
+    cert: text('the path of a PEM file')
+      .optional()
+      .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
+    key: text('the path of a PEM file')
+      .optional()
+      .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
+  })
+    .optional()
+    .describe('For an https url. The certificate of a target is always verified.'),
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .default(defaults.upstreamHealth)
     .describe('The path that a healthy target answers with 2xx.'),
@@ -101,7 +117,9 @@ const upstream = fields('a mapping with url', {
   timeouts: fields('a mapping with connect, headers and total', {
     connect: timeout(configSizes.connectTimeoutMaxMs)
       .optional()
-      .describe(`To connect to a target; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`),
+      .describe(
+        `To connect to a target, TLS included; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`,
+      ),
     headers: timeout(configSizes.headersTimeoutMaxMs)
       .optional()
       .describe(
@@ -296,7 +314,7 @@ function isPlainPath(path: string): boolean {
 
 function isOriginUrl(value: string): boolean {
   const url = URL.parse(value);
-  return url !== null && url.protocol === 'http:' && url.pathname === '/' && !/[?#@]/.test(value);
+  return url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && !/[?#@]/.test(value);
 }
 
 /** As browsers write it in `Origin`: lower case, no default port, no slash at the end. */

@@ -19,6 +19,8 @@ export interface SourceReader {
     readonly kind: FileKind;
     readonly mentionedAt: Place;
   }): YamlSource | undefined;
+  /** Reads one file as text, as `read` does; for what is not YAML. */
+  readText(options: { readonly file: string; readonly mentionedAt: Place }): string | undefined;
   /** The problems of reading files, parsing them and filling in variables. */
   problems(): readonly Problem[];
   /** The digest of every file that was asked for, missing files and those of `NAME_FILE` included. */
@@ -51,6 +53,14 @@ export function createSourceReader(options: {
         : { kind: 'read', text: draft, digest: digestOfContent(draft) };
     digests.set(file, result.digest);
     return result;
+  }
+
+  function readMentioned({ file, mentionedAt }: { file: string; mentionedAt: Place }) {
+    const result = readText(file);
+    onRead?.(file, result.digest);
+    if (result.kind === 'read') return result.text;
+    problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
+    return undefined;
   }
 
   function lookUp(name: string): Variable {
@@ -93,6 +103,7 @@ export function createSourceReader(options: {
       problems.push(...parsed.problems);
       return parsed.kind === 'parsed' ? parsed.source : undefined;
     },
+    readText: readMentioned,
     problems: () => problems,
     digests: () => digests,
     version() {

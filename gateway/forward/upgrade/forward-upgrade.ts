@@ -5,6 +5,7 @@ import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
+import { connectionErrorText } from '../../transport/target-tls.ts';
 import type { ForwardOutcome, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
@@ -93,7 +94,8 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
       let handshake: ClientRequest | undefined;
       const options: HandshakeOptions = {
         target: target.url,
-        connectTimeout: upstream.bounds.connectTimeoutMs,
+        // http-proxy-3 adds to these options.
+        ...(target.tls && { ssl: { ...target.tls } }),
         onHandshake: (made) => {
           handshake = made;
           fillIn(made, request, upstream.host);
@@ -129,9 +131,19 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
       () => handshake.destroy(new HandshakeTimeout()),
       bounds.upstreamHeadersTimeoutMs,
     );
-    handshake.once('close', () => clearTimeout(timer));
+    // That of http-proxy-3 does not cover the handshake of TLS.
+    const connectTimer = setTimeout(() => {
+      handshake.destroy(new Error(`no connection within ${bounds.connectTimeoutMs} ms`));
+    }, bounds.connectTimeoutMs);
+    handshake.once('close', () => {
+      clearTimeout(timer);
+      clearTimeout(connectTimer);
+    });
     handshake.once('socket', (targetSocket) => {
-      targetSocket.once('connect', () => (connected = true));
+      targetSocket.once(chosen.target.tls === undefined ? 'connect' : 'secureConnect', () => {
+        connected = true;
+        clearTimeout(connectTimer);
+      });
       // Before Node's own listener, so that a malformed head is found before Node emits a response.
       targetSocket.prependListener('data', function read(piece: Buffer) {
         const interims = reader.read(piece);
@@ -283,11 +295,11 @@ function failed(cause: string): HandshakeFailure {
 }
 
 function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
-  if (!connected) return unavailable(error.message);
+  if (!connected) return unavailable(connectionErrorText(error));
   if (error instanceof HandshakeTimeout) {
     return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
   }
-  return failed(error.message);
+  return failed(connectionErrorText(error));
 }
 
 function unavailable(cause: string): HandshakeFailure {

@@ -5,6 +5,7 @@ import type { AtTurnEnd } from '../../event-loop-batch.ts';
 import type { Upstream } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';
+import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
 import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
@@ -14,6 +15,8 @@ export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
+  /** Undefined: cleartext. */
+  readonly tls: TargetTls | undefined;
   readonly pool: ConnectionPool;
   /** Healthy before the first check, so that requests are served from the start. */
   health: Health;
@@ -82,7 +85,9 @@ export function createTargets({
   log,
   atTurnEnd,
 }: TargetsOptions): Targets {
-  const { hostname, port } = targetOf(upstream.url);
+  const { protocol, hostname, port } = targetOf(upstream.url);
+  const { ca, serverName = hostname, own } = upstream.tls ?? {};
+  const tls = protocol === 'https:' ? createTargetTls({ name: serverName, ca, ...own }) : undefined;
   const stop = new AbortController();
   const pools = new Set<ConnectionPool>();
   let targets: readonly WatchedTarget[] = [];
@@ -126,13 +131,14 @@ export function createTargets({
   }
 
   function open(address: string): WatchedTarget {
-    const url = new URL(`http://${address}`);
-    const options = { host: bareHostname(url), port: Number(port), atTurnEnd };
+    const url = new URL(`${protocol}//${address}`);
+    const options = { host: bareHostname(url), port: Number(port), tls, atTurnEnd };
     const pool = new ConnectionPool({ ...options, bounds });
     pools.add(pool);
     const target: WatchedTarget = {
       address,
       url,
+      tls,
       pool,
       health: 'healthy',
       reason: undefined,
@@ -219,9 +225,14 @@ const changes: Readonly<Record<Health, string>> = {
   down: 'target is down and gets no requests',
 };
 
-function targetOf(url: string): { hostname: string; port: string } {
+function targetOf(url: string): { protocol: string; hostname: string; port: string } {
   const parsed = new URL(url);
-  return { hostname: bareHostname(parsed), port: parsed.port || '80' };
+  const { protocol } = parsed;
+  return {
+    protocol,
+    hostname: bareHostname(parsed),
+    port: parsed.port || (protocol === 'https:' ? '443' : '80'),
+  };
 }
 
 /** Without the brackets of an IPv6 address. */
