@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import { plainAddress } from './address-group.ts';
 import type { Fault } from './errors.ts';
 import type { UpstreamUse } from './forward/forward-types.ts';
@@ -75,11 +76,17 @@ export function addressOf({ origin, req }: Exchange): string {
   return origin?.address ?? plainAddress(req.socket.remoteAddress ?? '');
 }
 
+/** Whether the client speaks TLS with the gateway itself. */
+export function isOverTls({ socket }: IncomingMessage): boolean {
+  return socket instanceof TLSSocket;
+}
+
 /** The fields of a request that say where it came from. */
 export function originFields({ req }: Exchange): OriginFields {
   const { headers } = req;
   return {
     peerAddress: req.socket.remoteAddress ?? '',
+    proto: isOverTls(req) ? 'https' : 'http',
     host: headers.host ?? '',
     xForwardedFor: single(headers['x-forwarded-for']),
     xForwardedHost: single(headers['x-forwarded-host']),

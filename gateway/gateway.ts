@@ -19,6 +19,8 @@ import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
 import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
+import { type Certificates, certificatesOf, expiryNotice } from './tls/certificate-expiry.ts';
+import { createFailedHandshakes } from './tls/failed-handshakes.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
@@ -57,6 +59,8 @@ export function createGateway({
   let loadedAtMs = nowMs();
   let lastReloadError: string | undefined;
   let phase: Phase = 'starting';
+  /** Those that the listeners present. Whether they speak TLS at all is decided at the start. */
+  let certificates: Certificates = certificatesOf(settings);
 
   const limiter = createLimiter({
     log: logger,
@@ -86,6 +90,7 @@ export function createGateway({
     logger.error({ err: bug, requestId }, 'a bug in the request path');
   }
 
+  const failedHandshakes = createFailedHandshakes(logger, bounds);
   const listener = createListener({
     handlers: {
       onArrival(arrival) {
@@ -94,11 +99,19 @@ export function createGateway({
       },
       wantsUpgrade: (req) => isWebSocketOperation(req),
       reportBug,
+      onFailedHandshake: (reason) => failedHandshakes.count('listen', reason),
     },
     bounds,
+    ...(settings.listen.tls && { certificate: settings.listen.tls }),
   });
 
-  const admin = createAdminListener({ currentState, metrics: createMetricsText(metrics, observe) });
+  const admin = createAdminListener({
+    currentState,
+    metrics: createMetricsText(metrics, observe),
+    onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
+    bounds,
+    ...(settings.admin.tls && { certificate: settings.admin.tls }),
+  });
 
   function isWebSocketOperation(req: IncomingMessage): boolean {
     if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
@@ -132,15 +145,41 @@ export function createGateway({
         ...(lastReloadError !== undefined && { lastError: lastReloadError }),
       },
       store: limiter.state(),
+      certificates: Object.fromEntries(
+        Object.entries(certificates).map(([name, certificate]) => {
+          const notice = expiryNotice(name, certificate, nowMs());
+          const notAfter = new Date(certificate.notAfterMs).toISOString();
+          return [name, { notAfter, ...(notice !== undefined && { notice }) }];
+        }),
+      ),
       upstreams: forwarder.state(),
     };
   }
 
+  function setCertificates(next: Certificates): void {
+    certificates = {
+      ...(certificates.listen && { listen: next.listen ?? certificates.listen }),
+      ...(certificates.admin && { admin: next.admin ?? certificates.admin }),
+    };
+    if (certificates.listen) listener.setCertificate(certificates.listen);
+    if (certificates.admin) admin.setCertificate(certificates.admin);
+  }
+
+  let noticeTimer: NodeJS.Timeout | undefined;
+
+  function logExpiry(): void {
+    for (const [name, certificate] of Object.entries(certificates)) {
+      const notice = expiryNotice(name, certificate, nowMs());
+      if (notice !== undefined) logger.warn(notice);
+    }
+  }
+
   return {
     async start() {
-      const adminAddress = await listenOn(admin, settings.admin);
+      const adminAddress = await listenOn(admin.server, settings.admin);
       const listenAddress = await listener.listen(settings.listen);
       phase = 'serving';
+      noticeTimer = setInterval(logExpiry, bounds.certificateNoticeIntervalMs).unref();
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
@@ -149,6 +188,7 @@ export function createGateway({
       lastReloadError = undefined;
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
+      setCertificates(certificatesOf(next));
     },
     reportFailedReload(error) {
       lastReloadError = error;
@@ -161,7 +201,7 @@ export function createGateway({
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await Promise.all([limiter.close(), forwarder.close()]);
       admin.close();
-      admin.closeAllConnections();
+      clearInterval(noticeTimer);
     },
   };
 }

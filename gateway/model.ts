@@ -184,6 +184,25 @@ export interface UpstreamTls {
   };
 }
 
+/** Where a listener listens. With a certificate it speaks TLS and nothing else. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: Certificate;
+}
+
+/** A certificate with its private key, as a listener presents it. */
+export interface Certificate {
+  /** The file of the certificate, for messages. */
+  readonly file: string;
+  /** PEM: the certificate itself, then the rest of its chain. */
+  readonly cert: string;
+  /** PEM, not encrypted. A secret: no log, message or response may show it. */
+  readonly key: string;
+  /** It is valid until this instant, epoch ms. */
+  readonly notAfterMs: number;
+}
+
 /** Everything an operator writes, validated, with every default filled in. Plain data: it can cross a thread. */
 export interface Settings {
   /** A digest of the files it was read from, 12 hex digits; on the access line and in `/readyz`. */
@@ -191,8 +210,8 @@ export interface Settings {
   readonly environment: string;
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
   readonly basePath: string;
-  readonly listen: { readonly host: string; readonly port: number };
-  readonly admin: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
+  readonly admin: ListenAddress;
   /** Absent: the embedded memory store. */
   readonly redis?: {
     readonly url: string;
@@ -213,6 +232,8 @@ export interface Settings {
   readonly bodyBytesMax: number;
   /** Absent: no page of another origin may call the API from a browser. */
   readonly cors?: { readonly origins: readonly string[] };
+  /** Absent: no `Strict-Transport-Security`. It is sent over TLS only. */
+  readonly hsts?: { readonly maxAgeSeconds: number; readonly includeSubDomains: boolean };
   /** Addresses and CIDR ranges whose `X-Forwarded-*` is believed. */
   readonly trustedProxies: readonly string[];
 }

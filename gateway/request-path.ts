@@ -1,7 +1,7 @@
 import type { Rejection } from './errors.ts';
 import { type ErrorCode, errors, type OwnResponse } from './errors.ts';
 import type { AtTurnEnd } from './event-loop-batch.ts';
-import { addressOf, type Exchange, originFields } from './exchange.ts';
+import { addressOf, type Exchange, isOverTls, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
 import type { Limiter } from './limit/limiter.ts';
@@ -271,6 +271,8 @@ function gatewayFields({ id, req, snapshot, key, decision, offered }: Exchange):
     keyExpiry: key?.expiry,
     operationFields: offered?.fields,
     corsFields: corsFields(req.headers.origin, snapshot.corsOrigins),
+    // A response without TLS must not have it (RFC 6797 §7.2).
+    hstsFields: snapshot.hstsFields && isOverTls(req) ? snapshot.hstsFields : undefined,
   });
 }
 

@@ -5,6 +5,7 @@ import { createOperationTable, type OperationTable } from './match/operation-tab
 import type { Key, Settings } from './model.ts';
 import { keyMembers, operationMember } from './observe/log-members.ts';
 import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
+import { hstsFieldsOf } from './respond/common-fields.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
 import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
 import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
@@ -17,6 +18,7 @@ export interface Snapshot {
   readonly trustedProxies: BlockList | undefined;
   readonly identifyKey: IdentifyKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
+  readonly hstsFields: readonly string[] | undefined;
 }
 
 /** A key, with what depends on it and on one of its secrets: made once, when that secret is first presented. */
@@ -36,6 +38,7 @@ export function createSnapshot(settings: Settings): Snapshot {
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
     identifyKey: createIdentifyKey(settings, know),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
+    hstsFields: hstsFieldsOf(settings.hsts),
   });
 }
 

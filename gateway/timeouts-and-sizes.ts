@@ -16,6 +16,17 @@ export const defaultBounds = Object.freeze({
   requestTimeoutMs: 60_000,
   /** How often Node looks for connections past those two limits. */
   connectionsCheckingIntervalMs: 1_000,
+  /** From the accepted TCP connection to the end of the TLS handshake; a slower client is disconnected. */
+  tlsHandshakeTimeoutMs: 10_000,
+  /**
+   * TLS handshakes that are begun in one turn of the event loop. Each takes 0.1 to 1 ms of CPU, so requests on other
+   * connections wait for a few of them at most, however many arrive at once.
+   */
+  tlsHandshakesPerTurn: 4,
+  /** How often failed TLS handshakes are logged: their number, one line for all. */
+  tlsFailuresIntervalMs: 10_000,
+  /** How often an expiring certificate is logged, beside once at each load. */
+  certificateNoticeIntervalMs: 86_400_000,
   /** Idle time of a kept-alive client connection. */
   keepAliveTimeoutMs: 65_000,
   /** The idle time that the client is told: shorter, so that it does not send into a connection that is just being closed. */

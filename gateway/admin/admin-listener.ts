@@ -1,10 +1,27 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { errorBody, errors } from '../errors.ts';
+import type { Certificate } from '../model.ts';
+import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type GatewayState, judgeReadiness } from './readiness.ts';
 
-interface AdminSources {
+export interface AdminListener {
+  /** The server to listen with. */
+  readonly server: Server;
+  /** As that of the public listener. */
+  setCertificate(certificate: Certificate): void;
+  /** Closes it with all its connections. */
+  close(): void;
+}
+
+export interface AdminListenerOptions {
   readonly currentState: () => GatewayState;
   readonly metrics: { readonly contentType: string; read(): Promise<string> };
+  readonly bounds: TlsFrontOptions['bounds'];
+  /** With it the listener speaks TLS and nothing else. */
+  readonly certificate?: Certificate;
+  readonly onFailedHandshake: (reason: string) => void;
 }
 
 interface AdminResponse {
@@ -18,10 +35,10 @@ interface AdminResponse {
  * The listener for operators, apart from the public one and on loopback by default. `/healthz` says that the process is
  * alive; `/readyz` says whether it can serve, and what is wrong if anything is; `/metrics` is read by Prometheus.
  */
-export function createAdminListener(sources: AdminSources): Server {
-  return createServer((req, res) => {
-    const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    adminResponse(req.method ?? '', path, sources).then(
+export function createAdminListener(options: AdminListenerOptions): AdminListener {
+  const { bounds, certificate, onFailedHandshake } = options;
+  const http = createServer((req, res) => {
+    adminResponse(req, options).then(
       ({ status, body, contentType = 'application/json' }) => {
         res.writeHead(status, {
           ...(status === 405 && { Allow: 'GET, HEAD' }),
@@ -34,13 +51,27 @@ export function createAdminListener(sources: AdminSources): Server {
       () => res.destroy(),
     );
   });
+  const admit = ({ remoteAddress }: Socket) => remoteAddress;
+  const front =
+    certificate && createTlsFront({ certificate, http, admit, onFailure: onFailedHandshake, bounds });
+  return {
+    server: front?.server ?? http,
+    setCertificate: (next) => front?.setCertificate(next),
+    close() {
+      (front?.server ?? http).close();
+      front?.destroyUnfinished();
+      http.closeAllConnections();
+    },
+  };
 }
 
 async function adminResponse(
-  method: string,
-  path: string,
-  { currentState, metrics }: AdminSources,
+  { method, url = '', socket }: IncomingMessage,
+  { currentState, metrics, certificate }: AdminListenerOptions,
 ): Promise<AdminResponse> {
+  const lacksTls = certificate !== undefined && !(socket instanceof TLSSocket);
+  if (lacksTls) return errorResponse('invalid_request', tlsRequiredMessage);
+  const path = url.split('?', 1)[0] ?? '';
   if (method !== 'GET' && method !== 'HEAD') return errorResponse('method_not_allowed');
   switch (path) {
     case '/healthz':
@@ -56,6 +87,9 @@ async function adminResponse(
   }
 }
 
-function errorResponse(code: 'method_not_allowed' | 'not_found'): AdminResponse {
-  return { status: errors[code].status, body: errorBody(code) };
+function errorResponse(
+  code: 'invalid_request' | 'method_not_allowed' | 'not_found',
+  message?: string,
+): AdminResponse {
+  return { status: errors[code].status, body: errorBody(code, message) };
 }

@@ -12,6 +12,8 @@ export interface GatewayState {
     readonly lastError?: string;
   };
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
+  /** Those of the listeners that speak TLS, by the name of the setting. */
+  readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** By name; the first is the default. With the short form `upstream` there is one, and its name is `default`. */
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
 }
@@ -26,6 +28,13 @@ interface TargetReadiness {
   readonly healthy: boolean;
   /** Whether all connections to it are in use. */
   readonly full: boolean;
+}
+
+interface CertificateReadiness {
+  /** Until when it is valid. */
+  readonly notAfter: string;
+  /** Set when it has expired or soon will. */
+  readonly notice?: string;
 }
 
 interface StoreOnRedis {
@@ -49,7 +58,7 @@ export interface Readiness {
 
 /**
  * Ready while the gateway can serve. Faults that all replicas have at once (the upstream is down, Redis is away under
- * `local`, an edit is invalid) only degrade it: a load balancer must not remove every replica.
+ * `local`, an edit is invalid, a certificate expires) only degrade it: a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -63,6 +72,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
   if (state.config.lastError !== undefined) {
     reasons.push('the configuration on disk is not valid; the last good one is in force');
   }
+  for (const { notice } of Object.values(state.certificates)) if (notice !== undefined) reasons.push(notice);
   const status = fatal.length > 0 ? 'unavailable' : reasons.length > 0 ? 'degraded' : 'ok';
   return {
     httpStatus: status === 'unavailable' ? 503 : 200,

@@ -1,4 +1,16 @@
-import type { Key, Limits, Operation, Plan, Secret, Settings, Upstream, UpstreamTls } from '../model.ts';
+import type {
+  Certificate,
+  Key,
+  Limits,
+  ListenAddress,
+  Operation,
+  Plan,
+  Secret,
+  Settings,
+  Upstream,
+  UpstreamTls,
+} from '../model.ts';
+import type { Certificates } from '../tls/certificate-expiry.ts';
 import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
 import type { RawKey, RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
@@ -8,9 +20,10 @@ export function buildSettings(parts: {
   readonly keys: readonly RawKey[];
   readonly operations: readonly Operation[];
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
+  readonly certificates: Certificates;
   readonly version: string;
 }): Settings {
-  const { raw, operations, version } = parts;
+  const { raw, operations, certificates, version } = parts;
   const plans = new Map(Object.entries(raw.plans).map(([name, plan]) => [name, buildPlan(plan)]));
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
@@ -24,8 +37,8 @@ export function buildSettings(parts: {
     version,
     environment: raw.environment,
     basePath: basePathOf(raw),
-    listen: raw.listen,
-    admin: raw.admin,
+    listen: buildAddress(raw.listen, certificates.listen),
+    admin: buildAddress(raw.admin, certificates.admin),
     ...(raw.redis?.url && {
       redis: {
         url: raw.redis.url,
@@ -48,6 +61,9 @@ export function buildSettings(parts: {
     addressBucket: raw.addressBucket,
     bodyBytesMax: raw.bodyBytesMax,
     ...(raw.cors && { cors: raw.cors }),
+    ...(raw.hsts && {
+      hsts: { maxAgeSeconds: raw.hsts.maxAge / 1_000, includeSubDomains: raw.hsts.includeSubDomains },
+    }),
     trustedProxies: raw.trustedProxies.filter((entry) => entry !== ''),
   };
 }
@@ -55,6 +71,10 @@ export function buildSettings(parts: {
 /** The prefix of every operation, for example `/v1`. */
 export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
   return new URL(baseUrl).pathname.replace(/\/$/, '');
+}
+
+function buildAddress({ host, port }: RawSettings['listen'], tls: Certificate | undefined): ListenAddress {
+  return { host, port, ...(tls && { tls }) };
 }
 
 /** The name of the one upstream that the short form `upstream` states. */

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings, UpstreamTls } from '../model.ts';
+import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
@@ -19,6 +20,7 @@ import {
 } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
+import { readCertificate } from './source/read-certificate.ts';
 import type { Digests } from './source/read-config-file.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
@@ -33,6 +35,8 @@ export interface LoadOptions {
   readonly drafts?: ReadonlyMap<string, string>;
   /** A keys file that is missing counts as an empty one: for the command that makes it. */
   readonly makesKeysFile?: boolean;
+  /** The files of the configuration in force. A certificate that has expired among them does not make this one invalid. */
+  readonly inForce?: Digests;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
 }
@@ -65,7 +69,8 @@ export interface InvalidSettings {
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
  * can find at once, up to `configSizes.problemsMax`. The result is plain data that can cross a thread.
  */
-export function loadSettings({ file, env, drafts, makesKeysFile = false, onRead }: LoadOptions): Loaded {
+export function loadSettings(options: LoadOptions): Loaded {
+  const { file, env, drafts, makesKeysFile = false, inForce, onRead } = options;
   const reader = createSourceReader({ env, drafts, makesKeysFile, onRead });
   const problems: Problem[] = [];
 
@@ -79,15 +84,18 @@ export function loadSettings({ file, env, drafts, makesKeysFile = false, onRead 
   if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
   if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
   const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
+  const certificates =
+    raw && main && readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
 
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !keyList || !operations || !upstreamTls || all.length > 0) {
+  if (!main || !raw || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
     return { kind: 'invalid', problems: all, digests, version };
   }
-  const settings = buildSettings({ raw, keys: keyList.keys, operations, upstreamTls, version });
-  const warnings = [...warnOfLimits(raw, main, keyList)];
+  const { keys } = keyList;
+  const settings = buildSettings({ raw, keys, operations, upstreamTls, certificates, version });
+  const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, Date.now())];
   for (const name of unusedUpstreams(settings)) {
     warnings.push(
       `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
@@ -207,6 +215,38 @@ function readTlsOfUpstreams(
     if (tls !== undefined) all.set(upstream, tls);
   }
   return all;
+}
+
+interface CertificatesToRead extends TlsToRead {
+  readonly inForce: Digests | undefined;
+}
+
+function readCertificates(
+  { raw, main, mainFile, reader, inForce }: CertificatesToRead,
+  problems: Problem[],
+): Certificates {
+  const read = (listener: 'listen' | 'admin') => {
+    const { tls } = raw[listener];
+    if (tls === undefined) return undefined;
+    const placed = (name: 'cert' | 'key') => ({
+      file: besideFile(mainFile, tls[name]),
+      mentionedAt: main.placeOf([listener, 'tls', name]),
+    });
+    const cert = placed('cert');
+    const isInForce = () => inForce?.get(cert.file) === reader.digests().get(cert.file);
+    const result = readCertificate({ reader, cert, key: placed('key'), nowMs: Date.now(), isInForce });
+    if (result.kind === 'read') return result.certificate;
+    problems.push(...result.problems);
+    return undefined;
+  };
+  const [listen, admin] = [read('listen'), read('admin')];
+  return { ...(listen && { listen }), ...(admin && { admin }) };
+}
+
+function warnOfCertificates(settings: Settings, nowMs: number): string[] {
+  return Object.entries(certificatesOf(settings)).flatMap(
+    ([listener, certificate]) => expiryNotice(listener, certificate, nowMs) ?? [],
+  );
 }
 
 function besideFile(mainFile: string, path: string): string {

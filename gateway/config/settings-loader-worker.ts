@@ -4,7 +4,7 @@ import type { Settings } from '../model.ts';
 import { type LoadOptions, loadSettings } from './load-settings.ts';
 import { type LoadedPart, partsOf } from './loaded-messages.ts';
 
-export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
+export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'inForce'> {
   readonly number: number;
   /** The number of the load whose keys the other thread has; 0 for none. */
   readonly base: number;
@@ -26,8 +26,8 @@ parentPort?.on('message', (message: LoadRequest | 'next') => {
   parentPort?.postMessage(parts?.next().value);
 });
 
-function load({ number, base, file, env }: LoadRequest): Iterator<LoadedPart, void> {
-  const loaded = loadSettings({ file, env, onRead: tellRead });
+function load({ number, base, ...files }: LoadRequest): Iterator<LoadedPart, void> {
+  const loaded = loadSettings({ ...files, onRead: tellRead });
   const known = last?.number === base ? last.settings : undefined;
   if (loaded.kind === 'valid') last = { number, settings: loaded.settings };
   return partsOf(loaded, known);

@@ -50,12 +50,19 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   }
 
   return {
-    async load({ file, env, onRead }) {
+    async load({ file, env, inForce, onRead }) {
       clearTimeout(idleTimer);
       const thread = worker ?? start();
       worker = thread;
       const number = ++loads;
-      let message: LoadRequest | 'next' = { file, env: { ...env }, number, base: last?.number ?? 0 };
+      const base = last?.number ?? 0;
+      let message: LoadRequest | 'next' = {
+        file,
+        env: { ...env },
+        number,
+        base,
+        ...(inForce && { inForce }),
+      };
       const loaded = await assembleLoaded(async () => {
         thread.postMessage(message);
         message = 'next';

@@ -55,6 +55,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   const digestFiles = createDigestFiles(bounds);
   const loader = createSettingsLoader(bounds);
   let accepted = initial;
+  /** The files of the last valid one. */
+  let inForce = initial.digests;
   /** The result of a load that has not taken effect yet. */
   let candidate: Loaded | undefined;
   let underWay: LoadUnderWay | undefined;
@@ -98,7 +100,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     seenTwice = [];
     let loaded: Loaded;
     try {
-      loaded = await loader.load({ file, env, onRead: (name, digest) => read.set(name, digest) });
+      loaded = await loader.load({ file, env, inForce, onRead: (name, digest) => read.set(name, digest) });
       retryPauseMs = 0;
     } catch (error) {
       // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
@@ -131,6 +133,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const before = accepted;
     accepted = candidate;
     candidate = undefined;
+    if (accepted.kind === 'valid') inForce = accepted.digests;
     if (accepted.version === before.version) return;
     if (accepted.kind === 'valid') onValid(accepted);
     else onInvalid(accepted);
@@ -151,7 +154,14 @@ const fixedAtStart = ['listen', 'admin', 'redis'] as const satisfies readonly (k
 
 /** The names of changed settings that take effect only at the next start. */
 export function restartNeeded(before: Settings, after: Settings): string[] {
-  return fixedAtStart.filter((name) => !isDeepStrictEqual(before[name], after[name]));
+  return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
+}
+
+/** A listener reads its certificate again; whether it speaks TLS is fixed. */
+function fixedPart(settings: Settings, name: (typeof fixedAtStart)[number]): unknown {
+  if (name === 'redis') return settings.redis;
+  const { host, port, tls } = settings[name];
+  return { host, port, isTls: tls !== undefined };
 }
 
 /** Whether every file of the one has the same content in the other. */

@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net';
-
 export interface PaceBounds {
   readonly clientBytesPerSecondMin: number;
   readonly clientGraceMs: number;
@@ -41,19 +39,4 @@ export class ClientPace {
     this.deadlineMs = Math.max(this.deadlineMs, nowMs + clientGraceMs);
     return false;
   }
-}
-
-/** Node's own counts of a socket: octets handed to the kernel, and those of them that the kernel has not taken yet. */
-interface WrittenHandle {
-  readonly bytesWritten: number;
-  readonly writeQueueSize: number;
-}
-
-/**
- * The octets written to a socket that the kernel has taken. Node has no public count that grows during one large write;
- * its own socket timeout reads the same two counts (lib/net.js, `_onTimeout`).
- */
-export function bytesTaken(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: WrittenHandle | null };
-  return handle ? handle.bytesWritten - handle.writeQueueSize : 0;
 }

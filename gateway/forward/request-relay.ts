@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../shares.ts';
 
+import { bytesTaken } from '../tls/bytes-taken.ts';
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
   ActiveConnection,
@@ -9,7 +10,7 @@ import type {
   TargetRequest,
   TransportFailure,
 } from '../transport/target-request.ts';
-import { bytesTaken, ClientPace, type PaceBounds } from './client-pace.ts';
+import { ClientPace, type PaceBounds } from './client-pace.ts';
 import type { Failed, ForwardOutcome, ForwardRequest } from './forward-types.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';

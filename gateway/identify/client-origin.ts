@@ -16,6 +16,8 @@ export interface ClientOrigin {
 /** The fields of a request that say where it came from. */
 export interface OriginFields {
   readonly peerAddress: string;
+  /** How the peer came to the gateway itself. */
+  readonly proto: 'http' | 'https';
   readonly host: string;
   readonly xForwardedFor: string | undefined;
   readonly xForwardedHost: string | undefined;
@@ -47,7 +49,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
       trustedPeer: false,
       forwardedFor: peer,
       forwardedHost: fields.host,
-      forwardedProto: 'http',
+      forwardedProto: fields.proto,
     };
   }
   const chain = (fields.xForwardedFor ?? '').split(',').map((hop) => withoutOptionalWhitespace(hop));
@@ -56,7 +58,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
     trustedPeer: true,
     forwardedFor: fields.xForwardedFor ? `${fields.xForwardedFor}, ${peer}` : peer,
     forwardedHost: fields.xForwardedHost ?? fields.host,
-    forwardedProto: fields.xForwardedProto ?? 'http',
+    forwardedProto: fields.xForwardedProto ?? fields.proto,
   };
 }
 

@@ -1,7 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Rejection } from '../errors.ts';
 import { ClientResponse } from '../respond/client-response.ts';
+import { bytesTaken } from '../tls/bytes-taken.ts';
 import { closeGently } from './close-gently.ts';
 
 /** One client connection: which of its requests is served when, its idle and write timeouts, and how it is closed. */
@@ -28,10 +30,10 @@ export interface Connection {
   isIdle(): boolean;
   /** Called when the socket's timer fires: for that long neither side has moved a byte. */
   onInactive(): void;
-  /** Begins a drain: the last response says `Connection: close`. An idle connection stays open for one more request. */
+  /** Begins a drain: the last response says `Connection: close`. Where it cannot say so any more, one more is served. */
   drain(): void;
-  /** Ends the connection after what was written. */
-  close(): void;
+  /** Ends the connection as soon as no request is being served or waiting. */
+  closeWhenIdle(): void;
 }
 
 export interface ConnectionOptions {
@@ -68,6 +70,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   let state: State = { kind: 'new' };
   /** How many more requests are accepted: any number, one, or none. */
   let intake: 'open' | 'last' | 'none' = 'open';
+  let closesWhenIdle = false;
   /** Requests that the client has pipelined behind the one that is being served. */
   const waiting: ClientResponse[] = [];
   /** Whether reading is paused, because requests wait. */
@@ -75,6 +78,8 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   /** How long neither side has moved a byte, and how many both had moved when that was measured. */
   let inactiveMs = 0;
   let bytesMoved = 0;
+  /** Over TLS: octets that the kernel had taken at the last look. */
+  let takenBefore = 0;
 
   // Node calls this after a response with `Connection: close`. Its own version resets a client that is still sending.
   const destroySoon = socket.destroySoon;
@@ -126,8 +131,8 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     const next = waiting.shift();
     if (next === undefined) {
       state = { kind: 'idle' };
-      if (intake === 'open') resumeReading();
-      else close();
+      if (intake === 'none' || closesWhenIdle) close();
+      else resumeReading();
       return;
     }
     if (!next.req.complete) resumeReading();
@@ -190,17 +195,33 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     closeGently(socket, { bytesMax: bounds.lingerBytesMax, timeoutMs: bounds.lingerTimeoutMs });
   }
 
+  function isIdle(): boolean {
+    return state.kind === 'new' || state.kind === 'idle' || state.kind === 'awaiting_body';
+  }
+
   function onInactive(): void {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = socket;
     const isUnmoved = bytesRead + bytesWritten === bytesMoved;
     bytesMoved = bytesRead + bytesWritten;
-    inactiveMs = isUnmoved ? inactiveMs + elapsedMs : elapsedMs;
+    if (writableLength > 0 && isTakenOverTls()) inactiveMs = 0;
+    else inactiveMs = isUnmoved ? inactiveMs + elapsedMs : elapsedMs;
     const isServing = state.kind === 'serving' || state.kind === 'handed_over';
     const isWaiting = !isServing || writableLength > 0;
     const leftMs = (isServing ? bounds.writeTimeoutMs : bounds.keepAliveTimeoutMs) - inactiveMs;
     // Idle connections and clients that do not read end here. A silent upstream and a slow body have timeouts of their own.
     if (isWaiting && leftMs <= 0) socket.destroy();
     else socket.setTimeout(isWaiting ? Math.min(leftMs, bounds.writeTimeoutMs) : bounds.writeTimeoutMs);
+  }
+
+  /**
+   * Whether the client has read on since the last look. Over TLS that does not restart the socket's timer before a whole
+   * write is done, so a client that reads nothing any more is disconnected after up to twice the timeout.
+   */
+  function isTakenOverTls(): boolean {
+    if (!(socket instanceof TLSSocket)) return false;
+    const before = takenBefore;
+    takenBefore = bytesTaken(socket);
+    return takenBefore !== before;
   }
 
   return {
@@ -229,13 +250,16 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
       if (intake === 'open') intake = 'last';
     },
     isNew: () => state.kind === 'new',
-    isIdle: () => state.kind === 'new' || state.kind === 'idle' || state.kind === 'awaiting_body',
+    isIdle,
     onInactive,
     drain() {
       const last = newest();
       if (last !== undefined && !last.hasBegun) endAfter(last);
       else if (intake === 'open') intake = 'last';
     },
-    close,
+    closeWhenIdle() {
+      closesWhenIdle = true;
+      if (isIdle()) close();
+    },
   };
 }

@@ -2,12 +2,15 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TLSSocket } from 'node:tls';
 import { addressGroup, plainAddress } from '../address-group.ts';
 import type { Rejection } from '../errors.ts';
 import { errors } from '../errors.ts';
+import type { Certificate } from '../model.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { Shares } from '../shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createTlsFront, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type Connection, createConnection } from './client-connection.ts';
 import { listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
@@ -44,6 +47,8 @@ export interface ListenerHandlers {
   wantsUpgrade(req: IncomingMessage): boolean;
   /** Called with an exception that belongs to no exchange yet. */
   reportBug(bug: unknown): void;
+  /** Called with the reason for each TLS handshake that fails. */
+  onFailedHandshake(reason: string): void;
 }
 
 export type ListenerBounds = Pick<
@@ -61,6 +66,8 @@ export type ListenerBounds = Pick<
   | 'lingerBytesMax'
   | 'lingerTimeoutMs'
   | 'drainIdleGraceMs'
+  | 'tlsHandshakeTimeoutMs'
+  | 'tlsHandshakesPerTurn'
 >;
 
 export interface Listener {
@@ -72,17 +79,21 @@ export interface Listener {
    * and not reset.
    */
   drain(options: { readonly deadlineMs: number }): Promise<void>;
-  /** How many connections are open. */
+  /** Presents another certificate in handshakes from now on. Without effect on a listener that does not speak TLS. */
+  setCertificate(certificate: Certificate): void;
+  /** How many connections are open, those in a TLS handshake apart. */
   connections(): number;
 }
 
 export interface ListenerOptions {
   readonly handlers: ListenerHandlers;
   readonly bounds: ListenerBounds;
+  /** With it the listener speaks TLS and nothing else. */
+  readonly certificate?: Certificate;
 }
 
 /** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
-export function createListener({ handlers, bounds }: ListenerOptions): Listener {
+export function createListener({ handlers, bounds, certificate }: ListenerOptions): Listener {
   const connections = new Map<Duplex, Connection>();
   /** Connections of each client address; IPv6 addresses count by their /64. */
   const shares = new Shares(bounds.connectionsMax);
@@ -107,33 +118,45 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
   });
   // Above its own maximum Node drops fields silently; the screen counts them and refuses.
   server.maxHeadersCount = 0;
-  server.maxConnections = bounds.connectionsMax;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
 
-  server.on('connection', accept);
+  const front =
+    certificate &&
+    createTlsFront({ certificate, http: server, admit, onFailure: handlers.onFailedHandshake, bounds });
+  const listening: NetServer = front?.server ?? server;
+  listening.maxConnections = bounds.connectionsMax;
+
+  server.on('connection', front === undefined ? accept : connect);
   server.on('request', receive);
   server.on('checkContinue', receive);
   server.on('checkExpectation', receive);
   server.on('upgrade', upgrade);
-  server.on('connect', (_req, socket) => connections.get(socket)?.reject(tunnelRefused, { isHead: false }));
+  server.on('connect', (_req, socket) => {
+    connections.get(socket)?.reject(lacksTls(socket) ? tlsRequired : tunnelRefused, { isHead: false });
+  });
   server.on('clientError', onClientError);
   server.on('timeout', (socket) => connections.get(socket)?.onInactive());
 
   function accept(socket: Socket): void {
+    if (admit(socket) === undefined) socket.destroy();
+    else connect(socket);
+  }
+
+  /** Counts a TCP connection until it closes. @returns for whom; undefined when there is no room for it */
+  function admit(socket: Socket): string | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
+    if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) return undefined;
+    socket.once('close', () => shares.give(group, 1));
+    return group;
+  }
+
+  function connect(socket: Socket): void {
     // A reset may come in any state, and Node has removed its own listener from an upgraded socket.
     socket.on('error', () => socket.destroy());
-    if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) {
-      socket.destroy();
-      return;
-    }
     const connection = createConnection({ socket, serve, bounds });
     if (draining) connection.drain();
     connections.set(socket, connection);
-    socket.once('close', () => {
-      connections.delete(socket);
-      shares.give(group, 1);
-    });
+    socket.once('close', () => connections.delete(socket));
   }
 
   function serve(res: ClientResponse): void {
@@ -141,6 +164,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
   }
 
   function receive(req: IncomingMessage, res: ClientResponse): void {
+    if (lacksTls(req.socket)) res.reject(tlsRequired);
     // The beginning of HTTP/2's preface reads as a request with the method PRI, and Node would drop its connection. An empty
     // method makes the screen answer 501.
     if (req.method === 'PRI') req.method = '';
@@ -165,6 +189,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
       headers['content-length'] === undefined &&
       headers['transfer-encoding'] === undefined;
     const connection = connections.get(req.socket);
+    if (lacksTls(req.socket)) return false;
     if (isPlainGet && connection?.isIdle() === true && isWanted(req)) return true;
     connection?.receiveLast();
     setImmediate(() => reportBodyFaults(req));
@@ -189,7 +214,7 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
 
   function onClientError(error: ParserError, socket: Duplex): void {
     const connection = connections.get(socket);
-    const rejection = rejectionOf(error);
+    const rejection = lacksTls(socket) ? tlsRequired : rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
       // The connection failed, or it timed out before a byte arrived: there is nothing to answer.
       socket.destroy();
@@ -197,6 +222,11 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
       // Bytes behind a request with `Connection: close`: the response to that request is the last.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
+  }
+
+  /** Whether a client speaks HTTP without TLS where the listener speaks TLS. */
+  function lacksTls(socket: Duplex): boolean {
+    return front !== undefined && !(socket instanceof TLSSocket);
   }
 
   function rejectionOf(error: ParserError): Rejection | undefined {
@@ -209,15 +239,19 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
   }
 
   return {
-    listen: (address) => listenOn(server, address),
+    listen: (address) => listenOn(listening, address),
+    setCertificate: (next) => front?.setCertificate(next),
     async drain({ deadlineMs }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
       // Not the close() of node:http: that destroys idle connections at once, and requests that are just arriving with them.
-      const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+      const closed = new Promise<void>((resolve) =>
+        NetServer.prototype.close.call(listening, () => resolve()),
+      );
       for (const connection of connections.values()) connection.drain();
       await Promise.race([closed, deadline, sleep(bounds.drainIdleGraceMs, undefined, { ref: false })]);
-      for (const connection of connections.values()) if (connection.isIdle()) connection.close();
+      for (const connection of connections.values()) connection.closeWhenIdle();
+      front?.destroyUnfinished();
       await Promise.race([closed, deadline]);
       for (const { socket } of connections.values()) socket.destroy();
       await closed;
@@ -225,6 +259,8 @@ export function createListener({ handlers, bounds }: ListenerOptions): Listener 
     connections: () => connections.size,
   };
 }
+
+const tlsRequired = { code: 'invalid_request', message: tlsRequiredMessage } as const;
 
 const tunnelRefused = {
   code: 'method_not_implemented',

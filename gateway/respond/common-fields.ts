@@ -1,4 +1,4 @@
-import type { RateLimitState } from '../model.ts';
+import type { RateLimitState, Settings } from '../model.ts';
 import type { KeyExpiry } from './key-expiry.ts';
 import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
 
@@ -11,13 +11,14 @@ import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
  */
 export function commonFields(
   requestId: string,
-  { rateLimit, policyText, keyExpiry, operationFields, corsFields }: Known,
+  { rateLimit, policyText, keyExpiry, operationFields, corsFields, hstsFields }: Known,
 ): string[] {
   const fields = [...rateLimitFields(rateLimit, policyText), 'X-Request-Id', requestId, ...corsFields];
   if (keyExpiry !== undefined && rateLimit.nowMs >= keyExpiry.announcedFromMs) {
     fields.push('X-Key-Expires', keyExpiry.date);
   }
   if (operationFields !== undefined) fields.push(...operationFields);
+  if (hstsFields !== undefined) fields.push(...hstsFields);
   return fields;
 }
 
@@ -32,4 +33,13 @@ interface Known {
   readonly operationFields: readonly string[] | undefined;
   /** Those for the page that sent the request. */
   readonly corsFields: readonly string[];
+  /** `Strict-Transport-Security`, for a response over TLS. */
+  readonly hstsFields: readonly string[] | undefined;
+}
+
+/** `Strict-Transport-Security` (RFC 6797), flat name, value; undefined where it is not configured. */
+export function hstsFieldsOf(hsts: Settings['hsts']): readonly string[] | undefined {
+  if (hsts === undefined) return undefined;
+  const value = `max-age=${hsts.maxAgeSeconds}${hsts.includeSubDomains ? '; includeSubDomains' : ''}`;
+  return ['Strict-Transport-Security', value];
 }

@@ -137,7 +137,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an unknown field that resembles none',
     main('listen: { socket: /tmp/x }'),
-    'tollgate.yaml:9:11: this field is unknown; known here: host, port\n  9 | listen: { socket: /tmp/x }\n    |           ^',
+    'tollgate.yaml:9:11: this field is unknown; known here: host, port, tls\n  9 | listen: { socket: /tmp/x }\n    |           ^',
   ],
   [
     'a missing field',

@@ -7,7 +7,7 @@ import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
 import type { TargetState } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
-import type { Upstream } from '../../gateway/model.ts';
+import type { Certificate, Upstream } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { backendTls } from '../support/backend-tls.ts';
@@ -24,6 +24,8 @@ export interface FrontOptions {
   readonly keepForwarded?: boolean;
   /** Runs before forwarding, as the limits do. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
+  /** With it the listener speaks TLS. */
+  readonly certificate?: Certificate;
 }
 
 export interface Front {
@@ -52,6 +54,7 @@ export async function startFront({
   responseFields = [],
   keepForwarded = false,
   before = async () => {},
+  certificate,
 }: FrontOptions): Promise<Front> {
   const forwarder = createForwarder({
     upstreams: [upstreamAt(url, upstream)],
@@ -89,7 +92,11 @@ export async function startFront({
       reportBug: (bug) => {
         throw bug;
       },
+      onFailedHandshake: (reason) => {
+        throw new Error(reason);
+      },
     },
+    ...(certificate && { certificate }),
     bounds: { ...defaultBounds, ...bounds },
   });
 

@@ -12,6 +12,7 @@ function originOf(
   return clientOrigin(
     {
       peerAddress: '10.0.0.1',
+      proto: 'http',
       host: 'api.example.com',
       xForwardedFor: undefined,
       xForwardedHost: undefined,

@@ -5,6 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../gateway/listen/listener.ts';
 import { screenRequest } from '../../gateway/listen/screen-request.ts';
+import type { Certificate } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import type { RawResponse } from './raw-http.ts';
@@ -14,6 +15,8 @@ export interface ListenerFixture {
   readonly port: number;
   /** Method and URI of every request that the screen accepted, in order of arrival. */
   readonly served: string[];
+  /** The reason of each TLS handshake that failed. */
+  readonly failedHandshakes: string[];
 }
 
 /** The fixture's handlers, which a test may replace. */
@@ -32,11 +35,14 @@ export async function startListener(
   options: {
     handlers?: Partial<TestHandlers>;
     bounds?: Partial<ListenerOptions['bounds']>;
+    /** With it the listener speaks TLS. */
+    certificate?: Certificate;
     /** An empty string is every address of the machine; IPv4 arrives through IPv6 where it has both. */
     host?: string;
   } = {},
 ): Promise<ListenerFixture> {
   const served: string[] = [];
+  const failedHandshakes: string[] = [];
   const handlers: TestHandlers = {
     onRequest: (req, res) => answer(req, res, served),
     onRejection: (res) => refuseRejected(res),
@@ -56,7 +62,9 @@ export async function startListener(
       reportBug: (bug) => {
         throw bug;
       },
+      onFailedHandshake: (reason) => failedHandshakes.push(reason),
     },
+    ...(options.certificate && { certificate: options.certificate }),
     bounds: {
       ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
@@ -67,7 +75,7 @@ export async function startListener(
   });
   const { port } = await listener.listen({ host: options.host ?? '127.0.0.1', port: 0 });
   onTestFinished(() => listener.drain({ deadlineMs: 0 }));
-  return { listener, port, served };
+  return { listener, port, served, failedHandshakes };
 }
 
 async function refuseRejected(res: ClientResponse): Promise<void> {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 /** One response, parsed strictly. */
 export interface RawResponse {
@@ -28,9 +29,12 @@ export async function openRawClient(
     readonly localAddress?: string;
     /** The client's side stays open after the server has closed its own, as when a client is still sending. */
     readonly allowHalfOpen?: boolean;
+    /** The certificate to trust: then it speaks TLS. */
+    readonly ca?: string;
   } = {},
 ): Promise<RawClient> {
-  const socket = connect({ port, host: '127.0.0.1', ...options });
+  const address = { port, host: '127.0.0.1', ...options };
+  const socket = options.ca === undefined ? connect(address) : connectTls(address);
   socket.setNoDelay(true);
   let received = Buffer.alloc(0);
   let ended = false;
@@ -49,7 +53,8 @@ export async function openRawClient(
     wake();
   });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  const connected = options.ca === undefined ? 'connect' : 'secureConnect';
+  await new Promise<void>((resolve, reject) => socket.once(connected, resolve).once('error', reject));
 
   /** Undefined when the connection ended between two responses. */
   async function next(head: boolean): Promise<RawResponse | undefined> {

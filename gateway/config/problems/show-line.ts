@@ -32,9 +32,12 @@ export function createShowLine({ kind, text }: { readonly kind: FileKind; readon
 const shownNames = [...settingNames, ...keyFieldNames];
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
-/** A field at the beginning of a line without indentation; and, anywhere, the field `keys` or a misspelling of it. */
+/**
+ * A field at the beginning of a line without indentation; and, anywhere, the field `keys` or a misspelling of it, unless its
+ * value is a PEM file, as that of `tls.key`.
+ */
 const marginField = /^["']?([\w-]+)["']?\s*:/;
-const keysField = /\bk[eys]{1,4}["']?\s*:/i;
+const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
 
 /**
  * Makes the function that says whether a line of the main file belongs to a known field other than `keys`. It judges by

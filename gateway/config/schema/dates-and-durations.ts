@@ -20,12 +20,16 @@ export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 /** The same for a timeout, which may also be of whole milliseconds. */
 export const timeoutPattern = /^[1-9]\d{0,8}(ms|s|m|h)$/;
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** The same for the age of something that browsers remember: also none, and days. */
+export const agePattern = /^(0|[1-9]\d{0,5})[smhd]$/;
 
-/** Milliseconds of a text that matches one of the two patterns: `500ms`, `60s`, `5m`, `24h`. */
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const dayMs = 86_400_000;
+
+/** Milliseconds of a text that matches one of the patterns: `500ms`, `60s`, `5m`, `24h`, `365d`. */
 export function parseDuration(text: string): number {
   const unit = text.replace(/^\d+/, '');
-  return Number.parseInt(text, 10) * (unitMs[unit] ?? Number.NaN);
+  return Number.parseInt(text, 10) * (unit === 'd' ? dayMs : (unitMs[unit] ?? Number.NaN));
 }
 
 /** The shortest text of a duration: `500ms`, `2s`, `2m`. */

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
 import { configSizes } from '../config-sizes.ts';
 import {
+  agePattern,
   datePattern,
   durationPattern,
   formatDuration,
@@ -212,6 +213,16 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .optional()
     .describe('Whose pages may call the API from a browser; absent: nobody’s.'),
+  hsts: fields('a mapping with maxAge and includeSubDomains', {
+    maxAge: z
+      .string(expects('a duration such as 365d, or 0s'))
+      .regex(agePattern, expects('a duration such as 365d, or 0s'))
+      .transform(parseDuration)
+      .describe('How long a browser remembers to use https only; 0s makes it forget.'),
+    includeSubDomains: flag().default(false).describe('Whether that holds for all subdomains too.'),
+  })
+    .optional()
+    .describe('Strict-Transport-Security on every response over TLS; absent: none of the gateway’s own.'),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(
       (entry) => entry === '' || isAddressOrRange(entry),
@@ -296,9 +307,21 @@ function list<Entry extends z.ZodType>(entry: Entry, what: string) {
 }
 
 function address(fallback: { readonly host: string; readonly port: number }) {
-  return fields('a mapping with host and port', {
+  return fields('a mapping with host, port and tls', {
     host: text('an address or host name', /^\S+$/).default(fallback.host),
     port: wholeNumber(0, portMax).default(fallback.port),
+    tls: fields('a mapping with cert and key', {
+      cert: text('the path of a PEM file').describe(
+        'The certificate, then its chain; PEM, relative to this file.',
+      ),
+      key: text('the path of a PEM file').describe(
+        'Its private key, not encrypted; PEM, relative to this file.',
+      ),
+    })
+      .optional()
+      .describe(
+        'Absent: without TLS. The content of the two files may change at any time; turning TLS on or off needs a restart.',
+      ),
   }).prefault({});
 }
 

@@ -1,0 +1,68 @@
+import { createSecureContext } from 'node:tls';
+import type { Certificate } from '../../model.ts';
+import { secureContextOptions } from '../../tls/secure-context.ts';
+import { type Place, type Problem, wholeFile } from '../problems/problem.ts';
+import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
+import type { SourceReader } from './source-reader.ts';
+
+export interface CertificateFiles {
+  readonly reader: SourceReader;
+  /** Two files of PEM: the certificate with its chain, and the private key. */
+  readonly cert: { readonly file: string; readonly mentionedAt: Place };
+  readonly key: { readonly file: string; readonly mentionedAt: Place };
+  readonly nowMs: number;
+  /**
+   * Whether the file of the certificate is as it is in force. Such a one may have expired: that is no fault of this edit,
+   * which may be of another file.
+   */
+  readonly isInForce: () => boolean;
+}
+
+type ReadCertificate =
+  | { readonly kind: 'read'; readonly certificate: Certificate }
+  /** The problems of reading the files are those of the reader. */
+  | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
+
+/** Reads a certificate and its key, and tries them as a listener would use them. No message repeats anything of the key. */
+export function readCertificate({ reader, cert, key, nowMs, isInForce }: CertificateFiles): ReadCertificate {
+  const certText = reader.readText(cert);
+  const keyText = reader.readText(key);
+  if (certText === undefined || keyText === undefined) return { kind: 'invalid', problems: [] };
+
+  const chain = parseCertificates(certText);
+  const privateKey = parsePrivateKey(keyText);
+  const problems: Problem[] = [];
+  const report = (file: string, message: string) => problems.push({ ...wholeFile(file), message });
+  if (typeof chain === 'string') report(cert.file, chain);
+  if (typeof privateKey === 'string') report(key.file, privateKey);
+  if (typeof chain === 'string' || typeof privateKey === 'string') return { kind: 'invalid', problems };
+
+  const [leaf] = chain;
+  if (leaf === undefined) throw new Error('a chain without a certificate was read');
+  const notAfterMs = leaf.validToDate.getTime();
+  if (!leaf.checkPrivateKey(privateKey)) {
+    const message =
+      'this key does not belong to the (first) certificate of the other file; replace both together';
+    const related = { ...wholeFile(cert.file), message: 'the certificate is here' };
+    problems.push({ ...wholeFile(key.file), message, related });
+  } else if (notAfterMs <= nowMs && !isInForce()) {
+    const end = leaf.validToDate.toISOString();
+    report(cert.file, `this certificate expired on ${end}; put a renewed one and its key in place`);
+  } else {
+    const refusal = tryContext(certText, keyText);
+    if (refusal !== undefined) report(cert.file, refusal);
+  }
+  if (problems.length > 0) return { kind: 'invalid', problems };
+  return { kind: 'read', certificate: { file: cert.file, cert: certText, key: keyText, notAfterMs } };
+}
+
+/** What OpenSSL has against the pair: a key that is too short, for example. */
+function tryContext(cert: string, key: string): string | undefined {
+  try {
+    createSecureContext(secureContextOptions({ cert, key }));
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return `OpenSSL does not accept this certificate, its chain or its key (${code})`;
+  }
+}
