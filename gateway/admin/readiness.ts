@@ -21,6 +21,10 @@ export interface GatewayState {
 interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
+  /** Set while its host name cannot be looked up. */
+  readonly lookupError?: string;
+  /** Set while an edit of it waits for its new host name to be found. */
+  readonly awaited?: { readonly url: string; readonly lookupError?: string };
 }
 
 interface TargetReadiness {
@@ -83,11 +87,15 @@ export function judgeReadiness(state: GatewayState): Readiness {
 /** Where there are several upstreams, a reason says which one it is about. */
 function upstreamReasons(upstreams: GatewayState['upstreams']): string[] {
   const all = Object.entries(upstreams);
-  return all.flatMap(([name, { targets }]) => {
+  return all.flatMap(([name, { targets, lookupError, awaited }]) => {
     const named = all.length > 1 ? ` \`${name}\`` : '';
     const full = targets.filter((target) => target.full);
     return [
       ...(targets.some((target) => target.healthy) ? [] : [`the upstream${named} has no healthy target`]),
+      ...(lookupError === undefined ? [] : [`the host name of the upstream${named} cannot be looked up`]),
+      ...(awaited?.lookupError === undefined
+        ? []
+        : [`the upstream${named} stays as it was: the host of ${awaited.url} cannot be looked up`]),
       ...full.map(
         ({ address }) =>
           `every connection to ${address}${named && ` of the upstream${named}`} is in use; further requests wait`,

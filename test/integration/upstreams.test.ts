@@ -71,7 +71,11 @@ const ask = (path: string) =>
 
 async function readyz() {
   const response = await fetch(`${gateway.adminUrl}/readyz`);
-  const body = (await response.json()) as { config: { version: string }; upstreams: object };
+  const body = (await response.json()) as {
+    status: string;
+    config: { version: string };
+    upstreams: object;
+  };
   return { httpStatus: response.status, ...body };
 }
 
@@ -193,4 +197,34 @@ it('a reload removes an upstream and adds one: its requests in flight finish, an
   expect(await expectGatewayResponse(await inFlight, 200)).toEqual({ of: 'the removed' });
   expect(Object.keys((await readyz()).upstreams)).toEqual(['store', 'added']);
   await until('its connections are closed', () => orders.openConnections() === 0);
+});
+
+it('an edit whose host name cannot be looked up keeps the earlier targets, and /readyz and the log say so', async () => {
+  await gateway.stop('SIGKILL');
+  const hostsFile = join(folder, 'hosts');
+  await writeFile(hostsFile, '127.0.0.1 store.test\n');
+  const named = (host: string, { port }: RecordingBackend) =>
+    testConfig({ upstream: { url: `http://${host}:${port}` }, keys: [key.entry] });
+  gateway = await startGateway(named('store.test', store), {
+    tuning: { hostsFile, bounds: { resolveIntervalMs: 50 } },
+  });
+  await expectGatewayResponse(await ask('/pets'), 200);
+  await reload(named('order.test', orders));
+  await until('/readyz says so', async () => (await readyz()).status === 'degraded');
+  expect(await readyz()).toMatchObject({
+    httpStatus: 200,
+    reasons: [
+      `the upstream stays as it was: the host of http://order.test:${orders.port} cannot be looked up`,
+    ],
+  });
+  await gateway.line(({ msg, reason }) => {
+    return /stays as it was/.test(String(msg)) && reason === 'getaddrinfo ENOTFOUND order.test';
+  });
+  expect(await expectGatewayResponse(await ask('/pets'), 200)).toEqual({ of: 'store' });
+  await writeFile(hostsFile, '127.0.0.1 order.test\n');
+  await until('the edit is in force', async () => {
+    const response = await ask('/pets');
+    return JSON.stringify(await expectGatewayResponse(response, 200)) === '{"of":"orders"}';
+  });
+  await until('/readyz is content', async () => (await readyz()).status === 'ok');
 });

@@ -18,13 +18,17 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   });
 }
 
-/** Makes every host name resolve to the addresses in this file, one a line. */
+/** Makes host names resolve as this file says; it is read for each lookup. */
 function resolveFrom(hostsFile: string): void {
-  const lookup = async () =>
-    readFileSync(hostsFile, 'utf8')
+  const lookup = async (hostname: string) => {
+    const found = readFileSync(hostsFile, 'utf8')
       .split('\n')
-      .filter((line) => line !== '')
-      .map((address) => ({ address, family: 4 }));
+      .map((line) => line.split(/\s+/))
+      .filter(([address, ...names]) => address !== '' && (names.length === 0 || names.includes(hostname)))
+      .map(([address]) => ({ address, family: 4 }));
+    if (found.length === 0) throw new Error(`getaddrinfo ENOTFOUND ${hostname}`);
+    return found;
+  };
   Object.assign(dns, { lookup });
   syncBuiltinESMExports();
 }

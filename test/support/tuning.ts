@@ -9,7 +9,7 @@ export interface Tuning {
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other bounds: short timeouts let a test outlast them. */
   readonly bounds?: Partial<Bounds>;
-  /** A file of addresses, one a line, to which every host name resolves. */
+  /** A hosts file: an address a line, with the names that it is for, or without any for every name. */
   readonly hostsFile?: string;
 }
 

@@ -40,8 +40,15 @@ export interface TargetState {
 }
 
 export interface Targets {
-  /** Resolves when the host name was looked up for the first time; undefined from then on. */
+  /** Resolves when the host name was looked up for the first time; undefined from then on, and where addresses are known. */
   readonly pending: Promise<void> | undefined;
+  /** Resolves when there is a target for the first time. */
+  readonly found: Promise<void>;
+  /** The host of the upstream's URL, and the addresses that it was last found to have. */
+  readonly hostname: string;
+  addresses(): readonly string[];
+  /** Why the last lookup of the host name failed; undefined when it did not. */
+  lookupError(): string | undefined;
   /**
    * The target for the next attempt at this holder's request, other than `avoid` if possible; undefined when no target
    * that is not down has room.
@@ -62,6 +69,8 @@ interface TargetsOptions {
   readonly upstream: Upstream;
   /** The value of `Host` in health checks; undefined: the target's address. */
   readonly host: string | undefined;
+  /** Addresses that the host name had a moment ago: used until it is looked up. */
+  readonly knownAddresses: readonly string[];
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
   readonly random: () => number;
@@ -79,6 +88,7 @@ interface WatchedTarget extends Target {
 export function createTargets({
   upstream,
   host,
+  knownAddresses,
   bounds,
   resolve,
   random,
@@ -91,16 +101,19 @@ export function createTargets({
   const stop = new AbortController();
   const pools = new Set<ConnectionPool>();
   let targets: readonly WatchedTarget[] = [];
+  const found = Promise.withResolvers<void>();
+  let addresses: readonly string[] = [];
   let pending: Promise<void> | undefined;
-  let isLookupFailing = false;
+  let lookupError: string | undefined;
   let retiring: Promise<unknown> | undefined;
 
-  if (isIP(hostname) !== 0) adopt([hostname]);
-  else void keepLookingUp();
+  adopt(isIP(hostname) === 0 ? knownAddresses : [hostname]);
+  if (isIP(hostname) === 0) void keepLookingUp();
 
   async function keepLookingUp(): Promise<void> {
-    pending = lookUp();
-    await pending;
+    const first = lookUp();
+    if (targets.length === 0) pending = first;
+    await first;
     pending = undefined;
     while (await pauseFor(bounds.resolveIntervalMs, stop.signal)) await lookUp();
   }
@@ -108,18 +121,21 @@ export function createTargets({
   /** When a lookup fails, the addresses of the last good one are kept. */
   async function lookUp(): Promise<void> {
     try {
-      const addresses = await resolve(hostname);
-      if (addresses.length > 0 && !stop.signal.aborted) adopt(addresses);
-      if (isLookupFailing) log.info({ hostname }, 'the upstream can be looked up again');
-      isLookupFailing = false;
+      const resolved = await resolve(hostname);
+      if (resolved.length === 0) throw new Error('the name has no address');
+      if (!stop.signal.aborted) adopt(resolved);
+      if (lookupError !== undefined) log.info({ hostname }, 'the upstream can be looked up again');
+      lookupError = undefined;
     } catch (error) {
-      if (!isLookupFailing) log.warn({ hostname, reason: String(error) }, 'the upstream cannot be looked up');
-      isLookupFailing = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      if (lookupError === undefined) log.warn({ hostname, reason }, 'the upstream cannot be looked up');
+      lookupError = reason;
     }
   }
 
-  function adopt(addresses: readonly string[]): void {
-    const wanted = new Set(addresses.map((address) => hostAndPort(address, port)));
+  function adopt(next: readonly string[]): void {
+    addresses = next;
+    const wanted = new Set(next.map((address) => hostAndPort(address, port)));
     const kept = targets.filter(({ address }) => wanted.has(address));
     const known = new Set(kept.map(({ address }) => address));
     const removed = targets.filter((target) => !kept.includes(target));
@@ -128,6 +144,7 @@ export function createTargets({
     targets = [...kept, ...added];
     for (const target of removed) void retireTarget(target);
     log.info({ targets: targets.map(({ address }) => address) }, 'targets of the upstream');
+    found.resolve();
   }
 
   function open(address: string): WatchedTarget {
@@ -182,6 +199,10 @@ export function createTargets({
     get pending() {
       return pending;
     },
+    found: found.promise,
+    hostname,
+    addresses: () => addresses,
+    lookupError: () => lookupError,
     choose: (holder, avoid) =>
       chooseTarget<Target>({
         targets,

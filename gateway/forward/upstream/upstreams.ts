@@ -19,8 +19,13 @@ export interface LiveUpstream {
 }
 
 export interface UpstreamState {
+  /** What is in force. */
   readonly url: string;
   readonly targets: readonly TargetState[];
+  /** Why the last lookup of the host name failed; the addresses before it are kept. */
+  readonly lookupError?: string;
+  /** What an edit has put in its place, and what is not in force while its host name has never been found. */
+  readonly awaited?: { readonly url: string; readonly lookupError?: string };
 }
 
 export interface Upstreams {
@@ -45,27 +50,71 @@ interface UpstreamsOptions {
   readonly atTurnEnd: AtTurnEnd;
 }
 
-/** The upstreams by name, and those that a reload has replaced until their last request is over. */
+/** What a name of the configuration stands for. */
+interface Entry {
+  readonly inForce: LiveUpstream;
+  /** What an edit has made of it, while its host name has never been found. */
+  readonly awaited?: LiveUpstream;
+}
+
+/**
+ * The upstreams by name, and those that a reload has replaced until their last request is over.
+ *
+ * An edit takes effect at once where addresses are known: that of an IP address, and that of anything but the host name,
+ * whose addresses are kept. With another host name the upstream stays as it was until that name is found, however long
+ * it takes: a name that is misspelt, or not there yet, would otherwise be an outage.
+ */
 export function createUpstreams(options: UpstreamsOptions): Upstreams {
   const { bounds, log } = options;
-  let live: ReadonlyMap<string, LiveUpstream> = new Map();
+  let entries: ReadonlyMap<string, Entry> = new Map();
   const retiring = new Set<Targets>();
   replace(options.upstreams);
 
   function replace(next: readonly Upstream[]): void {
-    const before = live;
-    live = new Map(next.map((settings) => [settings.name, keepOrOpen(settings, before)]));
-    for (const upstream of before.values()) {
-      if (live.get(upstream.settings.name) !== upstream) void retire(upstream.targets);
-    }
+    setEntries(
+      new Map(next.map((settings) => [settings.name, entryFor(settings, entries.get(settings.name))])),
+    );
   }
 
-  function keepOrOpen(settings: Upstream, before: ReadonlyMap<string, LiveUpstream>): LiveUpstream {
-    const earlier = before.get(settings.name);
-    return isDeepStrictEqual(earlier?.settings, settings) && earlier ? earlier : open(settings);
+  function entryFor(settings: Upstream, before: Entry | undefined): Entry {
+    if (before === undefined) return { inForce: open(settings, []) };
+    const { inForce, awaited } = before;
+    if (isDeepStrictEqual(inForce.settings, settings)) return { inForce };
+    if (awaited && isDeepStrictEqual(awaited.settings, settings)) return before;
+    const isSameName = new URL(settings.url).hostname === new URL(inForce.settings.url).hostname;
+    const opened = open(settings, isSameName ? inForce.targets.addresses() : []);
+    const hasToWait = opened.targets.addresses().length === 0 && inForce.targets.addresses().length > 0;
+    if (!hasToWait) return { inForce: opened };
+    void opened.targets.pending?.then(() => warnOfAwaited(opened));
+    void opened.targets.found.then(() => takeOver(opened));
+    return { inForce, awaited: opened };
   }
 
-  function open(settings: Upstream): LiveUpstream {
+  function warnOfAwaited({ settings: { name, url }, targets }: LiveUpstream): void {
+    const entry = entries.get(name);
+    if (entry?.awaited?.targets !== targets) return;
+    const earlier = entry.inForce.settings.url;
+    const members = { upstream: name, url, earlier, reason: targets.lookupError() };
+    log.warn(members, 'the upstream stays as it was: its new host name cannot be looked up');
+  }
+
+  function takeOver(found: LiveUpstream): void {
+    const { name, url } = found.settings;
+    if (entries.get(name)?.awaited !== found) return;
+    log.info({ upstream: name, url }, 'the new host name of the upstream was found: the edit is in force');
+    setEntries(
+      new Map([...entries].map(([each, entry]) => [each, each === name ? { inForce: found } : entry])),
+    );
+  }
+
+  function setEntries(next: ReadonlyMap<string, Entry>): void {
+    const kept = new Set(allOf(next));
+    const replaced = allOf(entries).filter((upstream) => !kept.has(upstream));
+    entries = next;
+    for (const { targets } of replaced) void retire(targets);
+  }
+
+  function open(settings: Upstream, knownAddresses: readonly string[]): LiveUpstream {
     const own = withTimeouts(bounds, settings.timeouts);
     const host = settings.host === 'target' ? new URL(settings.url).host : undefined;
     return {
@@ -76,6 +125,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
         ...options,
         upstream: settings,
         host,
+        knownAddresses,
         bounds: own,
         log: log.child({ upstream: settings.name }),
       }),
@@ -94,18 +144,12 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
   }
 
   return {
-    find: (name) => live.get(name),
+    find: (name) => entries.get(name)?.inForce,
     replace,
-    sweepIntervalMs: () => Math.min(...[...live.values()].map((upstream) => upstream.bounds.sweepIntervalMs)),
-    state: () =>
-      Object.fromEntries(
-        [...live].map(([name, { settings, targets }]) => [
-          name,
-          { url: settings.url, targets: targets.state() },
-        ]),
-      ),
+    sweepIntervalMs: () => Math.min(...allOf(entries).map((upstream) => upstream.bounds.sweepIntervalMs)),
+    state: () => Object.fromEntries([...entries].map(([name, entry]) => [name, stateOf(entry)])),
     async close() {
-      const all = [...[...live.values()].map(({ targets }) => targets), ...retiring];
+      const all = [...allOf(entries).map(({ targets }) => targets), ...retiring];
       const timer = setTimeout(() => {
         for (const targets of all) void targets.destroy();
       }, bounds.upstreamCloseTimeoutMs);
@@ -113,6 +157,25 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
       clearTimeout(timer);
     },
   };
+}
+
+function allOf(entries: ReadonlyMap<string, Entry>): readonly LiveUpstream[] {
+  return [...entries.values()].flatMap(({ inForce, awaited }) => (awaited ? [inForce, awaited] : [inForce]));
+}
+
+function stateOf({ inForce, awaited }: Entry): UpstreamState {
+  const { settings, targets } = inForce;
+  return {
+    url: settings.url,
+    targets: targets.state(),
+    ...withLookupError(targets),
+    ...(awaited && { awaited: { url: awaited.settings.url, ...withLookupError(awaited.targets) } }),
+  };
+}
+
+function withLookupError(targets: Targets): { readonly lookupError?: string } {
+  const lookupError = targets.lookupError();
+  return lookupError === undefined ? {} : { lookupError };
 }
 
 /**

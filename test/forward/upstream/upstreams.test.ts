@@ -4,7 +4,15 @@ import { afterEach, expect, it } from 'vitest';
 import type { Upstream } from '../../../gateway/model.ts';
 import { fieldLines, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { until } from '../../support/until.ts';
-import { type Front, get, sendRaw, startFront, statusOf, upstreamAt } from '../start-front.ts';
+import {
+  type Front,
+  type FrontOptions,
+  get,
+  sendRaw,
+  startFront,
+  statusOf,
+  upstreamAt,
+} from '../start-front.ts';
 
 const started: { close(): Promise<void> }[] = [];
 
@@ -117,4 +125,93 @@ it('health checks have the same Host as requests', async () => {
   const [check] = backend.requests;
   expect(check?.target).toBe('/up');
   expect(check && fieldLines(check)).toEqual([`Host: localhost:${backend.port}`]);
+});
+
+/** A resolver whose names a test gives and takes; it says how often it was asked for a name. */
+function startNames(names: Record<string, readonly string[]>) {
+  const asked: string[] = [];
+  const resolve = async (hostname: string) => {
+    asked.push(hostname);
+    const addresses = names[hostname];
+    if (addresses === undefined) throw new Error(`getaddrinfo ENOTFOUND ${hostname}`);
+    return addresses;
+  };
+  return { asked, resolve };
+}
+
+async function startNamed(url: string, resolve: FrontOptions['resolve']): Promise<Front> {
+  const front = await startFront({ url, ...(resolve && { resolve }), bounds: { resolveIntervalMs: 20 } });
+  started.push(front);
+  return front;
+}
+
+const stateOf = (front: Front) => front.forwarder.state().default;
+
+it('an edit whose host name cannot be looked up keeps the earlier targets, until it can', async () => {
+  const [old, next] = [await startBackend(), await startBackend()];
+  const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
+  const { asked, resolve } = startNames(names);
+  const front = await startNamed(`http://old.test:${old.port}`, resolve);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+
+  const url = `http://next.test:${next.port}`;
+  front.setUrl(url);
+  for (let i = 0; i < 5; i++) expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+  await until('it was looked up again', () => asked.filter((name) => name === 'next.test').length > 2);
+  expect(stateOf(front)).toMatchObject({
+    url: `http://old.test:${old.port}`,
+    targets: [{ address: `127.0.0.1:${old.port}` }],
+    awaited: { url, lookupError: 'getaddrinfo ENOTFOUND next.test' },
+  });
+  expect([old.requests.length, next.requests.length]).toEqual([6, 0]);
+
+  names['next.test'] = ['127.0.0.1'];
+  await until('the new one is in force', () => stateOf(front)?.url === url);
+  expect(stateOf(front)).not.toHaveProperty('awaited');
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+  expect([old.requests.length, next.requests.length]).toEqual([6, 1]);
+  await until('the old connections are closed', () => old.openConnections() === 0);
+  const ofOld = asked.filter((name) => name === 'old.test').length;
+  const ofNext = asked.length;
+  await until('it was looked up again', () => asked.length > ofNext + 2);
+  expect(asked.filter((name) => name === 'old.test')).toHaveLength(ofOld);
+});
+
+it('an edit that is taken back while its host name is awaited leaves everything as it was', async () => {
+  const backend = await startBackend();
+  const { asked, resolve } = startNames({ 'old.test': ['127.0.0.1'] });
+  const front = await startNamed(`http://old.test:${backend.port}`, resolve);
+  await sendRaw(front.port, get('/'));
+  front.setUrl('http://next.test:1');
+  front.setUrl('http://another.test:1');
+  front.setUrl('http://another.test:1');
+  await until('it was looked up', () => asked.includes('another.test'));
+  front.setUrl(`http://old.test:${backend.port}`);
+  expect(stateOf(front)).not.toHaveProperty('awaited');
+  const { length } = asked;
+  await until('names are looked up again', () => asked.length > length + 2);
+  expect(new Set(asked.slice(length + 1))).toEqual(new Set(['old.test']));
+  await sendRaw(front.port, get('/'));
+  expect(new Set(backend.requests.map(({ connection }) => connection)).size).toBe(1);
+});
+
+it('an edit of anything but the host name is in force at once, although names cannot be looked up', async () => {
+  const backend = await startBackend();
+  const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
+  const front = await startNamed(`http://old.test:${backend.port}`, startNames(names).resolve);
+  await sendRaw(front.port, get('/'));
+  delete names['old.test'];
+  front.forwarder.setUpstreams([upstreamAt(`http://old.test:${backend.port}`, { host: 'target' })]);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
+  const [, after] = backend.requests;
+  expect(after && fieldLines(after)).toContain(`Host: old.test:${backend.port}`);
+  await until('/readyz can tell', () => stateOf(front)?.lookupError === 'getaddrinfo ENOTFOUND old.test');
+});
+
+it('where nothing was found before there is nothing to keep: an edit is looked up and used', async () => {
+  const backend = await startBackend();
+  const front = await startNamed('http://old.test:1', startNames({ 'next.test': ['127.0.0.1'] }).resolve);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
+  front.setUrl(`http://next.test:${backend.port}`);
+  expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
