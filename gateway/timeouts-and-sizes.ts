@@ -188,6 +188,9 @@ export const defaultBounds = Object.freeze({
   editLockWaitMs: 10_000,
   editLockPollMs: 20,
 
+  /** How long `tollgate check` waits for the lookup of the upstreams' host names, all together. */
+  checkLookupTimeoutMs: 2_000,
+
   /** Log lines are collected up to this many characters: each write is work for another thread. */
   logLinesLengthMax: 65_536,
   /** The longest a line waits for others, so that a quiet gateway shows its lines too. */

@@ -8,6 +8,7 @@ import { formatProblems } from '../config/problems/format-problems.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../config/schema/limit-fields.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
 import { planWindows } from '../model.ts';
+import { checkUpstreamNames } from './check-upstream-names.ts';
 import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
 
@@ -33,7 +34,7 @@ program
     ),
   )
   .addOption(configOption())
-  .action((draft: string | undefined, options: { config: string }, command: Command) => {
+  .action(async (draft: string | undefined, options: { config: string }, command: Command) => {
     if (draft !== undefined && command.getOptionValueSource('config') === 'cli') {
       command.error('Which configuration? Say FILE or --config FILE, not both.');
     }
@@ -41,13 +42,16 @@ program
     const loaded = load(config);
     if (loaded === undefined) return;
     const { environment, plans, keys, operations, version } = loaded.settings;
-    for (const warning of loaded.warnings) console.error(`warning: ${warning}`);
+    const warnings = [...loaded.warnings, ...(await checkUpstreamNames(loaded))];
+    for (const warning of warnings) console.error(`warning: ${warning}`);
     const counts = [
       count(plans.size, 'plan'),
       count(keys.size, 'key'),
       count(operations.length, 'operation'),
     ];
     console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
+    // A lookup that takes longer than anybody waits for it would keep the process alive.
+    process.exit();
   });
 
 program

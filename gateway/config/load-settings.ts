@@ -8,7 +8,7 @@ import { checkOwnPaths } from './check-own-paths.ts';
 import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
-import { type Problem, wholeFile } from './problems/problem.ts';
+import { type Place, type Problem, wholeFile } from './problems/problem.ts';
 import { readOperations } from './read-operations.ts';
 import { toLimits } from './schema/limit-fields.ts';
 import {
@@ -48,6 +48,8 @@ export interface ValidSettings {
   readonly settings: Settings;
   /** One sentence for each setting that is valid but probably not meant. */
   readonly warnings: readonly string[];
+  /** The URLs of the upstreams, and where they stand. */
+  readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
   /** The file that has the keys: their own, or the main file. */
   readonly keysFile: string;
   /** The digest of every file that was read, of exactly the content that this result was made of. */
@@ -102,7 +104,10 @@ export function loadSettings(options: LoadOptions): Loaded {
     );
   }
   if (settings.keys.size === 0) warnings.push(`${file}: there is no key yet; every request is answered 401`);
-  return { kind: 'valid', settings, warnings, keysFile: keyList.file, digests, version };
+  const upstreamUrls = upstreamsByPath(raw).map(({ path, upstream: { url } }) => {
+    return { url, place: main.placeOf([...path, 'url']) };
+  });
+  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile: keyList.file, digests, version };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {

@@ -39,10 +39,26 @@ const commentedKeys = `# Our keys; ask Ada before you edit.
 `;
 
 test('check says OK, with the counts and the version', async () => {
-  const { file } = configFolder();
+  const { file } = configFolder({ 'tollgate.yaml': mainDocument.replace('backend', 'localhost') });
   const { exitCode, stdout, stderr } = await tollgate(['check', '--config', file]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/: OK \(test, 2 plans, 1 key, 3 operations, version [0-9a-f]{12}\)\n$/);
+});
+
+test('check warns of upstreams whose host names cannot be looked up, with their places, and says OK', async () => {
+  const upstreams = `upstreams:
+  a: { url: http://localhost:3000 }
+  b: { url: "http://[::1]:3000" }
+  c: { url: https://orders.invalid }
+`;
+  const { file } = configFolder({ 'tollgate.yaml': mainDocument.replace(/upstream: .*\n/, upstreams) });
+  const { exitCode, stdout, stderr } = await tollgate(['check', '--config', file]);
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/: OK /);
+  const warnings = stderr.split('\n').filter((line) => line.includes('looked up'));
+  expect(warnings).toHaveLength(1);
+  const warning = `warning: ${file}:6:13: the host \`orders.invalid\` cannot be looked up here (`;
+  expect(warnings[0]?.startsWith(warning)).toBe(true);
 });
 
 test('check takes a draft beside the configuration in force, or anywhere, with keys and API relative to it', async () => {

@@ -14,6 +14,14 @@ describe('the head of a forwarded request', () => {
   });
 
   it.each([
+    [['traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', 'tracestate', 'a=1,b=2']],
+    [['TraceParent', 'malformed', 'tracestate', '']],
+    [['traceparent', 'one', 'traceparent', 'two', 'tracestate', 'a=1', 'tracestate', 'a=2']],
+  ])('leaves the fields of a trace as they are, whatever they say: %j', (raw) => {
+    expect(forwarded(raw)).toEqual([...raw, ...ours]);
+  });
+
+  it.each([
     'X-Key-Id',
     'x-key-id',
     'X_Key_Id',

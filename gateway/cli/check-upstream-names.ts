@@ -1,0 +1,35 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ValidSettings } from '../config/load-settings.ts';
+import { defaultBounds } from '../timeouts-and-sizes.ts';
+
+/**
+ * One sentence, with its place, for each upstream whose host name cannot be looked up from here. The gateway itself does
+ * not ask this of a configuration: an outage of DNS must not keep it from starting, nor an edit from taking effect.
+ */
+export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promise<readonly string[]> {
+  const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;
+  const found = await Promise.all(
+    upstreamUrls.map(async ({ url, place: { file, line, column } }) => {
+      const hostname = new URL(url).hostname.replace(/^\[|\]$/g, '');
+      const reason = await lookupFailure(hostname, timeoutMs);
+      if (reason === undefined) return [];
+      const hint = 'a typing error, or a name that is known only where the gateway runs?';
+      return [
+        `${file}:${line}:${column}: the host \`${hostname}\` cannot be looked up here (${reason}): ${hint}`,
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+/** The same lookup as the gateway's; a code of the resolver, or that it took too long. */
+async function lookupFailure(hostname: string, timeoutMs: number): Promise<string | undefined> {
+  if (isIP(hostname) !== 0) return undefined;
+  const looked = lookup(hostname, { all: true }).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),
+  );
+  return Promise.race([looked, sleep(timeoutMs, `not within ${timeoutMs} ms`, { ref: false })]);
+}
