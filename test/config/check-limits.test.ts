@@ -25,7 +25,7 @@ it.each([
     'perDay: 1, perMonth: 32',
     'tollgate.yaml:5:32: `plans.free.perMonth` (32) can never be reached: perDay (1) admits at most 31 in a month',
   ],
-])('limits that cannot do what they say are warned of, with place and reason: %s', (limits, warning) => {
+])('a limit without effect gets a warning with its place and the reason: %s', (limits, warning) => {
   expect(warningsOf(limits)).toEqual([warning]);
 });
 
@@ -36,7 +36,7 @@ it.each(['perMinute: 60, perDay: 60', 'perHour: 10, perDay: 240', 'perSecond: 2,
   },
 );
 
-it('limits of a key are warned of where they stand', () => {
+it('a warning about limits of a key has their place', () => {
   const { file } = configFolder({
     'keys.yaml': '- { id: big, plan: enterprise, secrets: [], limits: { perSecond: 5, perMinute: 4 } }\n',
   });

@@ -6,7 +6,7 @@ import { configFolder } from '../support/config-folder.ts';
 
 const owner = process.getuid?.();
 
-/** The problems of a configuration, as the user of a container finds them. */
+/** The problems of a configuration, for a user who is not root, as in a container. */
 async function messagesFor(file: string): Promise<string[]> {
   const output = await asOtherUser(
     ['gateway/config/load-settings.ts'],
@@ -16,7 +16,7 @@ async function messagesFor(file: string): Promise<string[]> {
   return JSON.parse(output);
 }
 
-test('a file that is closed to this user is named with its owner, its mode and the command that opens it', async () => {
+test('a file that this user may not read is reported with its owner, its mode and a command that fixes it', async () => {
   const { file, pathOf } = configFolder();
   chmodSync(dirname(file), 0o755);
   chmodSync(pathOf('keys.yaml'), 0o200);
@@ -27,7 +27,7 @@ test('a file that is closed to this user is named with its owner, its mode and t
   expect(await messagesFor(file)).toEqual([]);
 });
 
-test('a folder that is closed to this user is named, not the file in it', async () => {
+test('a folder that this user may not enter is reported, not the file in it', async () => {
   const { file, pathOf } = configFolder();
   const folder = dirname(file);
   const inner = pathOf('inner');
@@ -43,7 +43,7 @@ test('a folder that is closed to this user is named, not the file in it', async 
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);
 });
 
-test('a keys file that this user may not write is left as it was, and the owner is named', async () => {
+test('a keys file that this user may not write is unchanged, and the error has its owner', async () => {
   const { file, pathOf } = configFolder();
   chmodSync(dirname(file), 0o555);
   chmodSync(pathOf('keys.yaml'), 0o444);

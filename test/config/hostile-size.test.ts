@@ -16,7 +16,7 @@ function problemsOf(files: Files): readonly Problem[] {
 }
 
 const count = 40_000;
-/** Parsing so many lines takes half a second. What compares each of them with all others takes far longer than this. */
+/** Parsing takes half a second. Work that grows with the square of the size would take far longer than this. */
 const hangMs = 10_000;
 
 const lines = (line: (i: number) => string, howMany = count) =>
@@ -80,7 +80,7 @@ test.each<[what: string, files: Files]>([
   hangMs,
 );
 
-test('a problem in each file is told beside ten thousand in another', () => {
+test('a problem in each file is reported beside ten thousand in another', () => {
   const messages = problemsOf({
     ...main(`${mainDocument}bodyBytesMax: x\n`),
     'keys.yaml': '- 1\n',
@@ -98,7 +98,7 @@ test(
   hangMs,
 );
 
-test('an API document holds as many templates as are allowed, and no more', () => {
+test('an API document may have the largest number of templates, and not one more', () => {
   const read = (howMany: number) => {
     const text = `paths:\n${lines((i) => `  /a${i}: ${operation(`operationId: a${i}`)}`, howMany)}`;
     const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
@@ -112,7 +112,7 @@ test('an API document holds as many templates as are allowed, and no more', () =
   });
 });
 
-test('a file of very many tokens is refused at the first one too many, without being parsed', () => {
+test('a file of very many tokens is refused at the first token beyond the limit, without being parsed', () => {
   const parse = (text: string) => parseYaml({ file: 'keys.yaml', kind: 'keys', text, tokensMax: 12 });
   // Each line is `-`, a space, a bracket, a word, a bracket and the line break.
   expect(parse('- [a]\n- [b]\n')).toMatchObject({ kind: 'parsed', source: { value: [['a'], ['b']] } });
@@ -129,7 +129,7 @@ test('a file of very many tokens is refused at the first one too many, without b
   });
 });
 
-test('every key may share its limits by an alias', () => {
+test('all keys may share their limits through an alias', () => {
   const keys = lines(
     (i) =>
       `- { id: k${i}, plan: enterprise, secrets: [], limits: ${i === 0 ? '&l { perMinute: 1, perDay: 2 }' : '*l'} }`,
@@ -142,24 +142,24 @@ test('every key may share its limits by an alias', () => {
   );
 });
 
-test('a value that contains itself is refused where it does', () => {
+test('a value that contains itself is refused, with the place of the alias', () => {
   expect(problemsOf({ 'keys.yaml': '- &a 1\n- &a [*a]\n' })).toMatchObject([
     { line: 2, column: 7, message: expect.stringContaining('stand for too many values or for none') },
   ]);
 });
 
-test('an alias stands for the anchor of its name that was set last before it', () => {
+test('an alias refers to the last anchor of its name before it', () => {
   const parsed = parseYaml({ file: 'a', kind: 'api', text: '[&a 1, *a, &a {b: &c [2]}, *a, *c, &a 3]' });
   expect(parsed).toMatchObject({ source: { value: [1, 1, { b: [2] }, { b: [2] }, [2], 3] } });
 });
 
-test('a message that repeats a very long name is cut', () => {
+test('a message with a very long name is shortened', () => {
   const name = 'a'.repeat(100_000);
   const [first] = problemsOf(api(`  ? ${name}\n  : {}\n`));
   expect(first?.message).toHaveLength(configSizes.messageCharsMax + 1);
 });
 
-test('of the reasons why one value cannot be filled in only the first are told', () => {
+test('of many reasons why a value cannot be substituted only the first are reported', () => {
   const value = Array.from({ length: 1_000 }, (_, i) => `\${N${i}}`).join('');
   const [first] = problemsOf(main(mainDocument.replace('keys.yaml', value)));
   expect(first?.message).toContain('N0');

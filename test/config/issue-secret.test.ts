@@ -10,13 +10,13 @@ test('a secret is tg_, 40 random characters and their checksum', () => {
   expect(decoded).toBe(crc32(random));
 });
 
-test('bytes that would favour some characters are drawn again', () => {
+test('bytes that would make some characters more likely are rejected and drawn again', () => {
   const draws = [new Uint8Array(40).fill(255), new Uint8Array(40).fill(248), new Uint8Array(40).fill(61)];
   const secret = issueSecret(() => draws.shift() ?? new Uint8Array(0));
   expect(secret.slice(3, 43)).toBe('z'.repeat(40));
 });
 
-test('no two of many secrets are alike', () => {
+test('many secrets are all different', () => {
   expect(new Set(Array.from({ length: 1_000 }, () => issueSecret())).size).toBe(1_000);
 });
 

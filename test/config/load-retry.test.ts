@@ -5,9 +5,9 @@ import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-test('an edit whose load failed takes effect without another edit, and the failure is told once', async () => {
+test('an edit whose load failed takes effect without another edit, and the failure is reported once', async () => {
   const { file, write } = configFolder();
-  // What cannot be handed to the thread makes a load fail as a thread that dies does: it throws.
+  // A value that cannot be sent to the thread makes a load throw, as a thread that dies does.
   const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
   const reports: string[] = [];
   const watch = watchSettings({
@@ -23,13 +23,13 @@ test('an edit whose load failed takes effect without another edit, and the failu
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
   const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: /);
   await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 15_000 });
-  // Several tries fail alike.
+  // Long enough for several failed loads.
   await new Promise((resolve) => setTimeout(resolve, 500));
   delete env.BROKEN;
   await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 15_000 });
 });
 
-test('a load that fails again and again is tried less and less often', async () => {
+test('a load that keeps failing is retried less and less often', async () => {
   const { file, write } = configFolder();
   let tries = 0;
   const env = {
@@ -53,7 +53,7 @@ test('a load that fails again and again is tried less and less often', async () 
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
   await vi.waitFor(() => expect(tries).toBeGreaterThan(0), { timeout: 15_000 });
   await new Promise((resolve) => setTimeout(resolve, 1_600));
-  // With pauses of 100, 200, 400 and 800 ms; with pauses of 100 ms there would be fifteen.
+  // The pauses are 100, 200, 400 and 800 ms. With pauses of 100 ms there would be fifteen tries.
   expect(tries).toBeGreaterThan(1);
   expect(tries).toBeLessThanOrEqual(6);
 });

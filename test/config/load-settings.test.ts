@@ -9,7 +9,7 @@ import { limitsOf } from '../support/limits-of.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** The report on a configuration, with the folder's name left out; empty when it is valid. */
+/** The report on a configuration, without the folder in file names; empty when it is valid. */
 function reportOn(files: Readonly<Record<string, string | Uint8Array>>, env: Env = {}): string {
   const { file, pathOf } = configFolder(files);
   const loaded = loadSettings({ file, env });
@@ -24,7 +24,7 @@ function settingsOf(files: Readonly<Record<string, string>>, env: Env = {}) {
   return loaded.settings;
 }
 
-test('a small configuration is filled up with every default', () => {
+test('a small configuration gets every default', () => {
   const { version, ...settings } = settingsOf({});
   expect(version).toMatch(/^[0-9a-f]{12}$/);
   expect(settings).toEqual({
@@ -69,12 +69,12 @@ test('a small configuration is filled up with every default', () => {
   });
 });
 
-test('the result is plain data that crosses a thread unchanged', () => {
+test('the result is plain data that is unchanged after a copy between threads', () => {
   const settings = settingsOf({});
   expect(structuredClone(settings)).toEqual(settings);
 });
 
-test('the keys may stand in the main file, with limits and an expiry of their own', () => {
+test('the keys may be in the main file, with limits and an expiry of their own', () => {
   const inline = `keys:
   - { id: big, plan: enterprise, name: Big, disabled: true, limits: { perMinute: 1, perDay: 999999999999999 },
       secrets: [{ sha256: "${'A'.repeat(64)}", expires: 2027-01-31T12:00:00+02:00 }] }`;
@@ -89,7 +89,7 @@ test('the keys may stand in the main file, with limits and an expiry of their ow
   expect(secrets.get(digestOf('a'))?.expiresMs).toBe(Date.UTC(2027, 0, 31, 10));
 });
 
-test('Redis is used when it has a url, under a prefix of the environment', () => {
+test('Redis is used when it has a url, with a prefix from the environment', () => {
   const withRedis = (url: string) =>
     settingsOf({ 'tollgate.yaml': `${mainDocument}redis: { url: "${url}" }\n` });
   expect(withRedis('redis://redis:6379').redis).toEqual({
@@ -100,7 +100,7 @@ test('Redis is used when it has a url, under a prefix of the environment', () =>
   expect(withRedis('').redis).toBeUndefined();
 });
 
-test('an empty list of keys is valid and warned of', () => {
+test('an empty list of keys is valid and gets a warning', () => {
   const { file } = configFolder({ 'keys.yaml': '# nothing yet\n' });
   const loaded = loadSettings({ file, env: {} });
   expect(loaded).toMatchObject({
@@ -109,7 +109,7 @@ test('an empty list of keys is valid and warned of', () => {
   });
 });
 
-test('the version follows every file and every variable, not the folder', () => {
+test('the version depends on every file and every variable, not on the folder', () => {
   const files = { 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') };
   const version = settingsOf(files, { NAME: 'a' }).version;
   expect(settingsOf(files, { NAME: 'a', OTHER: 'x' }).version).toBe(version);
@@ -353,11 +353,11 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     main('bodyBytesMax: $' + '{SIZE-1}'),
     'tollgate.yaml:9:15: `${` begins no substitution here; write `${NAME}` or `${NAME:-default}`\n  9 | bodyBytesMax: ${SIZE-1}\n    |               ^',
   ],
-])('%s is reported with its place and what to write instead', (_, files, report) => {
+])('%s is reported with its place and a correction', (_, files, report) => {
   expect(reportOn(files)).toBe(report);
 });
 
-test('nesting without end is reported', () => {
+test('very deep nesting is reported', () => {
   expect(reportOn(keys('['.repeat(50_000)))).toContain('this is not valid YAML: it is nested too deeply');
 });
 
@@ -371,7 +371,7 @@ test('a missing main file is reported', () => {
   );
 });
 
-test('a folder where a file belongs is reported', () => {
+test('a folder in place of a file is reported', () => {
   const { file } = configFolder();
   rmSync(file);
   mkdirSync(file);
@@ -381,7 +381,7 @@ test('a folder where a file belongs is reported', () => {
   );
 });
 
-test('a file beyond the size limit is refused unread', () => {
+test('a file beyond the size limit is refused without being read', () => {
   const huge = { 'keys.yaml': '#'.repeat(configSizes.fileBytesMax + 1) };
   expect(reportOn(huge)).toContain(`this file is larger than ${configSizes.fileBytesMax} bytes`);
 });
@@ -431,7 +431,7 @@ bans: {}
   ]);
 });
 
-test('ten thousand broken keys make a report of bounded length', () => {
+test('the report on ten thousand broken keys has a limited length', () => {
   const loaded = loadSettings({ file: configFolder(keys('- 1\n'.repeat(10_000))).file, env: {} });
   expect(loaded.kind === 'invalid' && loaded.problems.length).toBe(101);
   expect(loaded.kind === 'invalid' && loaded.problems.at(-1)?.message).toBe(

@@ -8,7 +8,7 @@ import { limitsOf } from '../support/limits-of.ts';
 
 type Tables = Pick<Settings, 'keys' | 'secrets'>;
 
-/** A valid configuration with these keys in place of its own. */
+/** A valid configuration with these keys. */
 function loadedWith(tables: Tables): ValidSettings {
   const loaded = loadSettings({ file: configFolder().file, env: {} });
   if (loaded.kind === 'invalid') throw new Error('the configuration of this test is not valid');
@@ -26,7 +26,7 @@ function tablesOf(count: number) {
   return { keys, secrets };
 }
 
-/** Through a copy of each part, as between threads. */
+/** Sends it in parts, each copied as between threads. */
 async function carry(loaded: ValidSettings, base?: Tables) {
   const parts = partsOf(loaded, base);
   const seen: LoadedPart[] = [];
@@ -38,7 +38,7 @@ async function carry(loaded: ValidSettings, base?: Tables) {
   return { assembled, seen };
 }
 
-it('a configuration is what it was, however many keys it has', async () => {
+it('a configuration arrives unchanged, however many keys it has', async () => {
   for (const count of [0, 1, 250, 251, 1_000]) {
     const loaded = loadedWith(tablesOf(count));
     const { assembled, seen } = await carry(loaded);
@@ -49,7 +49,7 @@ it('a configuration is what it was, however many keys it has', async () => {
   }
 });
 
-it('to a receiver that has keys already only what is new, changed or gone is sent', async () => {
+it('a receiver that already has keys is only sent those that are new, changed or removed', async () => {
   const base = tablesOf(1_000);
   const { keys, secrets } = tablesOf(1_000);
   const raised: Key = {
@@ -78,7 +78,7 @@ it('to a receiver that has keys already only what is new, changed or gone is sen
   ]);
 });
 
-it('parts that were made without a base take nothing from the keys that the receiver has', async () => {
+it('parts that were made without a base use none of the keys that the receiver has', async () => {
   const loaded = loadedWith(tablesOf(3));
   const parts = partsOf(loaded, undefined);
   const assembled = await assembleLoaded(async () => parts.next().value ?? undefined, tablesOf(10));

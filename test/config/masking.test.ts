@@ -4,7 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-/** What is logged and shown of a configuration: the text for people and the structured form. */
+/** Everything that is logged and shown of a configuration: the text and the structured form. */
 function reportOn(files: Readonly<Record<string, string>>) {
   const { file, pathOf } = configFolder(files);
   const loaded = loadSettings({ file, env: {} });
@@ -18,7 +18,7 @@ const inMainFile = (keys: string) => ({
   'tollgate.yaml': mainDocument.replace(/keys: .*/, `keys:\n${keys}`),
 });
 
-/** No four consecutive characters of it. */
+/** Asserts that the report has no four consecutive characters of the secret. */
 function expectNothingOf(secret: string, report: string): void {
   for (let start = 0; start + 4 <= secret.length; start++) {
     expect(report).not.toContain(secret.slice(start, start + 4));
@@ -27,7 +27,7 @@ function expectNothingOf(secret: string, report: string): void {
 
 const key = (rest: string) => `- { id: acme, plan: free, ${rest} }\n`;
 
-/** Where people write a secret by mistake; X stands for it. Each is a list of keys that is not valid. */
+/** Places where people write a secret (here X) by mistake. Each makes the list of keys invalid. */
 const mistakes: readonly (readonly [where: string, keys: string])[] = [
   ['as an entry of the list', '- X\n'],
   ['as an entry in brackets', '[X]\n'],
@@ -76,7 +76,7 @@ test.each(mistakes)('a secret written %s is not shown', (_, keys) => {
     const list = keys.replaceAll('X', secret);
     for (const files of [inKeysFile(list), inMainFile(list.replace(/^(?=.)/gm, '  '))]) {
       const { text, all } = reportOn(files);
-      // A digest in its own place is sound, and so is some text that only one of the secrets makes unsound.
+      // In some places a digest is valid, while the other secrets are not.
       if (secret !== digestOf('b')) expect(text).toMatch(/^\S+:\d+:\d+: /);
       expectNothingOf(secret, all);
     }
@@ -107,7 +107,7 @@ test.each([
   }
 });
 
-test('a keys file named as the API document is not shown', () => {
+test('a keys file that is configured as the API document is not shown', () => {
   const { text, all } = reportOn({
     'tollgate.yaml': mainDocument.replace('openapi.yaml', 'keys.yaml'),
     'keys.yaml': '- PLAINSECRET\n',
@@ -116,7 +116,7 @@ test('a keys file named as the API document is not shown', () => {
   expectNothingOf('PLAINSECRET', all);
 });
 
-test('a random secret is shown in no report, wherever it is put', () => {
+test('a random secret is in no report, wherever it is written', () => {
   const secret = fc.string({
     unit: fc.constantFrom(...'abcXYZ019_-+/=.~!$%^;<'),
     minLength: 8,
@@ -147,13 +147,13 @@ test.each([
     `- {"id":"acme","plan":"fre","secrets":[{"sha256":"abc"}]}`,
     `- {"id":"acme","plan":"fre","secrets":[{"sha256":*****}]}`,
   ],
-])('a line with %s keeps what is harmless, and its length', (_, line, shown) => {
+])('a masked line with %s keeps its harmless parts and its length', (_, line, shown) => {
   const { text } = reportOn(inKeysFile(`${line}\n`));
   expect(text).toContain(`  1 | ${shown}\n`);
   expect(shown).toHaveLength(line.length);
 });
 
-test('the caret stands below a masked secret', () => {
+test('the caret is below the masked secret', () => {
   expect(reportOn(inKeysFile('- PLAINSECRET\n')).text).toBe(
     'keys.yaml:1:3: `[0]` must be a key: a mapping with id, plan and secrets\n  1 | - ***********\n    |   ^',
   );

@@ -16,7 +16,7 @@ function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
     : { settings: undefined, report: formatProblems(loaded.problems).replaceAll(folder.pathOf(''), '') };
 }
 
-test('what the gateway serves itself is off until it has a path, which stands beside the base URL', () => {
+test('the page that the gateway serves itself is off until it has a path, which is not below the base URL', () => {
   expect(load('').settings?.limitsPath).toBeUndefined();
   expect(load('limitsPath: /me/limits\n').settings?.limitsPath).toBe('/me/limits');
 });

@@ -24,7 +24,7 @@ test('paths and methods become operations, those with fewer parameters first', (
   ]);
 });
 
-test('a deprecation has its dates, its successor and what follows the sunset', () => {
+test('a deprecation has its dates, its successor and whether the operation ends at the sunset', () => {
   const { operations, problems } = read(`paths:
   /old: { get: { operationId: old, deprecated: true, x-deprecated-since: 2026-11-20T12:00:00Z,
       x-deprecated-sunset: 2030-12-05, x-deprecated-successor: new, x-after-sunset: serve } }
@@ -163,7 +163,7 @@ test.each<[rule: string, text: string, messages: string[]]>([
       '9:3: `/a/` could never match; remove the empty segment',
     ],
   ],
-])('%s is told with its place', (_, text, messages) => {
+])('%s is reported with its place', (_, text, messages) => {
   const report = formatProblems(read(text).problems);
   expect(report.match(/(?<=^openapi\.yaml:)\d+:\d+: .*$/gm) ?? []).toEqual(messages);
 });

@@ -16,7 +16,7 @@ const main = (line: string, replaced: string) => ({ 'tollgate.yaml': mainDocumen
 const advice =
   'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
 
-describe('a field named __proto__ is refused where it stands', () => {
+describe('a field named __proto__ is refused with its place', () => {
   test.each<[where: string, files: Readonly<Record<string, string>>, place: string]>([
     ['as a setting', main('__proto__: {}\nkeys:', 'keys:'), 'tollgate.yaml:7:1'],
     ['in quotes', main('"__proto__": {}\nkeys:', 'keys:'), 'tollgate.yaml:7:1'],
@@ -60,7 +60,7 @@ describe('a field named __proto__ is refused where it stands', () => {
   });
 });
 
-/** What every object has by inheritance. */
+/** The names that every object inherits. */
 const inherited = [
   'constructor',
   'toString',
@@ -106,7 +106,7 @@ describe('a name that every object inherits is a name like any other', () => {
     ]);
   });
 
-  test('__proto__ as a key and an operation, which are values and no names of fields', () => {
+  test('__proto__ as the id of a key and an operation, which is a value and no field name', () => {
     const { settings, report } = load({
       'keys.yaml': '- { id: __proto__, plan: free, secrets: [] }',
       'openapi.yaml': 'paths: { "/__proto__/{__proto__}": { get: { operationId: __proto__ } } }',

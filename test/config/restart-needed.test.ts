@@ -12,7 +12,7 @@ function settingsWith(lines: string) {
   return loaded.settings;
 }
 
-test('listeners and the store need a restart, the rest does not', () => {
+test('changes of listeners and store need a restart, others do not', () => {
   const before = settingsWith('');
   expect(restartNeeded(before, settingsWith('bodyBytesMax: 5\ntrustedProxies: [10.0.0.1]\n'))).toEqual([]);
   expect(restartNeeded(before, settingsWith('listen: { port: 1 }\n'))).toEqual(['listen']);

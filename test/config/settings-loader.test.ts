@@ -4,7 +4,7 @@ import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-test('the thread answers what loadSettings answers, load after load', async () => {
+test('the thread returns the same as loadSettings, load after load', async () => {
   const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -14,7 +14,7 @@ test('the thread answers what loadSettings answers, load after load', async () =
   }
 });
 
-test('each file is told when it has been read, with the digest of the content that the result is made of', async () => {
+test('each file is reported when it was read, with the digest of the content that the result is made of', async () => {
   const folder = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -26,7 +26,7 @@ test('each file is told when it has been read, with the digest of the content th
   }
 });
 
-test('an edit after an edit is read whole, also when the thread was another meanwhile', async () => {
+test('every edit is read completely, also by a new thread', async () => {
   const folder = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -46,7 +46,7 @@ test('an edit after an edit is read whole, also when the thread was another mean
   }
 });
 
-test('after its thread ended the loader starts another', async () => {
+test('when its thread has ended the loader starts another', async () => {
   const { file } = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -56,7 +56,7 @@ test('after its thread ended the loader starts another', async () => {
   }
 });
 
-test('a load that cannot be asked for throws, and the next one is answered', async () => {
+test('a load whose arguments cannot be sent to the thread throws, and the next one works', async () => {
   const { file } = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());

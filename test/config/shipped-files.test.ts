@@ -12,14 +12,14 @@ const demoDigests = Object.fromEntries(
   ]),
 );
 
-/** With the sample in place of the keys, which are not shipped. */
+/** Loads a shipped configuration with the sample as its keys file, which is not shipped. */
 function loadShipped(name: string, env: Readonly<Record<string, string>> = {}) {
   const sample = readFileSync('config/keys.sample.yaml', 'utf8');
   const drafts = new Map([[`config/keys.${name}.yaml`, sample]]);
   return loadSettings({ file: `config/${name}.yaml`, env, drafts });
 }
 
-test('the committed JSON Schema is what the settings schema says (npm run --silent tollgate -- schema > config/tollgate.schema.json)', () => {
+test('the committed JSON Schema is generated from the settings schema (npm run --silent tollgate -- schema > config/tollgate.schema.json)', () => {
   expect(readFileSync('config/tollgate.schema.json', 'utf8')).toBe(settingsJsonSchema());
 });
 
@@ -49,7 +49,7 @@ test('npm start counts in memory, or in Redis when REDIS_URL is set', () => {
   expect(redisOf({ REDIS_URL: 'redis://127.0.0.1:6379' })).toMatchObject({ prefix: 'tollgate-local' });
 });
 
-test('production and staging count under prefixes of their own', () => {
+test('production and staging have different prefixes in Redis', () => {
   const prefixes = ['production', 'staging'].map((name) => {
     const loaded = loadShipped(name);
     return loaded.kind === 'valid' ? loaded.settings.redis?.prefix : 'invalid';
@@ -65,7 +65,7 @@ test('staging never forwards to the backend of production', () => {
   expect(upstreams).toEqual([['http://backend:3000'], ['http://backend-staging:3000']]);
 });
 
-test('the keys of the sample, its comments taken off, are valid', () => {
+test('the keys of the sample are valid when uncommented', () => {
   const [, entries = ''] = readFileSync('config/keys.sample.yaml', 'utf8').split('#\n');
   const drafts = new Map([['config/keys.production.yaml', entries.replaceAll(/^# /gm, '')]]);
   const loaded = loadSettings({ file: 'config/production.yaml', env: {}, drafts });
@@ -78,7 +78,7 @@ test('a real keys file cannot be committed by accident, and the sample is in git
   expect(files.map((file) => ignored(`config/${file}`))).toEqual([true, true, false]);
 });
 
-test('X-Forwarded-For is believed from nobody until TRUSTED_PROXY says from whom', () => {
+test('X-Forwarded-For is ignored unless TRUSTED_PROXY is set', () => {
   const trustedBy = (env: Record<string, string>) => {
     const loaded = loadShipped('production', env);
     return loaded.kind === 'valid' && loaded.settings.trustedProxies;
@@ -87,10 +87,10 @@ test('X-Forwarded-For is believed from nobody until TRUSTED_PROXY says from whom
   expect(trustedBy({ TRUSTED_PROXY: '10.201.79.0/26' })).toEqual(['10.201.79.0/26']);
 });
 
-test('a comment names no command that an operator does not have', () => {
+test('comments only have commands that an operator can run', () => {
   const entries = readdirSync('config', { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
-    // It is run as `docker compose run --rm cli …` or `npm run tollgate -- …`.
+    // The command line is run as `docker compose run --rm cli …` or `npm run tollgate -- …`.
     expect(readFileSync(`${parentPath}/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
   }
 });

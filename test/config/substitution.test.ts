@@ -12,20 +12,20 @@ function load({ file }: ConfigFolder, env: Env) {
 
 const withMain = (line: string) => configFolder({ 'tollgate.yaml': `${mainDocument}${line}\n` });
 
-test('a plain scalar made of a variable is a number when it looks like one', () => {
+test('an unquoted scalar with a variable is a number when it looks like one', () => {
   const block = withMain('listen:\n  port: ${PORT:-8080}');
   expect(load(block, {})).toMatchObject({ listen: { port: 8080 } });
   expect(load(block, { PORT: '9000' })).toMatchObject({ listen: { port: 9000 } });
 });
 
-test('a default stands in for an unset and for an empty variable', () => {
+test('the default is used for an unset and for an empty variable', () => {
   const folder = withMain('redis:\n  url: ${REDIS_URL:-redis://fallback}');
   expect(load(folder, {})).toMatchObject({ redis: { url: 'redis://fallback' } });
   expect(load(folder, { REDIS_URL: '' })).toMatchObject({ redis: { url: 'redis://fallback' } });
   expect(load(folder, { REDIS_URL: 'redis://set' })).toMatchObject({ redis: { url: 'redis://set' } });
 });
 
-test('a variable cannot add structure, whatever it holds', () => {
+test('a variable cannot add structure, whatever its value', () => {
   const folder = withMain('listen:\n  host: ${HOST}');
   for (const host of ['"a', '{x:1}', '*a', '!t', '[1]', '#']) {
     expect(load(folder, { HOST: host })).toMatchObject({ listen: { host } });
@@ -33,7 +33,7 @@ test('a variable cannot add structure, whatever it holds', () => {
   expect(load(folder, { HOST: 'a\nadmin: {port: 1}' })).toContain('`listen.host` must be');
 });
 
-test('NAME_FILE names a file with the value, as Docker secrets do', () => {
+test('NAME_FILE is a file with the value, as for Docker secrets', () => {
   const folder = withMain('redis:\n  url: ${REDIS_URL}');
   folder.write('secret', 'redis://:word@redis\n');
   const env = { REDIS_URL_FILE: folder.pathOf('secret') };
@@ -49,7 +49,7 @@ test('a NAME_FILE that cannot be read is reported without its path', () => {
   );
 });
 
-test('a substituted value is never shown, whatever is wrong with it', () => {
+test('a substituted value is never shown, whatever its problem', () => {
   const secret = 'hunter2';
   const everywhere = configFolder({
     'tollgate.yaml': `environment: \${S} \${S}
@@ -74,7 +74,7 @@ test('a password in a URL is masked in the line that is shown', () => {
   expect(report).not.toContain('hunter2');
 });
 
-test('the API document is taken as it is', () => {
+test('variables in the API document are not substituted', () => {
   const folder = configFolder({
     'openapi.yaml': 'paths: { /a: { get: { operationId: a, description: "costs ${PRICE}" } } }\n',
   });

@@ -4,7 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-/** The small configuration with this text in place of its upstream, and operations with these upstreams. */
+/** The small configuration with this text as its upstreams, and an operation for each `x-upstream`. */
 function load(upstreams: string, ...ofOperations: string[]) {
   const operations = ofOperations.map(
     (name, i) => `  /a${i}: { get: { operationId: a${i}, x-upstream: ${name} } }\n`,
@@ -18,7 +18,7 @@ function load(upstreams: string, ...ofOperations: string[]) {
   return { loaded, report: report.replaceAll(folder.pathOf(''), '') };
 }
 
-test('upstreams have names, timeouts and a host of their own; the first serves what names none', () => {
+test('each upstream has a name, timeouts and a host; the first serves operations without x-upstream', () => {
   const { loaded } = load(
     `upstreams:
   store: { url: http://store:3000 }
@@ -52,14 +52,14 @@ test('upstreams have names, timeouts and a host of their own; the first serves w
   });
 });
 
-test('the short form may have all of that too; its name is default', () => {
+test('the short form may have the same fields; its name is default', () => {
   const { loaded } = load('upstream: { url: http://b, host: target, timeouts: { total: 5m } }\n', 'default');
   expect(loaded).toMatchObject({
     settings: { upstreams: [{ name: 'default', host: 'target', timeouts: { totalMs: 300_000 } }] },
   });
 });
 
-test('an upstream may have the name of something that every object inherits', () => {
+test('an upstream may have a name that every object inherits', () => {
   const { loaded } = load(
     'upstreams: { constructor: { url: http://b }, toString: { url: http://c } }\n',
     'toString',
@@ -67,7 +67,7 @@ test('an upstream may have the name of something that every object inherits', ()
   expect(loaded).toMatchObject({ settings: { upstreams: [{ name: 'constructor' }, { name: 'toString' }] } });
 });
 
-test('an upstream that no operation is forwarded to is warned of', () => {
+test('an upstream without an operation gets a warning', () => {
   const { loaded } = load('upstreams: { store: { url: http://a }, orders: { url: http://b } }\n');
   expect(loaded).toMatchObject({ warnings: [expect.stringMatching(/upstream `orders`/)] });
 });
@@ -75,7 +75,7 @@ test('an upstream that no operation is forwarded to is warned of', () => {
 const many = (count: number) =>
   `upstreams:\n${Array.from({ length: count }, (_, i) => `  up${i}: { url: http://b }\n`).join('')}`;
 
-describe('of a configuration with', () => {
+describe('the upstreams of a configuration', () => {
   test.each<[rule: string, upstreams: string, report: string]>([
     [
       'both forms',
@@ -128,20 +128,20 @@ describe('of a configuration with', () => {
       many(configSizes.upstreamsMax + 1),
       `tollgate.yaml:${4 + configSizes.upstreamsMax}:3: \`upstreams\` may hold at most 32 upstreams`,
     ],
-  ])('%s the first problem is told with its place', (_rule, upstreams, report) => {
+  ])('%s: the first problem is reported with its place', (_rule, upstreams, report) => {
     expect(load(upstreams).report.split('\n')[0]).toBe(report);
   });
 
-  test.each(['50ms', '30s'])('a connect timeout of %s there is none', (written) => {
+  test.each(['50ms', '30s'])('a connect timeout of %s is valid', (written) => {
     const { report } = load(`upstream: { url: http://b, timeouts: { connect: ${written} } }\n`);
     expect(report).toBe('');
   });
 
-  test('as many as there may be there is none', () => {
+  test('the largest number of upstreams is valid', () => {
     expect(load(many(configSizes.upstreamsMax)).report).toBe('');
   });
 
-  test('an x-upstream that names none of them, it is told with its place in the API document', () => {
+  test('an x-upstream that does not exist is reported with its place in the API document', () => {
     const { report } = load('upstreams: { store: { url: http://a }, orders: { url: http://b } }\n', 'order');
     expect(report).toBe(
       'openapi.yaml:3:46: `x-upstream` names no upstream of the configuration; did you mean `orders`?\n' +

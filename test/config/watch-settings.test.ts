@@ -14,8 +14,8 @@ import {
 } from '../support/config-folder.ts';
 
 /**
- * Watches a folder and writes down what is reported: the Free plan's minute limit, or the first problem; and the files
- * that took long.
+ * Watches a folder and collects the reports: the Free plan's minute limit, or the first problem; and the files whose
+ * load takes long.
  */
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs = 60_000) {
   const reports: (number | string)[] = [];
@@ -45,10 +45,10 @@ async function reported(reports: readonly unknown[], expected: readonly unknown[
 /** Takes seconds to parse, and is refused. */
 const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
-/** Long enough for several looks and a load: what is not reported now is not reported. */
+/** Long enough for several checks of the files and a load, so that no report comes later. */
 const quiet = () => sleep(1_500);
 
-test('a saved edit is reported once, and each further one once', async () => {
+test('each saved edit is reported once', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   folder.write('tollgate.yaml', withLimit(61));
@@ -59,7 +59,7 @@ test('a saved edit is reported once, and each further one once', async () => {
   expect(reports).toEqual([61, 62]);
 });
 
-test('a touched file with the same content is no news', async () => {
+test('a touched file with the same content is not reported', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   utimesSync(folder.file, new Date(), new Date(0));
@@ -132,7 +132,7 @@ test('a broken edit is reported once with its place, and its repair brings the s
 test('a file that is being written is not loaded, though every part of it is valid', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 200);
-  // A piece every 10 ms and a look every 200: no two looks find the same until the keys are whole.
+  // A piece every 10 ms and a check every 200: no two checks find the same content until the keys are complete.
   const pieces = Array.from({ length: 50 }, (_, i) => `- { id: k${i}, plan: free, secrets: [] }\n`);
   folder.write('keys.yaml', '');
   for (const piece of pieces) {
@@ -144,11 +144,11 @@ test('a file that is being written is not loaded, though every part of it is val
   expect(reports).toEqual([60]);
 });
 
-test('edits that follow each other faster than a thread starts take effect all along', async () => {
+test('edits that come faster than a thread starts take effect while they go on', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   let limit = 100;
-  // Edits for as long as it takes: the files are never left alone for long.
+  // The edits go on until some took effect; the files never stay unchanged for long.
   while (limit < 120 || reports.length <= 3) {
     limit += 1;
     folder.write('tollgate.yaml', withLimit(limit));
@@ -157,7 +157,7 @@ test('edits that follow each other faster than a thread starts take effect all a
   await vi.waitFor(() => expect(reports.at(-1)).toBe(limit), { timeout: 15_000, interval: 20 });
 });
 
-test('a file that is newly named while it is being written is accepted when it is whole', async () => {
+test('a file that the configuration begins to use while it is being written is accepted when it is complete', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 200);
   folder.write('other.yaml', '');
@@ -181,7 +181,7 @@ test('a deleted file is invalid until it is back', async () => {
   await reported(reports, [problem, 60]);
 });
 
-test('a file that the configuration newly names is watched from then on', async () => {
+test('a file that the configuration begins to use is watched from then on', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   folder.write('other.yaml', keysDocument);
@@ -203,7 +203,7 @@ test('after stop nothing is reported', async () => {
   expect(reports).toEqual([]);
 });
 
-test('a text that takes long is given up for its repair, and never reported', async () => {
+test('a load that takes long is abandoned for the repaired text, and never reported', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 1_000);
   folder.write('tollgate.yaml', mainDocument + slowText);
@@ -214,7 +214,7 @@ test('a text that takes long is given up for its repair, and never reported', as
   expect(reports).toEqual([61]);
 });
 
-test('a text that takes long is given up for what was in force before, and the next edit takes effect', async () => {
+test('a load that takes long is abandoned when the text in force returns, and the next edit takes effect', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 1_000);
   folder.write('tollgate.yaml', mainDocument + slowText);
@@ -225,18 +225,18 @@ test('a text that takes long is given up for what was in force before, and the n
   await reported(reports, [61]);
 });
 
-test('a text that takes long is given up also when it stands in a file that was newly named', async () => {
+test('a load that takes long is also abandoned when its text is in a file that is new to the configuration', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 1_000);
   folder.write('other.yaml', slowText.repeat(4));
   folder.write('tollgate.yaml', withLimit(61).replace('keys.yaml', 'other.yaml'));
   await reported(slow, [folder.pathOf('other.yaml')]);
   folder.write('other.yaml', keysDocument);
-  // A guard against waiting for the end of the first load, which takes longer.
+  // The first load takes longer than this timeout, so waiting for its end would fail.
   await vi.waitFor(() => expect(reports).toEqual([61]), { timeout: 7_000, interval: 20 });
 });
 
-test('a load that takes long is told once, and not when it ends', async () => {
+test('a load that takes long is reported once, and not again when it ends', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 1);
   folder.write('tollgate.yaml', withLimit(61));
@@ -245,7 +245,7 @@ test('a load that takes long is told once, and not when it ends', async () => {
   expect(slow).toHaveLength(1);
 });
 
-test('where each load takes long, edits that do not end still take effect', async () => {
+test('continuous edits take effect even if each load takes long', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 40, 50);
   const plans = Array.from({ length: 20_000 }, (_, i) => `  plan${i}: custom\n`).join('');

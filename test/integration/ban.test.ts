@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { measureBan } from '../faults/ban.ts';
 
-it('a banned key is refused by every process until the announced second, and admitted by all from then on', async () => {
+it('all processes refuse a banned key until the announced second and admit it from then on', async () => {
   const found = await measureBan();
   expect(found.admittedDuring).toBe(0);
   expect(Object.keys(found.during)).toEqual(['key_banned']);

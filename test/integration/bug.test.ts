@@ -5,14 +5,14 @@ import { makeKey } from '../support/gateway-process.ts';
 import { startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 
-it('a bug that even the refusal runs into cuts its client off, is logged, and ends nothing else', async () => {
+it('a bug that also breaks the error response closes that connection, is logged, and affects no other', async () => {
   const backend = await startRecordingBackend();
   const key = makeKey();
   const settings = await settingsOf({
     upstream: { url: backend.url, health: '/healthz' },
     keys: [key.entry],
   });
-  // No configuration that is let in has such a marker, and no field can carry it.
+  // No valid configuration has such a marker, and it cannot be written as a header field.
   const operations = settings.operations.map((operation) =>
     operation.id === 'listPets' ? { ...operation, stability: 'ř' as 'beta' } : operation,
   );

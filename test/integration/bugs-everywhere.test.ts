@@ -8,12 +8,12 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { settingsOf } from '../support/settings-of.ts';
 import { until } from '../support/until.ts';
 
-/** Row 30: any throw in any station ends one exchange at most, and its access line is written. */
+/** Row 30 of the list of faults: a throw in any station ends only its own exchange, which still has an access line. */
 const injected = vi.hoisted(() => {
   const state = { name: '', hits: 0 };
   return {
     state,
-    /** The module with functions that throw while they are the injected one. */
+    /** The module with these functions replaced: each throws while it is the injected one. */
     throwing(module: object, names: readonly string[]): object {
       const replaced = names.map((name) => {
         const original = Reflect.get(module, name) as (...args: unknown[]) => unknown;
@@ -201,7 +201,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** All that comes back for these octets, until the gateway closes or has answered. */
+/** Sends these octets and returns what it receives until the gateway closes or the response is complete. */
 async function converse(bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';
@@ -224,7 +224,7 @@ describe.each(stations)('a bug in %s', (station) => {
     const received = await converse(bytes);
     injected.state.name = '';
     hits += injected.state.hits;
-    // One whole answer, or a connection that was cut before or within one.
+    // One complete response, or a connection that was closed before its end.
     const heads = received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     expect(heads.length, received).toBeLessThanOrEqual(1);
     const isNamed = (entry: Record<string, unknown>) =>

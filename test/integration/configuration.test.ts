@@ -18,7 +18,7 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await startFleet({
-    // The second reads its configuration as a container of Kubernetes does.
+    // The second has its configuration mounted as in a container of Kubernetes.
     starts: [{ tuning }, { tuning, layout: 'mounted' }, { tuning }],
     config: { keys: [kept.entry, revoked.entry] },
   });
@@ -30,7 +30,7 @@ async function get(gateway: GatewayProcess, secret: string): Promise<Response> {
 }
 
 describe('an edit of the configuration reaches every process', () => {
-  it('when a key is revoked it is refused everywhere, and no other is', async () => {
+  it('a revoked key is refused everywhere, and no other is', async () => {
     for (const gateway of fleet.gateways) expect((await get(gateway, revoked.secret)).status).toBe(200);
     await fleet.editConfig({ keys: [kept.entry] });
     for (const gateway of fleet.gateways) {
@@ -42,7 +42,7 @@ describe('an edit of the configuration reaches every process', () => {
     }
   });
 
-  it('when it is broken it changes nothing, and is reported with file, line, column and a caret', async () => {
+  it('a broken one changes nothing, and is reported with file, line, column and a caret', async () => {
     const usedBefore = await used();
     const broken = stringify({
       ...parse(stringify(fleet.config)),
@@ -66,7 +66,7 @@ describe('an edit of the configuration reaches every process', () => {
     expect(await used()).toBe(usedBefore + fleet.gateways.length);
   });
 
-  it('when it is mended it is in force, with the counts as they were', async () => {
+  it('a repaired one is in force, with unchanged counts', async () => {
     const usedBefore = await used();
     const raised = { ...kept.entry, limits: { perMinute: 1_000_000, perDay: 2_000 } };
     await fleet.editConfig({ keys: [raised] });
@@ -82,7 +82,7 @@ describe('an edit of the configuration reaches every process', () => {
 });
 
 describe('a configuration that takes long to load', () => {
-  it('is told in the log with its file, and does not delay its repair', async () => {
+  it('is in the log with its file, and does not delay a repaired one', async () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {

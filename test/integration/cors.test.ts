@@ -89,7 +89,7 @@ it('a preflight of an allowed origin is 204 on any path, without key or charge',
     expect(headers.has('content-length')).toBe(false);
   }
   expect(backend.requests).toEqual([]);
-  // The two requests without a key that an address has are both left, and so is the whole quota.
+  // Neither the two requests without a key that an address may send nor the quota of the key were charged.
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await send('GET', '/pets')).status);
   expect(statuses).toEqual([401, 401, 429]);
@@ -99,7 +99,7 @@ it('a preflight of an allowed origin is 204 on any path, without key or charge',
   );
 });
 
-it('every response to an allowed origin may be read by its pages, whoever made it; to others it says Vary alone', async () => {
+it('pages of an allowed origin may read every response, of gateway or backend; other origins only get Vary', async () => {
   const send = await start({
     cors: { origins: [app, 'http://localhost:5173'] },
     addressBucket: { perMinute: 100 },
@@ -127,7 +127,7 @@ it('every response to an allowed origin may be read by its pages, whoever made i
   }
   const foreign = await send('OPTIONS', '/pets', ...preflight('https://evil.example'));
   expect([foreign.status, ...namesOf(foreign)]).toEqual([401, 'vary']);
-  // OPTIONS that asks nothing is a request like any other.
+  // OPTIONS without Access-Control-Request-Method is a request like any other.
   expect((await send('OPTIONS', '/pets', `Origin: ${app}`)).status).toBe(401);
 });
 
@@ -145,7 +145,7 @@ it('preflights of one address have a limit of their own', async () => {
   expect((await send('GET', '/pets', bearer, `Origin: ${app}`)).status).toBe(200);
 });
 
-it('names of fields that are none are not repeated', async () => {
+it('invalid field names in a preflight are not repeated', async () => {
   const send = await start({ cors: { origins: [app] } });
   const { headers } = await send(
     'OPTIONS',

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-it('guessing keys is refused beyond the bucket of the true peer address, over all processes, whatever X-Forwarded-For says', async () => {
+it('guesses of keys are refused beyond the bucket of the real peer address, over all processes, whatever X-Forwarded-For is', async () => {
   const guesser = new Agent({ localAddress: '127.0.0.1' });
   const statuses: number[] = [];
   for (let guess = 0; guess < 3 * perMinute; guess += 1) {
@@ -43,7 +43,7 @@ it('guessing keys is refused beyond the bucket of the true peer address, over al
   await Promise.all([guesser.close(), neighbour.close()]);
 });
 
-/** Asks the processes in turn. */
+/** Sends a request to the processes in turn. */
 async function get(turn: number, dispatcher: Agent, headers: Record<string, string>): Promise<number> {
   const origin = fleet.origins[turn % fleet.origins.length];
   const { statusCode, body } = await request(`${origin}/v1/pets`, { dispatcher, headers });

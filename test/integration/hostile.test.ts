@@ -65,7 +65,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The first answer on a connection of its own. */
+/** Sends a request on a new connection and returns the response. */
 async function ask(...lines: string[]): Promise<RawResponse> {
   const client = await openRawClient(gateway.port);
   client.send(`${[...lines, '', ''].join('\r\n')}`);
@@ -115,7 +115,7 @@ it('any other upgrade is ignored: the request is served and charged, and no tunn
   for (const forwarded of backend.requests) expect(forwarded.head).not.toMatch(/upgrade/i);
 });
 
-it('an identity, address or override that a client forges never reaches the backend, however it is spelled', async () => {
+it('a forged identity, address or override never reaches the backend, however it is spelled', async () => {
   const forged = 'forged-by-the-client';
   const names = [
     'X-Key-Id',
@@ -168,7 +168,7 @@ it.each([
   '/V1/pets',
   '/v1/PETS',
   '/v1/./pets',
-])('the path %s reaches no operation', async (path) => {
+])('the path %s matches no operation', async (path) => {
   const response = await ask(`GET ${path} HTTP/1.1`, 'Host: a', bearer);
   expect([400, 404]).toContain(response.status);
   expectError(response, response.status, response.status === 400 ? 'invalid_request' : 'not_found');
@@ -181,7 +181,7 @@ it.each([
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
   ['an unasked 101', accepts],
 ])(
-  'an upstream that answers %s is a 502 with the Error body, and the next request is served',
+  'an upstream that sends %s is a 502 with the Error body, and the next request is served',
   async (_what, bytes) => {
     backend.react = (_request, socket) => void socket.end(bytes);
     expectError(await ask('GET /v1/pets HTTP/1.1', 'Host: a', bearer), 502, 'upstream_failed');
@@ -194,13 +194,13 @@ it.each([
   ['a length', accepts.replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\nhello')],
   ['HTTP/1.0', accepts.replace('1.1', '1.0')],
   ['another protocol', 'RTSP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello'],
-])('a WebSocket handshake that is answered with %s is a 502 with the Error body', async (_what, bytes) => {
+])('a WebSocket handshake whose response is %s gets 502 with the Error body', async (_what, bytes) => {
   backend.react = (_request, socket) => void socket.write(bytes);
   const response = await ask('GET /v1/feed HTTP/1.1', 'Host: a', bearer, ...webSocket);
   expectError(response, 502, 'upstream_failed');
 });
 
-it('a body without end after a refusal is not read on: the response arrives, and the connection is closed', async () => {
+it('an endless body after a refusal is not read: the response arrives, and the connection is closed', async () => {
   const client = await openRawClient(gateway.port);
   client.send('POST /v1/pets HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
   const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
@@ -213,7 +213,7 @@ it('a body without end after a refusal is not read on: the response arrives, and
   expectError(await client.response(), 401, 'missing_key');
   await client.closed;
   sending = false;
-  // What the kernels of both sides still hold of it was sent, but not read by the gateway.
+  // The buffers of both kernels hold octets that were sent and not read by the gateway.
   expect(client.socket.bytesWritten - client.socket.writableLength).toBeLessThan(16 * 1_048_576);
   expect((await fetch(`${originOf(gateway)}/v1/pets`)).status).toBe(401);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { measureKills } from '../faults/kills.ts';
 
-it('gateways killed in mid-flight leave no Redis key without expiry', async () => {
+it('gateways that are killed while they decide leave no Redis key without expiry', async () => {
   const found = await measureKills({ rounds: 2 });
   expect(found.responses).toBeGreaterThan(0);
   expect(found.keys).toBeGreaterThan(20);

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 const dayMs = 86_400_000;
 const plans = { small: { perMinute: 5, perDay: 50 } };
 
-/** A gateway with these settings on a clock that stands; what its keys hear. */
+/** A gateway with these settings and a stopped clock, and functions to send requests with its keys. */
 async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan: 'small' })]) {
   const nowMs = Date.now();
   const backend = await startRecordingBackend({
@@ -47,7 +47,7 @@ async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan:
   return { send, nowMs, lines, forwarded: backend.requests };
 }
 
-it('a key reads where it stands, and reading charges it nothing', async () => {
+it('a key reads its limits and what remains of them, and is not charged for that', async () => {
   const { send, nowMs, lines, forwarded } = await start({});
   for (let i = 0; i < 2; i++) await send('/v1/pets');
   const nextMinute = new Date((Math.floor(nowMs / 60_000) + 1) * 60_000).toISOString();
@@ -79,7 +79,7 @@ it('a key reads where it stands, and reading charges it nothing', async () => {
   expect(lines[3]).toMatchObject({ path: '/limits', status: 200, decision: 'counted', window: 'minute' });
 });
 
-it('HEAD is served with the fields of GET, other methods hear 405; a path below or beside it is none', async () => {
+it('HEAD is served with the fields of GET, other methods get 405, and similar paths do not exist', async () => {
   const { send } = await start({});
   const head = await send('/limits', { method: 'HEAD' });
   expect([head.status, head.text, head.headers.get('x-ratelimit-remaining')]).toEqual([200, '', '5']);
@@ -94,7 +94,7 @@ it('HEAD is served with the fields of GET, other methods hear 405; a path below 
   expect((await send('/limits?key=a')).status).toBe(200);
 });
 
-it('without a valid key it is 401 like every path, and where no path is set there is none', async () => {
+it('without a valid key it is 401 like every path, and without a configured path it does not exist', async () => {
   const { send } = await start({ addressBucket: { perMinute: 3 } });
   const stranger = { key: { secret: 'guessed' } };
   const statuses = [];
@@ -107,7 +107,7 @@ it('without a valid key it is 401 like every path, and where no path is set ther
   expect((await off.send('/limits')).status).toBe(404);
 });
 
-it('a key reads it sixty times a minute, apart from every other key and from its quota', async () => {
+it('a key may read it sixty times a minute, independently of other keys and of its quota', async () => {
   const [greedy, calm] = [makeKey({ plan: 'small' }), makeKey({ plan: 'small' })];
   const { send } = await start({}, [greedy, calm]);
   for (let look = 0; look < 60; look++) expect((await send('/limits')).status).toBe(200);
@@ -120,7 +120,7 @@ it('a key reads it sixty times a minute, apart from every other key and from its
   expect((await send('/v1/pets')).headers.get('x-ratelimit-remaining')).toBe('4');
 });
 
-it('a banned key reads until when, and why; each response counts all its windows', async () => {
+it('a banned key reads the end of the ban and its reason; each response has all its windows', async () => {
   const { send, nowMs } = await start({ bans: { after: 3, within: '60s', for: '5m' } });
   for (let i = 0; i < 8; i++) await send('/v1/pets');
   expect((await send('/v1/pets')).body.code).toBe('key_banned');
@@ -137,7 +137,7 @@ it('a banned key reads until when, and why; each response counts all its windows
   expect(headers.get('ratelimit')).toContain('"ban";r=0;t=300');
 });
 
-it('a secret that ends within two weeks is announced on every response to it, and in its limits; no backend announces one', async () => {
+it('a secret that expires within two weeks is announced in every response and in its limits; a backend cannot announce one', async () => {
   const nowMs = Date.now();
   const expiring = (inMs: number) => {
     const key = makeKey({ plan: 'small' });
@@ -175,7 +175,7 @@ it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (o
     expect([status, body.code]).toEqual([503, 'store_unavailable']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   } else {
-    // What this process knows: what it last saw, and what it admitted since.
+    // From what this process last saw in Redis, and what it has admitted since.
     expect(status).toBe(200);
     expect(body.windows[0]).toMatchObject({ used: 1 + alone, remaining: 4 - alone });
   }

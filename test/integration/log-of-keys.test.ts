@@ -32,7 +32,7 @@ afterAll(async () => {
   await store.stop();
 });
 
-/** The response as the client reads it, and its line of the log. */
+/** The response, and its line of the log. */
 async function request(secret: string, fields: Record<string, string> = {}) {
   const response = await fetch(`${gateway.baseUrl}/pets`, {
     headers: { ...fields, Authorization: `Bearer ${secret}` },
@@ -47,7 +47,7 @@ function digestStart(secret: string): string {
 }
 
 describe('the log of a key', () => {
-  it('says which of its secrets each request used, so that a rotation can be finished', async () => {
+  it('has the secret that each request used, so that an operator knows when a rotation is complete', async () => {
     for (const { secret } of [before, after, before]) {
       const { status, line } = await request(secret);
       expect(status).toBe(200);
@@ -55,7 +55,7 @@ describe('the log of a key', () => {
     }
   });
 
-  it('says why a secret was not valid, while the client hears the same each time', async () => {
+  it('has the reason why a secret was not valid, while the client gets the same response each time', async () => {
     const cases = [
       [ended.secret, { keyStatus: 'expired', keyId: 'acme' }],
       [disabled.secret, { keyStatus: 'disabled', keyId: 'closed' }],
@@ -72,7 +72,7 @@ describe('the log of a key', () => {
     expect([...heard]).toEqual([expect.stringMatching(/^401 .*"invalid_key"/)]);
   });
 
-  it('never has more of a digest than its first eight digits', () => {
+  it('has no more of a digest than its first eight digits', () => {
     for (const { secret } of [before, after, ended, disabled]) {
       const digest = createHash('sha256').update(secret).digest('hex');
       expect(gateway.output()).toContain(digest.slice(0, 8));
@@ -80,7 +80,7 @@ describe('the log of a key', () => {
     }
   });
 
-  it('says once that a key is banned, until when, and once that it no longer is', async () => {
+  it('has one line when a key is banned, with the end of the ban, and one when the ban is over', async () => {
     const headers = { Authorization: `Bearer ${flooding.secret}` };
     const codes: number[] = [];
     for (let sent = 0; sent < 20; sent += 1) {
@@ -97,13 +97,13 @@ describe('the log of a key', () => {
     const [beganMs, untilMs, endedMs] = [began?.time, began?.until, ended.time].map((at) =>
       Date.parse(`${at}`),
     );
-    // The line is written within a moment of the decision.
+    // The line is written right after the decision.
     expect((untilMs ?? Number.NaN) - (beganMs ?? Number.NaN)).toBeLessThanOrEqual(1_000);
     expect(untilMs).toBeGreaterThan(beganMs ?? Number.NaN);
     expect(endedMs).toBeGreaterThanOrEqual(untilMs ?? Number.NaN);
   });
 
-  it('has the trace that a request belongs to', async () => {
+  it('has the trace id of a request', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const { line } = await request(after.secret, { traceparent });
     expect(line).toMatchObject({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' });

@@ -57,7 +57,7 @@ async function start() {
   return { send, read, roomy, tight, gateway, settings };
 }
 
-it('every request is counted once, by operation, status and decision, and promtool finds nothing to say', async () => {
+it('every request is counted once, by operation, status and decision, and promtool has no complaints', async () => {
   const { send, read, roomy, tight } = await start();
   for (let request = 0; request < 3; request++) expect(await send(roomy.secret)).toBe(200);
   const statuses = [];
@@ -120,7 +120,7 @@ it('every metric that the rules read is one of the gateway’s', async () => {
   for (const name of rules.match(/tollgate_\w+/g) ?? []) expect([...known]).toContain(name);
 });
 
-it('the configuration, the store and the targets show as they are', async () => {
+it('the state of configuration, store and targets is exported', async () => {
   const { read, gateway, settings } = await start();
   gateway.reportFailedReload('tollgate.yaml:1:1: not valid');
   const before = (await read()).figures;

@@ -12,7 +12,7 @@ const faults: readonly Fault[] = ['killed', 'failed over', 'frozen', 'slow', 'fu
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe.each(faults)('while Redis is %s', (fault) => {
-  it('nobody waits or hears a 5xx, it is seen, and afterwards the limit is shared again with local use written back', async () => {
+  it('no request waits or gets a 5xx, the outage is reported, and afterwards the limit is shared with local counts written back', async () => {
     const found = await measureOutage(fault, { holdMs: 0, bounds: steadyStore });
     expect(found.failures).toEqual([]);
     expect(Object.keys(found.local)).toEqual(['200']);
@@ -34,7 +34,7 @@ describe.each(faults)('while Redis is %s', (fault) => {
   });
 });
 
-it('a gateway that starts while Redis is away serves at once, says so, and shares its limits as soon as Redis is there', async () => {
+it('a gateway that starts while Redis is away serves at once, reports it, and shares its limits as soon as Redis is back', async () => {
   const [redis, store] = await Promise.all([startRedis(), startStore()]);
   await redis.kill();
   const key = makeKey();

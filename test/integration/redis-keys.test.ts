@@ -14,13 +14,13 @@ import { patientStore } from '../support/tuning.ts';
 const prefix = 'a-prefix-of-20-chars';
 const limits = { perSecond: 50, perMinute: 60, perHour: 100, perDay: 1_000, perMonth: 10_000 };
 
-/** A pattern of the table as a regular expression: `<…>` stands for anything. */
+/** A pattern of the table as a regular expression: `<…>` matches anything. */
 function toRegExp(pattern: string): RegExp {
   const literal = pattern.replace('<prefix>', prefix).split(/<[^>]+>/);
   return new RegExp(`^${literal.map((part) => part.replaceAll(/[{}]/g, '\\$&')).join('.+')}$`);
 }
 
-it('every key in Redis is in the table, of its type, with an expiry, and no larger than it says', async () => {
+it('every key in Redis is in the table, with that type, an expiry, and at most that size', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const redis = inspect(server.url);
@@ -78,7 +78,7 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
   expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
   expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
 
-  // A probe comes and goes once a second.
+  // A probe's key exists for a moment once a second.
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
   const deadlineMs = Date.now() + 10_000;
@@ -92,7 +92,7 @@ it('every key in Redis is in the table, of its type, with an expiry, and no larg
         redis.pttl(name),
         redis.memory('USAGE', name),
       ]);
-      // -2 and `none`: it has expired since it was listed.
+      // -2 and `none`: the key has expired since it was listed.
       if (ttlMs === -2 || type === 'none') continue;
       seen.set(kind, name);
       expect([name, type]).toEqual([name, entry?.type]);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { measurePlanEdit } from '../faults/plan-edit.ts';
 
-it('a limit edited under load holds exactly on three processes: what is used stays used, and nobody is dropped', async () => {
+it('a limit edited under load is exact on three processes: used requests stay counted, and no request is dropped', async () => {
   const found = await measurePlanEdit({ first: 200, raised: 500, lowered: 100 });
   expect(found.admitted).toEqual({ first: 200, raised: 500, lowered: 500 });
   expect(found.answered200).toBe(500);

@@ -7,7 +7,7 @@ import { settingsOf } from '../support/settings-of.ts';
 
 const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
 
-/** What a key hears: the status and code, and what is left of its minute. */
+/** A gateway with one key, and a function that returns status, code and what remains of the minute. */
 async function start(entry: Partial<KeyEntry>) {
   const key = makeKey(entry);
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
@@ -35,7 +35,7 @@ async function start(entry: Partial<KeyEntry>) {
   };
 }
 
-it('a key may call the operations of its plan, and no others: these hear 403 and are charged', async () => {
+it('a key may call the operations of its plan; others are 403 and charged', async () => {
   const send = await start({ plan: 'narrow' });
   expect(await send('GET', '/pets')).toMatchObject({ said: [200, undefined], remaining: 59, forwarded: 1 });
   expect(await send('GET', '/store/orders')).toEqual({
@@ -44,19 +44,19 @@ it('a key may call the operations of its plan, and no others: these hear 403 and
     challenge: 'Bearer realm="api", error="insufficient_scope"',
     forwarded: 1,
   });
-  // What does not exist is told as to any key.
+  // A path that does not exist is 404 as for any key.
   expect((await send('GET', '/nothing')).said).toEqual([404, 'not_found']);
   expect((await send('DELETE', '/pets')).said).toEqual([405, 'method_not_allowed']);
 });
 
-it('a key narrows what its plan lets it call, and cannot widen it', async () => {
+it('operations of a key restrict those of its plan and cannot extend them', async () => {
   const send = await start({ plan: 'narrow', operations: ['listPets', 'listOrders'] });
   expect((await send('GET', '/pets')).said).toEqual([200, undefined]);
   expect((await send('POST', '/pets')).said).toEqual([403, 'operation_not_allowed']);
   expect((await send('GET', '/store/orders')).said).toEqual([403, 'operation_not_allowed']);
 });
 
-it('a key states its own where its plan lets it call everything', async () => {
+it('a key may have its own operations when its plan allows all', async () => {
   const send = await start({ plan: 'wide', operations: ['listOrders'] });
   expect((await send('GET', '/store/orders')).said).toEqual([200, undefined]);
   expect((await send('GET', '/pets')).said).toEqual([403, 'operation_not_allowed']);

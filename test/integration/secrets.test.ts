@@ -3,7 +3,7 @@ import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 
-/** A secret without a pattern that other text could share: any eight bytes of it are a leak. */
+/** A random secret, so that no eight bytes of it are in other text by chance. */
 function randomSecret(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url');
 }
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-describe('no byte of a secret comes out of the gateway', () => {
+describe('no part of a secret leaves the gateway', () => {
   it('when clients put secrets where they do not belong', async () => {
     for (const secret of [valid.secret, tight.secret, disabled.secret, unknown]) {
       for (const { port } of fleet.gateways) {
@@ -74,7 +74,7 @@ describe('no byte of a secret comes out of the gateway', () => {
   });
 });
 
-/** Careless and malicious clients alike: each line is one connection. */
+/** Requests of careless and malicious clients; each is sent on its own connection. */
 function oddRequests(secret: string): string[] {
   const bearer = `Authorization: Bearer ${secret}`;
   const request = (target: string, ...fields: string[]) =>
@@ -129,7 +129,7 @@ async function responsesTo(port: number, bytes: string): Promise<string> {
     .join('\n');
 }
 
-/** No eight consecutive bytes of a secret, as they are, percent-encoded or in base64. */
+/** Asserts that there are no eight consecutive bytes of a secret, neither plain nor percent-encoded nor in base64. */
 function expectNoSecretIn(place: string, text: string): void {
   for (const secret of secrets) {
     const forms = [secret, Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('hex')];

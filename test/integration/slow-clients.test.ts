@@ -4,7 +4,7 @@ import { measureSlowClients } from '../faults/slow-clients.ts';
 import { measureSoak } from '../faults/soak.ts';
 import { measureStrayOctets } from '../faults/stray-octets.ts';
 
-it('beside 4,000 idle sockets and clients that send or read slowly all good traffic is answered, and the sockets are freed', async () => {
+it('beside 4,000 idle sockets and slow clients all good requests are answered, and the sockets are freed', async () => {
   const found = await measureSlowClients({
     idle: 4_000,
     slow: 30,
@@ -45,14 +45,14 @@ describe.each(greeds)('beside keys whose client %s', (greed) => {
   });
 });
 
-it('nothing that a backend sends unasked behind the answer to one key reaches another', async () => {
+it('stray octets of a backend behind the response to one key never reach another', async () => {
   const found = await measureStrayOctets({ requests: 4_000 });
   expect(found.crossed).toEqual([]);
   expect(found.failures).toEqual([]);
   expect(found.shared).toBeGreaterThan(0);
 });
 
-it('clients that come and go leave no descriptor open', async () => {
+it('clients that connect and leave do not leave a descriptor open', async () => {
   const found = await measureSoak({ seconds: 3 });
   expect(found.failures).toEqual([]);
   expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);

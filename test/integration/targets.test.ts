@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { measureTargetFault, type TargetFault } from '../faults/targets.ts';
 
 describe.each<[TargetFault, readonly string[]]>([
-  // A POST that was on its way to the target that died is not sent again, so its client hears 502.
+  // A POST that was sent to the target that died is not retried, so its client gets 502.
   ['one dies', ['201', '502']],
   ['one hangs', ['201', '504']],
   ['one flaps', ['201', '502']],
   ['all gone', ['201', '502', '503']],
 ])('targets of one name under load of POSTs: %s', (fault, statuses) => {
-  it('no POST arrives twice, every client is answered, and all is well afterwards', async () => {
-    // Long, since a starved machine is no fault; short enough for a hanging request to end within the test.
+  it('no POST arrives twice, every request gets a response, and afterwards all succeed', async () => {
+    // Long enough for a busy machine, short enough for a hanging request to end within the test.
     const found = await measureTargetFault(fault, 1_500);
     expect(found.duplicated).toBe(0);
     expect(found.failures).toEqual([]);

@@ -38,7 +38,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** An API in which the orders and the feed are served by this upstream. */
+/** Writes an API document in which this upstream serves the orders and the feed. */
 async function writeApi(upstream: string): Promise<void> {
   const operation = (operationId: string, fields = {}) => ({
     operationId,
@@ -90,14 +90,14 @@ const hostOf = (backend: RecordingBackend) =>
     fieldLines(request).filter((line) => /^(x-forwarded-)?host:/i.test(line)),
   );
 
-it('an operation goes to the upstream that it names, any other to the first', async () => {
+it('an operation goes to its x-upstream, one without to the first', async () => {
   expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'orders' });
   expect(await expectGatewayResponse(await ask('/pets'), 200)).toEqual({ of: 'store' });
   expect(orders.requests.map(({ target }) => target)).toEqual(['/v1/orders']);
   expect(store.requests.map(({ target }) => target)).toEqual(['/v1/pets']);
 });
 
-it('a WebSocket goes to the upstream that its operation names', async () => {
+it('a WebSocket goes to the x-upstream of its operation', async () => {
   orders.react = (_request, socket) =>
     void socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   await reload(both({ host: 'target' }));
@@ -112,7 +112,7 @@ it('a WebSocket goes to the upstream that its operation names', async () => {
   expect(store.requests).toEqual([]);
 });
 
-it('a target reads the host that the client named, or its upstream’s where that is set', async () => {
+it('a target receives the client’s Host, or the host of its upstream where that is set', async () => {
   const named = `127.0.0.1:${gateway.port}`;
   await ask('/orders');
   expect(hostOf(orders)).toEqual([`host: ${named}`, `X-Forwarded-Host: ${named}`]);
@@ -122,19 +122,19 @@ it('a target reads the host that the client named, or its upstream’s where tha
   expect(hostOf(orders)).toEqual([`Host: 127.0.0.1:${orders.port}`, `X-Forwarded-Host: ${named}`]);
 });
 
-it('a timeout below a second holds for its upstream alone', async () => {
+it('a timeout below a second applies only to its upstream', async () => {
   await reload(both({ timeouts: { headers: '300ms' } }));
   orders.react = () => {};
   store.react = (_request, socket) => void setTimeout(() => socket.write(okResponse('{}')), 1_500);
   const startedMs = performance.now();
   const ofStore = ask('/pets');
   expect(await expectGatewayResponse(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
-  // A tenth late at most; the rest is for a busy machine.
+  // At most a tenth late; the rest is for a busy machine.
   expect(performance.now() - startedMs).toBeLessThan(1_000);
   await expectGatewayResponse(await ofStore, 200);
 });
 
-it('an upstream that is down takes no other with it, and /readyz says which', async () => {
+it('an upstream that is down affects no other, and /readyz says which it is', async () => {
   expect(await readyz()).toMatchObject({
     httpStatus: 200,
     status: 'ok',
@@ -159,7 +159,7 @@ it('an upstream that is down takes no other with it, and /readyz says which', as
   await until('it is healthy again', async () => (await ask('/orders')).status === 200);
 });
 
-it('a reload changes one upstream: its requests in flight finish, and the others keep their connections', async () => {
+it('when a reload changes one upstream its requests in flight finish, and the others keep their connections', async () => {
   await ask('/pets');
   let finish = () => {};
   orders.react = (_request, socket) => {
@@ -182,14 +182,14 @@ it('a reload changes one upstream: its requests in flight finish, and the others
   await other.close();
 });
 
-it('a reload removes an upstream and adds one: its requests in flight finish, and nothing else ends', async () => {
+it('when a reload replaces an upstream its requests in flight finish, and no others end', async () => {
   let finish = () => {};
   orders.react = (_request, socket) => {
     finish = () => socket.write(okResponse('{"of":"the removed"}'));
   };
   const inFlight = ask('/orders');
   await orders.received(1);
-  // The API document is written first: until the configuration follows, the last good one is in force.
+  // The API document is written first. Until the main file matches it, the last valid configuration stays in force.
   await writeApi('added');
   await reload(configOf({ store: { url: store.url }, added: { url: store.url } }));
   expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'store' });

@@ -63,9 +63,9 @@ async function askForWebSocket({ port }: GatewayProcess): Promise<RawClient> {
   return client;
 }
 
-it('a drain does not wait for open WebSockets: they are ended, and the process exits with 0', async () => {
+it('a drain does not wait for open WebSockets: they are closed, and the process exits with 0', async () => {
   backend.react = (_request, socket) => void socket.write(accepts);
-  // A deadline that the test could not outlast.
+  // With a deadline longer than the test may take.
   const gateway = await start({ drainGraceMs: 50, drainDeadlineMs: 600_000 });
   const client = await askForWebSocket(gateway);
   expect((await client.response()).status).toBe(101);
@@ -74,7 +74,7 @@ it('a drain does not wait for open WebSockets: they are ended, and the process e
   await ended;
 });
 
-it('a long response in place of the switch reaches a client that reads, whole', async () => {
+it('a long response instead of 101 reaches a client that reads completely', async () => {
   const body = 'a'.repeat(5 << 20);
   backend.react = (_request, socket) => void socket.write(okResponse(body, 403));
   const client = await askForWebSocket(await start());
@@ -83,7 +83,7 @@ it('a long response in place of the switch reaches a client that reads, whole', 
   expect(response.body).toHaveLength(body.length);
 });
 
-it('a client that reads nothing of that response is cut off', async () => {
+it('a client that reads nothing of that response is disconnected', async () => {
   backend.react = (_request, socket) => void socket.write(okResponse('a'.repeat(64 << 20), 403));
   const client = await askForWebSocket(await start({ writeTimeoutMs: 300 }));
   client.socket.pause();
