@@ -19,10 +19,10 @@ const nouns = [
   'optional-whitespace.ts',
 ];
 
-/** What each place in gateway/ may import beside its own folder: arrows run one way. */
+/** What each folder or file in gateway/ may import from outside its own folder. */
 const allowed: Record<string, readonly string[]> = {
   config: [...nouns, 'tls'],
-  // It makes the responses that `respond` writes.
+  // It creates the response objects, whose class is in `respond`.
   listen: [...nouns, 'respond', 'tls'],
   tls: nouns,
   identify: nouns,
@@ -33,7 +33,7 @@ const allowed: Record<string, readonly string[]> = {
   pages: nouns,
   respond: nouns,
   admin: [...nouns, 'tls'],
-  // The recording reads what every station found.
+  // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],
   'model.ts': [],
@@ -81,7 +81,7 @@ const files = sourceFiles('gateway').concat(sourceFiles('backend'));
 const imports = files.flatMap((file) => importsOf(file).map((target) => ({ file, target })));
 
 describe('the architecture', () => {
-  it('arrows run one way: stations do not import each other', () => {
+  it('imports go in one direction: stations do not import each other', () => {
     const wrong = imports.filter(({ file, target }) => {
       const [from, to] = [placeOf(file), placeOf(target)];
       return file.startsWith('gateway/') && from !== to && !(allowed[from] ?? []).includes(to);
@@ -89,11 +89,11 @@ describe('the architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('the gateway knows nothing of the store behind it, nor the store of the gateway', () => {
+  it('the gateway imports nothing of the store, nor the store of the gateway', () => {
     expect(imports.filter(({ file, target }) => file.split('/')[0] !== target.split('/')[0])).toEqual([]);
   });
 
-  it('no file imports in a circle', () => {
+  it('there are no circular imports', () => {
     const targetsOf = Map.groupBy(imports, ({ file }) => file);
     const circles: string[] = [];
     const visit = (file: string, trail: readonly string[]): void => {
@@ -104,7 +104,7 @@ describe('the architecture', () => {
     expect(circles).toEqual([]);
   });
 
-  it('every file is reached from a process or a command', () => {
+  it('every file is imported by a process or a command, if indirectly', () => {
     const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
     const reached = new Set(entries);
     for (const file of reached) {
@@ -113,37 +113,37 @@ describe('the architecture', () => {
     expect(files.filter((file) => !reached.has(file))).toEqual([]);
   });
 
-  it('no file is too small to hide anything, and every folder is a picture', () => {
+  it('no file has ten lines or fewer, and no folder more than fifteen files', () => {
     const tiny = files.filter((file) => file.startsWith('gateway/') && linesOf(file) <= 10);
     const perFolder = Map.groupBy(files, (file) => dirname(file));
     const crowded = [...perFolder].filter(([, inIt]) => inIt.length > 15).map(([folder]) => folder);
     expect({ tiny, crowded }).toEqual({ tiny: [], crowded: [] });
   });
 
-  it('one writer: no head is written to a client outside respond/', () => {
+  it('only respond/ writes heads of responses to clients', () => {
     const writesHeads =
       /\.(?:writeHead|setHeaders?|appendHeader|writeEarlyHints|writeProcessing)\(|[`'"]HTTP\/1\.1 /;
     const elsewhere = ['gateway/respond/', 'gateway/admin/'];
-    // What goes to targets: the heads of requests and handshakes.
-    const towardsTargets = [
+    // They write the heads of requests and handshakes to targets.
+    const writersToTargets = [
       'gateway/transport/target-connection.ts',
       'gateway/forward/upgrade/forward-upgrade.ts',
     ];
     const writers = files.filter((file) => {
       if (!file.startsWith('gateway/') || elsewhere.some((folder) => file.startsWith(folder))) return false;
-      return !towardsTargets.includes(file) && writesHeads.test(readFileSync(join(root, file), 'utf8'));
+      return !writersToTargets.includes(file) && writesHeads.test(readFileSync(join(root, file), 'utf8'));
     });
     expect(writers).toEqual([]);
   });
 
-  it('bounds are handed in: the default ones are taken where something is started, and where they are documented', () => {
+  it('parts get their bounds as arguments: only files that start or document something import the defaults', () => {
     const starting = [
       'gateway/cli/check-upstream-names.ts',
       'gateway/cli/with-lock.ts',
       'gateway/gateway.ts',
       'gateway/main.ts',
     ];
-    // The timeouts that an upstream has unless the configuration sets them.
+    // They use the default timeouts of an upstream.
     const documenting = ['gateway/config/check-upstreams.ts', 'gateway/config/schema/settings-schema.ts'];
     const takers = files.filter((file) =>
       /import \{[^}]*\bdefaultBounds\b[^}]*\} from/.test(readFileSync(join(root, file), 'utf8')),
@@ -151,7 +151,7 @@ describe('the architecture', () => {
     expect(takers.toSorted()).toEqual([...starting, ...documenting].toSorted());
   });
 
-  it('only the entry points touch the process', () => {
+  it('only the entry points use `process`', () => {
     const entryPoints = ['gateway/main.ts', 'backend/main.ts'];
     const touching = files.filter(
       (file) =>
@@ -173,7 +173,7 @@ function linesOf(file: string): number {
   return readFileSync(join(root, file), 'utf8').trimEnd().split('\n').length;
 }
 
-/** What a file imports, and the threads it starts. */
+/** The files that a file imports or starts as threads. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   const relativeName = /(?:from|import|new Worker\(new URL)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
@@ -182,7 +182,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** The folder of a station, or the file itself where it lies directly in gateway/. */
+/** The folder in gateway/ that a file is in, or the file itself when it is directly in gateway/. */
 function placeOf(file: string): string {
   return file.split('/')[1] ?? '';
 }

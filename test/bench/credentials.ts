@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A key of the benchmark with its one secret. */
+/** A key of the benchmark with its secret. */
 export interface Credential {
   readonly id: string;
   readonly secret: string;
@@ -10,7 +10,7 @@ export interface Credential {
   readonly limits: Limits;
 }
 
-/** The keys that the scenarios send, each set also as a file of secrets for wrk. */
+/** The keys of the scenarios, with a file of each set's secrets for wrk. */
 export interface Credentials {
   readonly all: readonly Credential[];
   readonly hotFile: string;
@@ -19,18 +19,18 @@ export interface Credentials {
   readonly flood: Credential;
 }
 
-/** As they stand in the configurations of all subjects. */
+/** Limits for the configurations of all subjects. */
 interface Limits {
   readonly perMinute: number;
   readonly perDay: number;
 }
 
-/** No run comes near it: what is measured is admission. */
+/** No run reaches it, so that every request is admitted. */
 const unlimited: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000_000 };
-/** Spent with the first request, for the rest of the UTC day: what is measured is refusal. */
+/** Spent with the first request until the end of the UTC day, so that every further request is refused. */
 const single: Limits = { perMinute: 1, perDay: 1 };
 
-/** Makes `count` keys without a limit to speak of, the first of which is the hot one, and one for the flood. */
+/** Makes `count` keys with a limit that is never reached, the first of which is the hot one, and one for the flood. */
 export function makeCredentials(count: number, dir: string): Credentials {
   const many = Array.from({ length: count }, (_, index) => makeCredential(`bench-${index}`, unlimited));
   const flood = makeCredential('bench-flood', single);
@@ -48,7 +48,7 @@ export function makeCredentials(count: number, dir: string): Credentials {
   };
 }
 
-/** Secrets need not be secret here, only as long as real ones. */
+/** The secret is derived from the id: it need not be secret here, only as long as a real one. */
 function makeCredential(id: string, limits: Limits): Credential {
   const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
   return { id, secret, sha256: sha256Hex(secret), limits };

@@ -10,18 +10,18 @@ import { spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { keysYaml, type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** What a number of configured keys costs the gateway. */
+/** The cost of a number of configured keys for the gateway. */
 export interface KeysFigures {
   readonly keys: number;
   readonly startMs: number;
   readonly residentBytes: number;
-  /** From the saved edit to its effect, the wait for the next look at the files included. */
+  /** From the saved edit until it is in force, with the wait for the next check of the files. */
   readonly reloadMs: number;
   readonly reloadCpuSeconds: number;
   /** Under load, in interleaved rounds. */
   readonly withoutReloads: readonly Sample[];
   readonly withReloads: readonly Sample[];
-  /** How many there really were: an edit waits until the one before took effect. */
+  /** The rate that was reached: an edit waits until the one before is in force. */
   readonly reloadsPerSecond: number;
 }
 
@@ -56,7 +56,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // Made beforehand: an edit must not cost the machine more than writing a file.
+  // Made beforehand, so that an edit costs the machine no more than writing a file.
   const texts = [keysYaml(credentials.all, 'one'), keysYaml(credentials.all, 'other')];
   let edits = 0;
   const edit = () => {
@@ -101,7 +101,7 @@ async function measureReload(gateway: StartedTollgate, edit: () => void) {
   return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid).total - cpuBefore };
 }
 
-/** An edit a second, or as many as take effect, until it is stopped; tells how many a second there were. */
+/** Edits once a second, or as often as edits come into force, until it is stopped; returns the rate. */
 function keepReloading(gateway: StartedTollgate, edit: () => void) {
   const startedMs = performance.now();
   let reloads = 0;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { findProgram } from './find-program.ts';
 
-/** Where the figures were taken and on what: without it they mean nothing. */
+/** The machine and software of a run, without which its figures mean nothing. */
 export function describeMachine(): Readonly<Record<string, string>> {
   return {
     cpu: `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
@@ -30,7 +30,7 @@ export function describeMachine(): Readonly<Record<string, string>> {
   };
 }
 
-/** Programs tell their version on either stream, and wrk with an exit code of 1. */
+/** The version of a program: it may be on standard output or standard error, and wrk exits with 1. */
 function firstLine(name: string, args: readonly string[]): string {
   const program = findProgram(name);
   if (program === undefined) return 'missing';

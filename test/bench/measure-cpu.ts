@@ -3,18 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** `getconf CLK_TCK`: the unit of CPU time in /proc is 10 ms on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
-/** What one line of /proc/PID/stat says of a process. */
+/** A process, from /proc/PID/stat. */
 export interface ProcessStat {
   readonly parentPid: number;
-  /** Of all threads, the ended ones included, and of children that ended. */
+  /** Of all threads, also ended ones, and of ended children. */
   readonly userTicks: number;
   readonly systemTicks: number;
 }
 
 export interface CpuSeconds {
-  /** The program's own code, its garbage collection and compilation included. */
+  /** The program's own code, with its garbage collection and compilation. */
   readonly user: number;
-  /** The kernel on its behalf: sockets above all. */
+  /** The kernel for the program, mainly its sockets. */
   readonly system: number;
   readonly total: number;
 }
@@ -49,7 +49,7 @@ function readAllStats(): Map<number, ProcessStat> {
     try {
       stats.set(pid, parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')));
     } catch {
-      // It ended between the listing and the reading.
+      // The process ended after it was listed.
     }
   }
   return stats;

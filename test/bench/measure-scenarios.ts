@@ -3,7 +3,7 @@ import type { BenchRedis } from './redis.ts';
 import { type NoteProblems, type Sample, type Scenario, takeSample, warmUp } from './scenarios.ts';
 import type { RunningSubject } from './subjects/subject.ts';
 
-/** What every subject of one scenario cost, round by round. */
+/** The cost of every subject in one scenario, round by round. */
 export interface ScenarioFigures {
   readonly name: string;
   readonly title: string;
@@ -16,7 +16,7 @@ export interface ScenarioFigures {
 
 export interface ScenariosOptions {
   readonly scenarios: readonly Scenario[];
-  /** Warm already, if not under the load of each scenario. */
+  /** Already warm, but not with the load of each scenario. */
   readonly running: readonly RunningSubject[];
   readonly redis: BenchRedis;
   readonly credentials: Credentials;
@@ -27,9 +27,9 @@ export interface ScenariosOptions {
 }
 
 /**
- * A round takes one short sample of every subject in every scenario, every other round in the opposite order. The
- * machine's own speed changes by a factor of up to two within minutes, so only samples of one round are comparable,
- * and many short rounds tell more than few long ones.
+ * A round takes one short sample of every subject in every scenario; every second round is in the opposite order. The
+ * speed of the machine changes by a factor of up to two within minutes. So only samples of one round are comparable, and
+ * many short rounds give better figures than a few long ones.
  */
 export async function measureScenarios(options: ScenariosOptions): Promise<ScenarioFigures[]> {
   const { scenarios, running, rounds } = options;

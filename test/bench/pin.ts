@@ -2,20 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { findProgram } from './find-program.ts';
 
-/** Which CPUs subjects run on, as taskset takes them; unset where nothing could be pinned. */
+/** The CPUs that subjects run on, as arguments of taskset; unset where nothing could be pinned. */
 export interface Pinning {
-  /** The one that is theirs alone. */
+  /** The CPU that only subjects run on. */
   readonly subjectCpus: string | undefined;
-  /** Every CPU, for a subject whose second thread is meant to have a core of its own. */
+  /** All CPUs, for a subject with a second thread that should have its own core. */
   readonly allCpus: string | undefined;
-  /** In the words of the report. */
+  /** For the report. */
   readonly description: string;
 }
 
 /**
- * Leaves the first CPU to the subjects, of which only one has work at a time, and moves this process to the others,
- * and with it wrk, the backend and Redis, which it starts later: where they share CPUs with the subject, the ratios of
- * a round scatter by 10–20 % instead of 1–2 %.
+ * Reserves the first CPU for the subjects, of which only one works at a time. This process moves to the other CPUs, and
+ * with it wrk, the backend and Redis, which it starts later. If they share CPUs with the subject, the ratios of a round
+ * vary by 10–20 % instead of 1–2 %.
  */
 export function pinBenchmark(): Pinning {
   const [subjectCpu, ...others] = allowedCpus();
@@ -23,7 +23,7 @@ export function pinBenchmark(): Pinning {
   if (findProgram('taskset') === undefined)
     return notPinned('taskset is missing: apt-get install util-linux');
   const list = others.join(',');
-  // This thread alone, from which all that is started later inherits: with `-a` a thread that just ends is an error.
+  // Only this thread, from which later processes inherit. With `-a`, a thread that ends meanwhile would be an error.
   const { status, stderr } = spawnSync('taskset', ['-cp', list, String(process.pid)], { encoding: 'utf8' });
   if (status !== 0) return notPinned(stderr.trim());
   return {
@@ -41,7 +41,7 @@ function notPinned(why: string): Pinning {
   };
 }
 
-/** A container may allow few of the machine's CPUs, and not the first of them. */
+/** The CPUs that this process may use: a container may allow only some, and not the first. */
 function allowedCpus(): number[] {
   const list = /^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return parseCpuList(list);

@@ -19,15 +19,15 @@ const children = new Set<ChildProcess>();
 
 export interface ProcessPlace {
   readonly dir: string;
-  /** Of its log file. */
+  /** The name of its log file. */
   readonly name: string;
-  /** The CPUs of all its threads and children, as taskset takes them; unset: wherever the benchmark itself may run. */
+  /** The CPUs of all its threads and children, as arguments of taskset; unset: those of the benchmark itself. */
   readonly cpus?: string | undefined;
 }
 
 /**
- * Starts a process whose output goes to a file. It leads a process group of its own: a Ctrl-C does not reach it past
- * the benchmark, and all that it starts is ended with it.
+ * Starts a process whose output goes to a file. It leads its own process group, so that a Ctrl-C only reaches the
+ * benchmark, and the children of the process end with it.
  */
 export function startProcess(
   command: string,
@@ -36,7 +36,7 @@ export function startProcess(
 ): Running {
   const logFile = join(dir, `${name}.log`);
   const log = openSync(logFile, 'w');
-  // taskset becomes the command it is given: the process id stays.
+  // taskset replaces itself with the command, which keeps the process id.
   const [program, programArgs] =
     cpus === undefined ? [command, args] : ['taskset', ['-c', cpus, command, ...args]];
   const child = spawn(program, programArgs, { detached: true, stdio: ['ignore', log, log], cwd: dir });
@@ -48,7 +48,7 @@ export function startProcess(
   return { pid: child.pid, logFile };
 }
 
-/** Ends one process and its group: SIGTERM first, SIGKILL when it does not follow. */
+/** Ends a process and its group with SIGTERM, and with SIGKILL after a timeout. */
 export async function endProcess(pid: number): Promise<void> {
   const child = [...children].find((candidate) => candidate.pid === pid);
   if (child === undefined) return;
@@ -62,7 +62,7 @@ export async function endAllProcesses(): Promise<void> {
   await Promise.all([...children].map((child) => endProcess(child.pid ?? 0)));
 }
 
-/** The last resort of an `exit` handler, which cannot wait. */
+/** For an `exit` handler, which cannot wait. */
 export function killAllProcesses(): void {
   for (const { pid } of children) if (pid !== undefined) signalGroup(pid, 'SIGKILL');
 }
@@ -75,7 +75,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Waits until a URL answers at all. @throws with what the process wrote when it ended or took too long */
+/** Waits until a URL sends any response. @throws with the output of the process when it ends or takes too long */
 export async function untilAnswers(url: string, { pid, logFile }: Running): Promise<void> {
   const deadlineMs = performance.now() + startTimeoutMs;
   while (performance.now() < deadlineMs && isAlive(pid)) {
@@ -94,7 +94,7 @@ export function isAlive(pid: number): boolean {
   return [...children].some((child) => child.pid === pid);
 }
 
-/** A port that was free a moment ago, for programs that cannot choose one and tell it. */
+/** A port that was free a moment ago, for programs that cannot choose a free one themselves. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

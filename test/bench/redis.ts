@@ -5,14 +5,14 @@ import { freePort, startProcess } from './processes.ts';
 export interface BenchRedis {
   readonly pid: number;
   readonly port: number;
-  /** Script calls so far; every subject decides with a script. */
+  /** The number of script calls so far; every subject decides with a script. */
   scriptCalls(): Promise<number>;
   close(): void;
 }
 
 const connectTimeoutMs = 10_000;
 
-/** Starts a real Redis that writes nothing to disk, so that a disk's mood is not measured. */
+/** Starts a real Redis that writes nothing to disk, so that the speed of the disk does not matter. */
 export async function startRedis(dir: string): Promise<BenchRedis> {
   const program = findProgram('redis-server') ?? findProgram('valkey-server');
   if (program === undefined) throw new Error('redis-server is missing: apt-get install redis-server');
@@ -31,7 +31,7 @@ export async function startRedis(dir: string): Promise<BenchRedis> {
   };
 }
 
-/** Of `INFO commandstats`: what a script calls inside is counted under other names. */
+/** From `INFO commandstats`, where commands called by a script are counted under their own names. */
 export function countScriptCalls(commandStats: string): number {
   let calls = 0;
   for (const [, count] of commandStats.matchAll(/^cmdstat_(?:eval|evalsha|fcall):calls=(\d+)/gm)) {

@@ -48,19 +48,19 @@ test('a target is met up to its figure and missed above it', () => {
   expect(renderReport(reportOf([sample(1.6)], [sample(1)]))).toContain('| 1.5× | 1.60× (1.60×–1.60×) | NO |');
 });
 
-test('user and system CPU stand beside their sum, and where the subject ran is said', () => {
+test('the report has user and system CPU beside their sum, and the CPU that the subject ran on', () => {
   const text = renderReport(reportOf([sample(1), sample(2)]));
   expect(text).toContain('| 1.50 (1.00–2.00) | 1.13 | 0.38 |');
   expect(text).toContain('The subject is pinned to CPU 0.');
 });
 
-test('what was not measured is said to be so, and what is missing is named', () => {
+test('the report says what was not measured, and names missing programs', () => {
   const text = renderReport(reportOf([sample(1)]));
   expect(text).toContain('not measured');
   expect(text).toContain('haproxy (apt-get install haproxy)');
 });
 
-test('a run with an unexpected answer is called invalid, with where it happened', () => {
-  const problems = ['hot-key, tollgate: 3 of 10 answers were not 200'];
+test('a run with an unexpected response is called invalid, with the scenario and subject', () => {
+  const problems = ['hot-key, tollgate: 3 of 10 responses were not 200'];
   expect(renderReport({ ...reportOf([sample(1)]), problems })).toContain(`**INVALID:** ${problems[0]}`);
 });

@@ -7,16 +7,16 @@ import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import { judgeTargets } from './targets.ts';
 
-/** Everything that one run of the benchmark found. */
+/** The results of one run of the benchmark. */
 export interface Report {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
   readonly rounds: number;
-  /** Which CPUs the subjects had to themselves. */
+  /** The CPUs that only the subjects ran on. */
   readonly pinning: string;
   readonly missing: readonly string[];
-  /** What makes the run worthless, with where it was seen; empty when it counts. */
+  /** What makes the run invalid, each with scenario and subject; empty when it is valid. */
   readonly problems: readonly string[];
   /** Requests that the gateway decided without Redis, because it did not answer in time. */
   readonly decidedLocally: number;
@@ -25,7 +25,7 @@ export interface Report {
   readonly keys: readonly KeysFigures[];
 }
 
-/** Prints the report and writes it to `results/` as Markdown and JSON. Gives the exit code: 1 when a run was invalid. */
+/** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
 export function writeReport(report: Report): 0 | 1 {
   const { problems } = report;
   const markdown = renderReport(report);

@@ -22,8 +22,8 @@ test.each([
   ['a flood whose window began anew', { above399: 998 }, 429, 'measure', 0],
   ['a flood that is let through', { above399: 997 }, 429, 'measure', 1],
   ['a broken connection', { socketErrors: 3 }, 200, 'measure', 1],
-  ['a request without an answer', { timeouts: 1 }, 200, 'measure', 1],
-  ['no answer at all', { requests: 0 }, 200, 'measure', 1],
+  ['a request without a response', { timeouts: 1 }, 200, 'measure', 1],
+  ['no response at all', { requests: 0 }, 200, 'measure', 1],
 ] as const)('%s', (_name, change, expectedStatus, mode, problems) => {
   expect(
     problemsOf({ ...figures, ...change }, { expectedStatus, mode }, 2 * Number(expectedStatus === 429)),

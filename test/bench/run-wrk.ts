@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Beyond its duration: connecting, the last answers, and wrk's own summary. */
+/** Added to the duration: for connecting, the last responses, and wrk's own summary. */
 const graceMs = 15_000;
 
 export interface Load {
@@ -13,11 +13,11 @@ export interface Load {
   readonly connections: number;
   readonly seconds: number;
   readonly expectedStatus: number;
-  /** `check` looks at every single status, at wrk's cost. */
+  /** `check` checks the status of every response, which makes wrk slower. */
   readonly mode: 'check' | 'measure';
 }
 
-/** What wrk saw; percentiles from its histogram, which it corrects for coordinated omission. */
+/** The figures of wrk; percentiles are from its histogram, which is corrected for coordinated omission. */
 export interface WrkFigures {
   readonly requests: number;
   readonly seconds: number;
@@ -27,9 +27,9 @@ export interface WrkFigures {
   readonly maxUs: number;
   readonly socketErrors: number;
   readonly timeouts: number;
-  /** Answers with a status above 399. */
+  /** Responses with a status above 399. */
   readonly above399: number;
-  /** Answers with another status than expected, and one such status; only in `check`. */
+  /** Responses with an unexpected status, and one such status; only in `check`. */
   readonly unexpected: number;
   readonly example: number;
 }
@@ -68,7 +68,7 @@ export function parseWrkOutput(output: string): WrkFigures {
   return JSON.parse(line) as WrkFigures;
 }
 
-/** What makes a run worthless, in one sentence each; `admissionsMax` is how many a flood may slip past its limit. */
+/** What makes a run invalid, one sentence each; `admissionsMax` is how many requests of a flood may be admitted. */
 export function problemsOf(
   figures: WrkFigures,
   { expectedStatus, mode }: Pick<Load, 'expectedStatus' | 'mode'>,
@@ -86,7 +86,7 @@ export function problemsOf(
         : figures.requests - figures.above399;
   if (unexpected > admissionsMax) {
     const example = figures.example > 0 ? `, for example ${figures.example}` : '';
-    problems.push(`${unexpected} of ${figures.requests} answers were not ${expectedStatus}${example}`);
+    problems.push(`${unexpected} of ${figures.requests} responses were not ${expectedStatus}${example}`);
   }
   return problems;
 }

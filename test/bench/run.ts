@@ -21,14 +21,14 @@ import { nodePeers } from './subjects/node-peers.ts';
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts';
 import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 
-/** Whatever hangs, the benchmark ends. */
+/** The benchmark ends after this time, even if something hangs. */
 const deadlineMs = 60 * 60_000;
-/** V8 needs seconds of load until it has optimised a program: its first ones cost up to twice the later ones. */
+/** V8 needs seconds of load to optimise a program: in the first ones a request costs up to twice as much. */
 const firstWarmUpSeconds = 8;
-/** A further load finds most of the program optimised; this is for what is new to it. */
+/** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
-  --quick      few short rounds and few sizes: a look, not a measurement
+  --quick      few short rounds and few sizes: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
   --only NAME  one of: ${[...scenarios.map(({ name }) => name), 'connections', 'keys'].join(', ')}; may be repeated`;
 
@@ -38,7 +38,7 @@ interface Options {
   readonly wanted: (name: string) => boolean;
 }
 
-/** Measures everything, prints and writes the report. Gives the exit code: 1 when a run was invalid. */
+/** Measures everything, prints and writes the report. Returns the exit code: 1 when a run was invalid. */
 async function bench(options: Options, dir: string): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');
   await installPeers();
@@ -82,7 +82,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let keys: KeysFigures[] = [];
   if (options.wanted('keys')) {
-    // A configuration is loaded in a thread of its own, which in production has a core to itself too.
+    // A configuration is loaded in a thread of its own, which in production has its own core too.
     const unpinned = { ...stage, subjectCpus: allCpus };
     keys = await measureKeys({ ...common, stage: unpinned, warmUpSeconds: firstWarmUpSeconds });
   }
@@ -105,7 +105,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   return writeReport(report);
 }
 
-/** A peer that is missing or does not start is named in the report; without the gateway itself there is none. */
+/** A peer that is missing or does not start is named in the report. Without the gateway itself there is no report. */
 async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   const running: RunningSubject[] = [];
   const missing: string[] = [];
@@ -160,7 +160,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // What was under way fails when its processes end; that is not another reason.
+  // A measurement that fails because its processes were ended is not the reason for stopping.
   if (isStopping) return;
   isStopping = true;
   console.error(why);

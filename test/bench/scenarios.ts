@@ -4,7 +4,7 @@ import type { BenchRedis } from './redis.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { StartedSubject, Subject } from './subjects/subject.ts';
 
-/** One kind of load, on every subject for which it means something. */
+/** One kind of load, on every subject that can take it. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
@@ -12,7 +12,7 @@ export interface Scenario {
   readonly method: 'GET' | 'POST';
   readonly body: string;
   readonly expectedStatus: number;
-  /** Answers of another status that a right limiter may give: a window that begins anew in mid-run admits one. */
+  /** Responses with another status that a correct limiter may send: a window that begins during the run admits one. */
   readonly admissionsMax: number;
   readonly secretsFile: (credentials: Credentials) => string;
   readonly suits: (subject: Subject) => boolean;
@@ -40,7 +40,7 @@ export const manyKeys: Scenario = {
   suits: (subject) => subject.identifies,
 };
 
-/** The first three are held against each other: measured one after the other, the machine is the same for them. */
+/** The first three are compared with each other, so they are measured one after the other. */
 export const scenarios: readonly Scenario[] = [
   hotKey,
   manyKeys,
@@ -74,7 +74,7 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** What one subject cost in one round of one scenario. */
+/** The cost of one subject in one round of one scenario. */
 export interface Sample {
   /** User and system together. */
   readonly cpuSecondsPer10k: number;
@@ -88,7 +88,7 @@ export interface Sample {
   readonly p999Us: number;
 }
 
-/** Takes what makes a run worthless, in one sentence each, and where it was seen. */
+/** Collects what makes a run invalid, one sentence each, with scenario and subject. */
 export type NoteProblems = (where: string, problems: readonly string[]) => void;
 
 export interface WarmUpOptions {
@@ -103,7 +103,7 @@ export interface WarmUpOptions {
   readonly noteProblems: NoteProblems;
 }
 
-/** Before the first sample: lets the subject get warm under the load to come, and looks at every single status. */
+/** Before the first sample: warms the subject up with the same load, and checks the status of every response. */
 export async function warmUp(options: WarmUpOptions): Promise<void> {
   await runLoad(options, 'check');
 }
@@ -154,7 +154,7 @@ async function runLoad(options: WarmUpOptions, mode: Load['mode']): Promise<WrkF
   return figures;
 }
 
-/** The key of the flood is spent, and where there are bans banned, before anything is measured. */
+/** Spends the limit of the flood's key before the measurement, and gets it banned by subjects that ban. */
 export async function spendFloodKey(origin: string, { flood }: Credentials): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const response = await fetch(`${origin}/v1/pets`, {

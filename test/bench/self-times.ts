@@ -1,4 +1,4 @@
-/** What of a V8 CPU profile is used here; times in µs. */
+/** The part of a V8 CPU profile that is used here; times in µs. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
@@ -10,11 +10,11 @@ export interface CpuProfile {
 
 export interface SelfTime {
   readonly place: string;
-  /** Of the time that was not idle, 0 to 1. */
+  /** The share of the time that was not idle, 0 to 1. */
   readonly share: number;
 }
 
-/** Where the time of a profile was spent, by file and by function, the most first; idle time does not count. */
+/** The time in each file and function, without idle time, longest first. */
 export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): {
   readonly byFile: SelfTime[];
   readonly byFunction: SelfTime[];

@@ -10,6 +10,6 @@ test('ratios are taken round by round, not of medians', () => {
   expect(ratioOf([1, 10, 100], [1, 5, 25])).toEqual({ median: 2, min: 1, max: 4 });
 });
 
-test('a round that only one of both has does not count', () => {
+test('a round that only one of the two has is left out', () => {
   expect(ratioOf([1], [])).toBeUndefined();
 });

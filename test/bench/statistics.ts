@@ -1,11 +1,11 @@
-/** The middle of several rounds, and how far they lie apart. */
+/** The median of several rounds, and their range. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** @throws RangeError when there is nothing to summarise */
+/** @throws RangeError when there are no values */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const [min, max] = [sorted[0], sorted.at(-1)];
@@ -18,8 +18,8 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /**
- * How many times `a` is `b`, round by round: both were measured seconds apart, so what else the machine did at the
- * time weighs on both alike.
+ * The ratio of `a` to `b`, round by round. Both were measured seconds apart, so other work of the machine affects both
+ * alike.
  */
 export function ratioOf(a: readonly number[], b: readonly number[]): Spread | undefined {
   const ratios = a.flatMap((value, round) => {

@@ -2,14 +2,14 @@ import type { Report } from './report.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread } from './statistics.ts';
 
-/** A figure that the gateway is to reach, and what this run measured. */
+/** A figure that the gateway should reach, and the one that this run measured. */
 export interface TargetFigure {
   readonly figure: string;
   readonly atMost: number;
   readonly measured: Spread | undefined;
 }
 
-/** The figures of the gateway's specification of speed; `measured` is unset where this run did not look. */
+/** The performance figures that the gateway has to reach; `measured` is unset where this run did not measure. */
 export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): TargetFigure[] {
   const values = (scenario: string, subject: string, pick: (sample: Sample) => number) =>
     (report.scenarios.find(({ name }) => name === scenario)?.subjects ?? [])

@@ -1,6 +1,6 @@
 -- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure".
--- With one secret wrk repeats one prepared request; with several each request takes the next. "check" looks at every
--- status, which costs wrk a callback a response; "measure" leaves that to wrk's own count of statuses above 399.
+-- With one secret wrk repeats one prepared request; with several each request uses the next. "check" checks every
+-- status, which costs wrk a callback for each response; "measure" relies on wrk's own count of statuses above 399.
 
 local unexpected, example = 0, 0
 

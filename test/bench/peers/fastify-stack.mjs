@@ -1,5 +1,5 @@
-// What a careful engineer would put together from Fastify's own plugins: the key by its digest, one window a minute in
-// Redis (the plugin knows no second one), the plugin's headers, one access line, forwarding by undici.
+// A gateway made with care from Fastify's own plugins: keys found by digest, one window of a minute in Redis (the plugin
+// has no second one), the plugin's headers, one access line, forwarding with undici.
 import { hash } from 'node:crypto';
 import bearerAuth from '@fastify/bearer-auth';
 import httpProxy from '@fastify/http-proxy';

@@ -1,9 +1,9 @@
-// The floor: node:http in front, undici's Pool.dispatch behind, and nothing in between.
+// The lower limit of cost: node:http as the server, undici's Pool.dispatch as the client, and nothing between them.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { options } from './options.mjs';
 
-// The undici of our own tests: the peers beside this file bring an older one.
+// The undici of this repository's tests: the packages of the peers have an older one.
 const { Pool } = createRequire(new URL('../../../package.json', import.meta.url))('undici');
 
 const pool = new Pool(`http://127.0.0.1:${options.backendPort}`, { connections: 256 });
@@ -43,7 +43,7 @@ createServer((req, res) => {
   );
 }).listen(options.port, '127.0.0.1');
 
-/** Node's flat list of name, value, … without the fields of this connection. */
+/** The header fields (Node's flat list of name, value, …) without hop-by-hop fields. */
 function forwardable(rawHeaders) {
   const headers = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {

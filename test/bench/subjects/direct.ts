@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort, type ProcessPlace, startProcess, untilAnswers } from '../processes.ts';
 import type { StartedSubject, Subject } from './subject.ts';
 
-/** A backend without any gateway: its own cost, and the latency that a gateway adds to. */
+/** The backend without a gateway: its own cost, and the latency to which a gateway adds. */
 export const direct: Subject = {
   name: 'backend direct',
   job: 'answers',

@@ -4,7 +4,7 @@ import { findProgram } from '../find-program.ts';
 import { freePort, startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, Subject } from './subject.ts';
 
-/** haproxy with a stick table: limits in its own memory, not shared with another process. */
+/** haproxy with a stick table: limits are in its own memory and not shared with other processes. */
 export const haproxy: Subject = {
   name: 'haproxy',
   job: 'key, one window in its own memory, access line, forward',
@@ -32,7 +32,7 @@ export const haproxy: Subject = {
   },
 };
 
-/** One thread, as the others have one worker; a map cannot hold a space, so the secret alone is looked up. */
+/** One thread, like the one worker of the others. A map cannot contain a space, so only the secret is looked up. */
 function haproxyConf({
   home,
   port,

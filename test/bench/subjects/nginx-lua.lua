@@ -1,5 +1,5 @@
--- The whole job on nginx, as a careful engineer would write it: key by digest, one Redis script for both windows (the
--- gateway's own, so that the work in Redis is the same), all headers. Kept-alive connections to Redis.
+-- The same job on nginx, written with care: keys found by digest, one Redis script for both windows (the gateway's own,
+-- so that the work in Redis is the same), all headers. Persistent connections to Redis.
 
 local redis = require "nginx.redis"
 local sha256 = require "nginx.sha256"

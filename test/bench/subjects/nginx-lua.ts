@@ -18,7 +18,7 @@ const decisionScript = fileURLToPath(
   new URL('../../../gateway/limit/store/decide-quota.lua', import.meta.url),
 );
 
-/** The engine under Kong and APISIX with the whole job written by hand: the least that a product on it could cost. */
+/** The engine of Kong and APISIX with the same job written by hand: the lowest cost of any product based on it. */
 export const nginxLua: Subject = {
   name: 'nginx + lua',
   job: 'key, both windows in Redis, all headers, access line, forward',
@@ -46,7 +46,7 @@ export const nginxLua: Subject = {
   },
 };
 
-/** The configured keys as a Lua table by digest, as the gateway holds them. */
+/** The configured keys as a Lua table by digest, like the gateway's. */
 function keysLua({ credentials }: Stage): string {
   const entries = credentials.all.map(
     ({ id, sha256, limits }) =>

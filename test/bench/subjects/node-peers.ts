@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort, startProcess, untilAnswers } from '../processes.ts';
 import type { Subject } from './subject.ts';
 
-/** The Node peers, each a small program in `../peers`. Plain JavaScript: their packages are not ours, nor are their types. */
+/** The Node peers: small programs in `../peers`, in JavaScript because their packages are not installed with this one. */
 export const nodePeers: readonly Subject[] = [
   createNodePeer({
     name: 'fastify stack',

@@ -1,27 +1,27 @@
 import type { Credentials } from '../credentials.ts';
 import type { Running } from '../processes.ts';
 
-/** What every subject is given to start with. */
+/** What a subject needs to start. */
 export interface Stage {
-  /** A directory for its configuration and logs. */
+  /** For its configuration and logs. */
   readonly dir: string;
   readonly backendPort: number;
   readonly redisPort: number;
   readonly credentials: Credentials;
-  /** What a subject runs on, as taskset takes it; unset: wherever the benchmark does. */
+  /** The CPUs that the subject runs on, as arguments of taskset; unset: those of the benchmark. */
   readonly subjectCpus: string | undefined;
 }
 
 /** A gateway, or a part of one, that the benchmark measures. */
 export interface Subject {
   readonly name: string;
-  /** What it does for each request, in the words of the report. */
+  /** What it does for each request, for the report. */
   readonly job: string;
-  /** Whether it looks keys up, so that it matters how many are in play. */
+  /** Whether it looks keys up, so that their number matters. */
   readonly identifies: boolean;
   /** Whether it refuses a key that is over its limit. */
   readonly limits: boolean;
-  /** What keeps it from running on this machine, and how to install it. */
+  /** Why it cannot run on this machine, and how to install it; undefined if it can. */
   missing(): string | undefined;
   start(stage: Stage): Promise<StartedSubject>;
 }

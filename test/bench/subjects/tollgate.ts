@@ -9,7 +9,7 @@ import type { Stage, StartedSubject, Subject } from './subject.ts';
 const main = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));
 const openapi = fileURLToPath(new URL('../../../config/openapi.yaml', import.meta.url));
 
-/** This gateway as it ships: every default, its access log to a file. */
+/** This gateway with every default and its access log in a file. */
 export const tollgate: Subject = {
   name: 'tollgate',
   job: 'key, both windows in Redis, all headers, access line, forward',
@@ -71,7 +71,7 @@ api: ./openapi.yaml
 `;
 }
 
-/** @param label becomes every key's name: another label is another configuration with the same keys */
+/** @param label becomes the name of every key, so that another label is another configuration with the same keys */
 export function keysYaml(credentials: readonly Credential[], label = 'benchmark'): string {
   return credentials
     .map(
@@ -86,7 +86,7 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
     .join('');
 }
 
-/** Requests that were decided without Redis because it did not answer in time: a run with many is not the whole job. */
+/** Requests decided without Redis because it did not reply in time. A run with many of them did not do the whole job. */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
 }
