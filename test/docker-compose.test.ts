@@ -28,7 +28,7 @@ function read(file: string): ComposeFile {
   return parse(readFileSync(file, 'utf8'), { merge: true, customTags: [reset] });
 }
 
-/** A file with each service as it is after `extends`. */
+/** Reads a Compose file and applies `extends` to its services. */
 function readWhole(file: string): ComposeFile {
   const own = read(file);
   const services = Object.entries(own.services).map(([name, service]): [string, Service] => {
@@ -44,7 +44,7 @@ const balanced = read('config/balanced.compose.yml');
 
 const namesOf = (part: object | undefined) => Object.keys(part ?? {});
 
-/** What is written in the files; that Docker obeys it was seen by hand. */
+/** These tests check the files; that Docker does what they say was checked by hand. */
 describe.each([
   ['production', production, ''],
   ['staging', staging, '-staging'],
@@ -57,11 +57,11 @@ describe.each([
     expect(mem_limit).toMatch(/^\d+[mg]$/);
     expect(pids_limit).toBeGreaterThan(0);
     expect(logging?.options).toEqual({ 'max-size': '50m', 'max-file': '10' });
-    // `$$` is left to the shell in the container, `$` would be filled in by Compose.
+    // Compose substitutes `$` itself and leaves `$$` to the shell in the container.
     expect([...entrypoint, ...command].join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
   });
 
-  it('only the gateway publishes ports, its admin listener on loopback alone', () => {
+  it('only the gateway publishes ports, that of its admin listener only on loopback', () => {
     expect(services[gateway]?.ports).toEqual([
       expect.stringMatching(/^\$\{\w+:-80\d\d\}:8080$/),
       expect.stringMatching(/^127\.0\.0\.1:\$\{\w+:-90\d\d\}:9090$/),
@@ -70,7 +70,7 @@ describe.each([
     expect(others.filter(([, { ports }]) => ports !== undefined)).toEqual([]);
   });
 
-  it('backend and Redis are on internal networks of their own, where nobody is but gateway and cli', () => {
+  it('backend and Redis are each on an internal network with only the gateway and cli', () => {
     for (const name of [backend, redis]) {
       const [network = '', ...rest] = networksOf(name);
       expect(rest).toEqual([]);
@@ -80,7 +80,7 @@ describe.each([
     }
   });
 
-  it('cli has the image, the environment and the networks of the gateway, and no port', () => {
+  it('cli has the image, environment and networks of the gateway, and no port', () => {
     const { image, environment, networks, ports } = services.cli ?? {};
     const ofGateway = services[gateway];
     expect({ image, environment, networks }).toEqual({
@@ -95,7 +95,7 @@ describe.each([
 });
 
 describe('production and staging', () => {
-  it('have no image that is built, service, network or volume in common', () => {
+  it('share no built image, service, network or volume', () => {
     const builtImages = ({ services }: ComposeFile) =>
       Object.values(services).flatMap(({ image = '' }) => (image.startsWith('tollgate-') ? [image] : []));
     const partsOf = (file: ComposeFile) => [
@@ -110,7 +110,7 @@ describe('production and staging', () => {
     expect(partsOf(staging)).toContain('tollgate-staging-gateway');
   });
 
-  it('read no variable in common', () => {
+  it('share no variable', () => {
     const variablesOf = (file: string) =>
       [...readFileSync(file, 'utf8').matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name);
     const ofStaging = variablesOf('config/tollgate-staging/docker-compose.yml');
@@ -124,14 +124,14 @@ describe('production and staging', () => {
 describe('config/balanced.compose.yml', () => {
   const { gateway, cli, balancer } = balanced.services;
 
-  it('publishes the balancer in place of the gateways', () => {
+  it('publishes the ports of the balancer instead of those of the gateways', () => {
     expect(gateway?.ports).toEqual([]);
     expect(balancer?.ports).toEqual([production.services.gateway?.ports?.[0]]);
   });
 
-  it('has one network where gateways and balancer meet, and cli the environment of the gateways', () => {
+  it('has one network that gateways and balancer share, and cli has the environment of the gateways', () => {
     const ofGateways = [...(production.services.gateway?.networks ?? []), ...(gateway?.networks ?? [])];
-    // The balancer would find a gateway twice that is on two networks with it.
+    // The balancer would find a gateway twice if they shared two networks.
     expect(balancer?.networks?.filter((name) => ofGateways.includes(name))).toEqual(gateway?.networks);
     expect(cli?.environment).toEqual(gateway?.environment);
   });

@@ -3,21 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { createEventLoopBatch } from '../gateway/event-loop-batch.ts';
 
 describe('the end of a turn', () => {
-  it('finishes what a turn brought in its order, once, and before what the end itself led to', async () => {
+  it('calls the functions of a turn once, in order, and before any promise that they resolve', async () => {
     const atTurnEnd = createEventLoopBatch();
     const finished: string[] = [];
-    const led = (name: string) => () => void Promise.resolve().then(() => finished.push(name));
+    const resolving = (name: string) => () => void Promise.resolve().then(() => finished.push(name));
     atTurnEnd(() => finished.push('first'));
-    atTurnEnd(led('what the second led to'));
+    atTurnEnd(resolving('the promise of the second'));
     atTurnEnd(() => finished.push('third'));
     await Promise.resolve();
     expect(finished).toEqual([]);
 
     await nextTurn();
-    expect(finished).toEqual(['first', 'third', 'what the second led to']);
+    expect(finished).toEqual(['first', 'third', 'the promise of the second']);
   });
 
-  it('leaves what comes while it finishes to the next turn', async () => {
+  it('leaves functions that are added meanwhile to the next turn', async () => {
     const atTurnEnd = createEventLoopBatch();
     const finished: string[] = [];
     atTurnEnd(() => atTurnEnd(() => finished.push('late')));

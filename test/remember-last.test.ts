@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rememberLast } from '../gateway/remember-last.ts';
 
-test('each value gets its own, also when it is asked for again or an earlier one comes back', () => {
+test('each value gets its own result, and only that of the last value is remembered', () => {
   const made: (number | undefined)[] = [];
   const textOf = rememberLast((value: number | undefined) => {
     made.push(value);

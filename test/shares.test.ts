@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Shares } from '../gateway/shares.ts';
 
-/** Takes one by one, the holders in turn, until nobody may take any more; what each holds then. */
+/** The holders take one each, in turn, until none may take more; returns what each holds then. */
 function takeAll(shares: Shares, holders: readonly string[]): number[] {
   for (let some = true; some; ) some = holders.map((holder) => shares.take(holder, 1)).includes(true);
   return holders.map((holder) => shares.heldBy(holder));
@@ -22,7 +22,7 @@ describe('shares', () => {
     expect(shares.free).toBe(max - count * each);
   });
 
-  it.each([1, 8, 40, 200])('leave something to who comes after %i greedy holders', (count) => {
+  it.each([1, 8, 40, 200])('leave something for the next after %i greedy holders', (count) => {
     const shares = new Shares(256);
     takeAll(
       shares,
@@ -37,13 +37,13 @@ describe('shares', () => {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
       shares.give(`key-${i}`, 1);
     }
-    // All that the shares hold, in bytes: 100,000 names would take two million.
+    // The whole object in bytes. 100,000 names would take two million.
     expect(serialize(shares).length).toBeLessThan(200_000);
     shares.take('last', 2);
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);
   });
 
-  it('never give more than there is, nor to a holder more than what was free, and take back what is given', () => {
+  it('never give out more than there is, nor leave a holder with more than was free, and take everything back', () => {
     const step = fc.record({
       holder: fc.constantFrom('a', 'b', 'c'),
       amount: fc.integer({ min: 1, max: 40 }),

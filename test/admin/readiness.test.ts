@@ -19,7 +19,7 @@ const busy = { address: '127.0.0.1:3000', healthy: true, full: true };
 
 describe('judgeReadiness', () => {
   it.each<[string, Partial<GatewayState>]>([
-    ['every part is well', {}],
+    ['every part is healthy', {}],
     ['there is no Redis to lose', { store: { kind: 'memory' } }],
   ])('is ok while %s', (_, change) => {
     const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
@@ -35,13 +35,13 @@ describe('judgeReadiness', () => {
       /127\.0\.0\.1:3000/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
-  ])('stays ready, degraded, while %s: all replicas have that at once', (_, change, reason) => {
+  ])('stays ready but degraded while %s, since all replicas have that at the same time', (_, change, reason) => {
     const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
     expect([httpStatus, body.status]).toEqual([200, 'degraded']);
     expect(body.reasons).toEqual([expect.stringMatching(reason)]);
   });
 
-  it('says which upstream a reason is about where there are several', () => {
+  it('names the upstream in a reason when there are several', () => {
     const up = { address: '10.0.0.1:80', healthy: true, full: false };
     const store = upstreamWith({ ...up, full: true }, { ...up, address: '10.0.0.2:80', healthy: false });
     const orders = upstreamWith({ ...up, healthy: false });
@@ -64,7 +64,7 @@ describe('judgeReadiness', () => {
     expect(body.reasons).toEqual([expect.stringMatching(reason)]);
   });
 
-  it('lists every reason, those that make it unavailable first', () => {
+  it('lists all reasons, first those that make it unavailable', () => {
     const { body } = judgeReadiness({
       ...healthy,
       phase: 'draining',

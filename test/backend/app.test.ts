@@ -7,7 +7,7 @@ const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
 describe('adding an animal', () => {
-  it('answers 201 with the animal, its id and its location', async () => {
+  it('returns 201 with the animal, its id and its location', async () => {
     const store = await startStoreApp();
     const response = await store.post('{"name":"Ada","categoryId":7,"status":"sold"}');
     expect(response.status).toBe(201);
@@ -15,7 +15,7 @@ describe('adding an animal', () => {
     expect(await response.json()).toEqual({ id: 1, name: 'Ada', categoryId: 7, status: 'sold' });
   });
 
-  it('leaves the status out when the client left it out, then and later', async () => {
+  it('omits the status when the client omitted it, also in later responses', async () => {
     const store = await startStoreApp();
     expect(await (await store.post('{"name":"Ada","categoryId":7}')).json()).not.toHaveProperty('status');
     expect(await (await fetch(`${store.url}/v1/pets/1`)).json()).not.toHaveProperty('status');
@@ -41,7 +41,7 @@ describe('adding an animal', () => {
     expect(await response.json()).toMatchObject({ name });
   });
 
-  it('answers 507 when the store is full, and keeps what it has', async () => {
+  it('returns 507 when the store is full, and keeps its animals', async () => {
     const store = await startStoreApp(createPetStore({ petsMax: 1 }));
     expect((await store.post('{"name":"Ada","categoryId":7}')).status).toBe(201);
     await expectError(await store.post('{"name":"Bo","categoryId":7}'), 507, 'storage_full');
@@ -50,7 +50,7 @@ describe('adding an animal', () => {
 });
 
 describe('int64', () => {
-  it('any categoryId survives a round trip to the last digit', async () => {
+  it('any categoryId is exact after a round trip', async () => {
     const store = await startStoreApp();
     await fc.assert(
       fc.asyncProperty(fc.bigInt(int64Min, int64Max), async (categoryId) => {
@@ -84,7 +84,7 @@ describe('int64', () => {
     ['9223372036854775807.000', '9223372036854775807'],
     ['922337203685477580700e-2', '9223372036854775807'],
     ['0e99999999999999999999', '0'],
-  ])('%s is the integer %s, as JSON Schema counts', async (sent, stored) => {
+  ])('%s is the integer %s, as in JSON Schema', async (sent, stored) => {
     const store = await startStoreApp();
     const response = await store.post(`{"name":"n","categoryId":${sent}}`);
     expect(await response.text()).toContain(`"categoryId":${stored}}`);
@@ -126,7 +126,7 @@ describe('listing', () => {
     expect(await (await fetch(`${store.url}/v1/pets`)).text()).toBe('[]');
   });
 
-  it('gives 20 by default, by ascending id, and 1 to 100 when asked', async () => {
+  it('returns 20 by default, by ascending id, or 1 to 100 on request', async () => {
     const store = await startStoreApp();
     await add(store, 101);
     const upTo = (count: number) => Array.from({ length: count }, (_, place) => place + 1);
@@ -135,7 +135,7 @@ describe('listing', () => {
     expect(await ids(await fetch(`${store.url}/v1/pets?limit=100`))).toEqual(upTo(100));
   });
 
-  it('following rel="next" reads every animal of the filter once, and the last page has no Link', async () => {
+  it('following rel="next" reads every matching animal once, and the last page has no Link', async () => {
     const store = await startStoreApp();
     await add(store, 21);
     const seen: number[] = [];
@@ -196,7 +196,7 @@ describe('listing', () => {
     expect(await expectError(response, 400, 'invalid_request')).toContain(field);
   });
 
-  it('all problems of a query stand in one message', async () => {
+  it('all problems of a query are in one message', async () => {
     const store = await startStoreApp();
     const response = await fetch(`${store.url}/v1/pets?limit=0&status=lost&after=x`);
     expect(await expectError(response, 400, 'invalid_request')).toMatch(/limit.*status.*after/);
@@ -229,7 +229,7 @@ describe('fetching', () => {
     expect(message).toContain('petId');
   });
 
-  it('HEAD answers as GET, without the body', async () => {
+  it('HEAD is answered like GET, without the body', async () => {
     const store = await startStoreApp();
     await store.post('{"name":"n","categoryId":1}');
     for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', '/v1/store/orders', '/healthz']) {

@@ -32,7 +32,7 @@ describe('a body that is no NewPet', () => {
     ['33 open brackets', `${'['.repeat(33)}${']'.repeat(33)}`, ['deep']],
     ['half a megabyte of brackets', '['.repeat(mebibyte / 2) + ']'.repeat(mebibyte / 2), ['deep']],
     ['half a megabyte of objects', `${'{"a":'.repeat(150_000)}1${'}'.repeat(150_000)}`, ['deep']],
-  ])('%s: 400 that says so', async (_, body, words) => {
+  ])('%s: 400 with the reason', async (_, body, words) => {
     const store = await startStoreApp();
     const message = await expectError(await store.post(body), 400, 'invalid_request');
     for (const word of words) expect(message).toContain(word);
@@ -46,7 +46,7 @@ describe('a body that is no NewPet', () => {
     ['half a character', [0x22, 0xf0, 0x9f, 0xa6]],
     ['UTF-16', [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]],
     ['gzip', [0x1f, 0x8b, 0x08, 0x00]],
-  ])('broken UTF-8 (%s): 400 that says so', async (_, bytes) => {
+  ])('broken UTF-8 (%s): 400 with the reason', async (_, bytes) => {
     const store = await startStoreApp();
     const message = await expectError(await store.post(new Uint8Array(bytes)), 400, 'invalid_request');
     expect(message).toContain('UTF-8');
@@ -59,13 +59,13 @@ describe('a body that is no NewPet', () => {
     expect(await response.json()).toMatchObject({ name });
   });
 
-  it('names of objects that JavaScript knows are plain names here', async () => {
+  it('names that every JavaScript object inherits are plain strings here', async () => {
     const store = await startStoreApp();
     const response = await store.post('{"constructor":1,"toString":2,"name":"toJSON","categoryId":1}');
     expect(await response.json()).toEqual({ id: 1, name: 'toJSON', categoryId: 1 });
   });
 
-  it('whatever JSON arrives, it is stored whole or refused with 400', async () => {
+  it('any JSON is either stored exactly or refused with 400', async () => {
     const store = await startStoreApp();
     const field = fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue(), fc.constantFrom('sold', 1, -1.5));
     await fc.assert(
@@ -127,7 +127,7 @@ describe('a body of the wrong kind or size', () => {
   });
 });
 
-describe('a request that fits nowhere', () => {
+describe('a request that matches no route', () => {
   it('an unknown path is a 404, whatever the method and body', async () => {
     const store = await startStoreApp();
     for (const path of ['/', '/v1', '/v2/pets', '/v1/pets/1/2', '/v1/Pets', '//v1/pets', '/__proto__']) {
@@ -176,7 +176,7 @@ describe('a request that fits nowhere', () => {
       431,
       'headers_too_large',
     ],
-  ])('%s: an Error body all the same', async (_, bytes, status, code) => {
+  ])('%s: also gets an Error body', async (_, bytes, status, code) => {
     const store = await startStoreApp();
     const [head = '', body = ''] = (await sendRaw(store.port, bytes)).split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -194,7 +194,7 @@ describe('a request that fits nowhere', () => {
 });
 
 describe('a store in trouble', () => {
-  it('a client that goes away in mid-body is not the store’s fault: nothing is logged', async () => {
+  it('a client that goes away within its body is not logged as an error of the store', async () => {
     const store = await startStoreApp();
     const socket = connect(store.port, '127.0.0.1');
     socket.write(
@@ -208,7 +208,7 @@ describe('a store in trouble', () => {
     expect(store.logLines.filter((line) => !line.includes('listening'))).toEqual([]);
   });
 
-  it('a bug answers 500 without its cause, which is logged with the request id', async () => {
+  it('a bug is a 500 without the cause, which is logged with the request id', async () => {
     const pets = createPetStore({ petsMax: 1 });
     const store = await startStoreApp({
       ...pets,
@@ -222,7 +222,7 @@ describe('a store in trouble', () => {
     expect(store.logLines.at(-1)).toContain('"requestId":"id-7"');
   });
 
-  it('requests that were answered below 500 leave no line', async () => {
+  it('responses below 500 are not logged', async () => {
     const store = await startStoreApp();
     for (const path of ['/healthz', '/v1/pets', '/v1/pets/1', '/nope', '/v1/pets?limit=0']) {
       await (await fetch(store.url + path)).text();

@@ -16,7 +16,7 @@ describe('the store as a process', () => {
     expect(store.output()).not.toMatch(/error| {4}at /i);
   });
 
-  it('a log line has the form of those of the gateway: an ISO time, and nothing that is the same on every line', async () => {
+  it('a log line has the format of the gateway’s: an ISO time, and no field that is the same on every line', async () => {
     const store = runStore();
     await store.listening();
     const [line = ''] = store.output().split('\n', 1);
@@ -27,7 +27,7 @@ describe('the store as a process', () => {
     });
   });
 
-  it('a response in flight is finished before it ends, a silent connection does not keep it', async () => {
+  it('it finishes a response in flight before it exits, and does not wait for a silent connection', async () => {
     const store = runStore();
     const url = await store.listening();
     const port = Number(new URL(url).port);
@@ -41,7 +41,7 @@ describe('the store as a process', () => {
     const body = '{"name":"n","categoryId":1}';
     const head = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     busy.write(`POST /v1/pets HTTP/1.1\r\n${head}\r\n\r\n`);
-    // An answered request shows that the head before it was read too.
+    // A response to this request shows that the head sent before it was read too.
     await (await fetch(`${url}/healthz`)).text();
     store.child.kill('SIGTERM');
     await store.line('store stopping');
@@ -52,7 +52,7 @@ describe('the store as a process', () => {
     expect(await store.exitStatus).toBe(0);
   });
 
-  it('a port in use is one clear line and status 1', async () => {
+  it('a port in use gives one clear line and exit status 1', async () => {
     const first = runStore();
     const { port } = new URL(await first.listening());
     const second = runStore({ PORT: port });

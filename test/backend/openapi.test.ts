@@ -36,7 +36,7 @@ describe('the API document and the store', () => {
     }
   });
 
-  it('the store serves no operation beside those and its health path', async () => {
+  it('the store serves no other operation except its health path', async () => {
     const app = createApp({ pets: createPetStore({ petsMax: 1 }), logger: pino({ level: 'silent' }) });
     await app.ready();
     const served = routesOf(app.printRoutes({ commonPrefix: false }));
@@ -73,7 +73,7 @@ describe('the API document and the specification', () => {
     expect(operations.filter(({ operation }) => 'deprecated' in operation)).toHaveLength(1);
   });
 
-  it('asks for a bearer key everywhere', () => {
+  it('requires a bearer key for every operation', () => {
     expect(document.security).toEqual([{ bearerAuth: [] }]);
     expect(document.components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
     expect(operations.filter(({ operation }) => 'security' in operation)).toEqual([]);
@@ -133,7 +133,7 @@ describe('the API document and its own parts', () => {
     expect([...new Set(references)].sort()).toEqual(described.sort());
   });
 
-  it('names every status that the gateway answers with', () => {
+  it('lists every status of the gateway', () => {
     const { description } = document.components.responses.OtherError;
     const ofOperations = new Set(operations.flatMap(({ operation }) => Object.keys(operation.responses)));
     const named = [...ofOperations, ...description.match(/\b\d{3}\b/g)];
@@ -145,7 +145,7 @@ describe('the API document and its own parts', () => {
   });
 });
 
-/** Reads Fastify's drawing of its routes: four columns of indentation a level, each line a path below its parent. */
+/** Parses Fastify's printed routes: each line is a path below its parent, with four columns of indentation a level. */
 function routesOf(drawing: string): string[] {
   const parents: string[] = [];
   return [...drawing.matchAll(/^(.*)[├└]── (\S+) \(([^)]+)\)$/gm)].flatMap(

@@ -22,7 +22,7 @@ test.each([
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   onTestFinished(() => endGroup(child));
   let log = '';
-  // The gateway has the pipe too: it is closed when both have ended.
+  // The gateway has the pipe too, so it is closed when both processes have ended.
   child.stdout.on('data', (chunk) => {
     log += chunk;
   });
@@ -33,7 +33,7 @@ test.each([
   expect(messages.slice(-2)).toEqual(['draining', 'stopped']);
 });
 
-test('a Ctrl-C that npm passes on again lets the requests in flight finish', async () => {
+test('a Ctrl-C that npm sends a second time still lets the requests in flight finish', async () => {
   const backend = await startRecordingBackend({
     react: (_request, socket) => void sleep(1_000).then(() => socket.write(okResponse('{}'))),
   });
@@ -76,6 +76,6 @@ function endGroup(child: ChildProcess): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // The whole process group has ended.
   }
 }

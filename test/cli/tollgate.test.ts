@@ -8,7 +8,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { configFolder, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
-/** Runs the command line as a process of its own. */
+/** Runs the command line as a process. */
 async function tollgate(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, ['gateway/cli/tollgate.ts', ...args], {
     env: { PATH: process.env.PATH, ...env },
@@ -24,7 +24,7 @@ async function tollgate(args: readonly string[], env: Readonly<Record<string, st
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
-/** Keys as a careful operator keeps them: every byte of this must survive. */
+/** A keys file with comments and formatting, of which every byte must be kept. */
 const commentedKeys = `# Our keys; ask Ada before you edit.
 
 -   id:   acme      # the first customer
@@ -102,7 +102,7 @@ test('check prints every problem and exits 1', async () => {
   expect(stderr).toContain('keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?');
 });
 
-test('the first key makes the keys file, which every other command misses with a sentence', async () => {
+test('the first key creates the keys file; without it every other command fails with one sentence', async () => {
   const { file, pathOf } = configFolder();
   rmSync(pathOf('keys.yaml'));
   const missing = await tollgate(['check', '--config', file]);
@@ -123,7 +123,7 @@ test('a command without a configuration says what to do', async () => {
   });
 });
 
-test('keys create shows the secret alone on standard output and keeps every byte of the file', async () => {
+test('keys create prints only the secret on standard output and keeps every byte of the file', async () => {
   const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
   chmodSync(pathOf('keys.yaml'), 0o640);
   const created = await tollgate([
@@ -176,7 +176,7 @@ test('keys create adds to a list in the main file', async () => {
   expect(readFileSync(file, 'utf8')).toBe(inline.replace('# first\n', `# first\n${added}`));
 });
 
-test('of many keys created at once none is lost', async () => {
+test('when many keys are created at once none is lost', async () => {
   const { file } = configFolder();
   const ids = Array.from({ length: 8 }, (_, i) => `customer-${i}`);
   const outcomes = await Promise.all(
@@ -256,7 +256,7 @@ test.each([
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
 });
 
-test('keys create does not touch a configuration that is broken already', async () => {
+test('keys create does not change a configuration that is already invalid', async () => {
   const broken = '- { id: a, plan: fre, secrets: [] }\n';
   const { file, pathOf } = configFolder({ 'keys.yaml': broken });
   const { exitCode, stderr } = await tollgate([

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { withLock } from '../../gateway/cli/with-lock.ts';
 
-/** A file in a folder of its own, with a lock if somebody is said to have it. */
+/** A file in a new folder, locked by `owner` if there is one. */
 function fileIn(owner?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-lock-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -22,9 +22,9 @@ function fileIn(owner?: string) {
 
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
-test('of many processes that find the lock of a dead one, one at a time has the turn', async () => {
+test('many processes that find the lock of a dead one edit one at a time', async () => {
   const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
-  // Each reads the number, dawdles, and writes it back: two turns at once would lose an edit.
+  // Each reads the number, waits, and writes it back. Two edits at the same time would lose one.
   const script = `
     import { readFileSync, writeFileSync } from 'node:fs';
     const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/with-lock.ts'))});
@@ -45,7 +45,7 @@ test('of many processes that find the lock of a dead one, one at a time has the 
 test.each([
   ['a living process', `${process.pid}@${hostname()}`],
   ['a process on another host, of which nothing is known', '1@elsewhere'],
-])('the turn of %s is waited for', async (_, owner) => {
+])('an edit waits for the lock of %s', async (_, owner) => {
   const { file, left } = fileIn(owner);
   let isEdited = false;
   const edit = withLock(file, () => {
@@ -59,7 +59,7 @@ test.each([
   expect(left()).toEqual(['keys.yaml']);
 });
 
-test('the turn of a process that died in the midst of a takeover is free', async () => {
+test('the lock of a process that died while it took a lock over is free', async () => {
   const { file } = fileIn();
   mkdirSync(`${file}.lock`);
   expect(await withLock(file, () => 'edited')).toBe('edited');

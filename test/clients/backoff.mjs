@@ -1,9 +1,9 @@
 /**
- * A client that backs off right, for Node and browsers; copy it and change it. It slows down before the limit is spent,
- * waits at least `Retry-After` and a random time above it, and repeats nothing that may have been done already.
+ * A client that backs off correctly, for Node and browsers, to be copied and changed. It slows down before the limit is
+ * spent, waits at least `Retry-After` plus a random time, and retries nothing that may have been done already.
  */
 const attemptsMax = 5;
-const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is the caller's to decide
+const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is left to the caller
 const gapMaxMs = 5_000;
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -12,7 +12,7 @@ export function createClient(baseUrl, key) {
   let nextMs = 0; // no request is sent before
   let gapMs = 0; // between two requests
 
-  /** The last fifth of a window is spread over what is left of it, so that it is not spent early. */
+  /** Spreads the last fifth of a window's requests over its remaining time. */
   function pace({ headers }) {
     const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) =>
       Number(headers.get(`X-RateLimit-${name}`) ?? Number.NaN),
@@ -33,7 +33,7 @@ export function createClient(baseUrl, key) {
       const response = await fetch(baseUrl + path, all).catch((error) => error);
       const isResponse = response instanceof Response;
       if (isResponse) pace(response);
-      // 429: it was not done. 502, 503, 504 or no response: it may have been.
+      // With 429 the request was not done. With 502, 503, 504 or no response it may have been.
       const isRefused = isResponse && response.status === 429;
       const hasFailed = !isResponse || (response.status >= 502 && response.status <= 504);
       const isRepeatable = isRefused || (hasFailed && idempotent.has(method));

@@ -1,5 +1,5 @@
-"""A client that backs off right, with Python's standard library; copy it and change it. It slows down before the limit is
-spent, waits at least Retry-After and a random time above it, and repeats nothing that may have been done already."""
+"""A client that backs off correctly, with Python's standard library, to be copied and changed. It slows down before the
+limit is spent, waits at least Retry-After plus a random time, and retries nothing that may have been done already."""
 import http.client
 import random
 import time
@@ -8,7 +8,7 @@ import urllib.request
 from email.utils import parsedate_to_datetime
 
 ATTEMPTS_MAX = 5
-WAIT_MAX = 60  # seconds; a longer wait (the day is spent, a ban) is the caller's to decide
+WAIT_MAX = 60  # seconds; a longer wait (the day is spent, a ban) is left to the caller
 GAP_MAX = 5
 IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}
 
@@ -36,7 +36,7 @@ class Client:
                 self._pace(fields)
                 value = fields.get("Retry-After", "0")
                 retry_after = float(value) if value.isdigit() else float("inf")
-            # 429: it was not done. 502, 503, 504 or no response: it may have been.
+            # With 429 the request was not done. With 502, 503, 504 or no response it may have been.
             repeatable = status == 429 or (status in (None, 502, 503, 504) and method in IDEMPOTENT)
             if not repeatable or attempt == ATTEMPTS_MAX or retry_after > WAIT_MAX:
                 return response

@@ -49,7 +49,7 @@ for _ in range(int(count)): print(client.request("/pets", method)[0])`,
   },
 ];
 
-/** A key for each test, so that they can run at once on one gateway. */
+/** A key for each test, so that they can run at the same time on one gateway. */
 const tests = ['alone', 'late', 'flaky-get', 'flaky-post'].flatMap((name) =>
   clients.map(({ language }) => [`${name}-${language}`, makeCustomKey(perMinute, 1_000_000)] as const),
 );
@@ -71,7 +71,7 @@ beforeAll(async () => {
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);
-  // No ban: the others do not back off.
+  // No bans, since the other clients in these tests do not back off.
   const bans = { after: 1_000_000 };
   const config = testConfig({ upstream: { url: backend.url }, keys: entries, bans });
   gateway = await startGateway(config, { tuning: { windowsMs: { minute: windowMs } } });
@@ -93,7 +93,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     return output.trim().split('\n').map(Number);
   }
 
-  test('slows down before the limit is spent, so that alone on its key it never meets a 429', async ({
+  test('slows down before the limit is spent, so that it never gets a 429 when it is alone on its key', async ({
     expect,
   }) => {
     const id = `alone-${language}`;
@@ -104,11 +104,11 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     expect(decisions).toEqual(Array(count).fill('admitted'));
   });
 
-  test('waits at least Retry-After on a 429, and then sends it again, a POST too', async ({ expect }) => {
+  test('waits at least Retry-After on a 429 and then retries, also a POST', async ({ expect }) => {
     const id = `late-${language}`;
     const posts = () => linesOf(id).filter(({ method }) => method === 'POST');
     const isRefused = () => posts().some(({ decision }) => decision === 'refused');
-    // Somebody else on the same key spends each window, until the client has met a 429.
+    // Other requests with the same key spend each window, until the client has got a 429.
     const others = async () => {
       const headers = { authorization: `Bearer ${keys.get(id)?.secret}` };
       while (!isRefused()) await fetch(`${gateway.baseUrl}/pets`, { headers });
@@ -126,7 +126,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     }
   });
 
-  test('sends a GET again that met a 503, Retry-After later at the earliest, and a POST not', async ({
+  test('after a 503 retries a GET, no earlier than Retry-After, but not a POST', async ({
     expect,
   }) => {
     const [get, post] = [`flaky-get-${language}`, `flaky-post-${language}`];
@@ -140,7 +140,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
   });
 });
 
-/** The lines of a key's requests so far. */
+/** The log lines of a key's requests so far. */
 function linesOf(id: string) {
   return gateway.lines.filter(({ keyId }) => keyId === id);
 }
