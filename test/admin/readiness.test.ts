@@ -35,11 +35,14 @@ describe('judgeReadiness', () => {
       /127\.0\.0\.1:3000/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
-  ])('stays ready but degraded while %s, since all replicas have that at the same time', (_, change, reason) => {
-    const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
-    expect([httpStatus, body.status]).toEqual([200, 'degraded']);
-    expect(body.reasons).toEqual([expect.stringMatching(reason)]);
-  });
+  ])(
+    'stays ready but degraded while %s, since all replicas have that at the same time',
+    (_, change, reason) => {
+      const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
+      expect([httpStatus, body.status]).toEqual([200, 'degraded']);
+      expect(body.reasons).toEqual([expect.stringMatching(reason)]);
+    },
+  );
 
   it('names the upstream in a reason when there are several', () => {
     const up = { address: '10.0.0.1:80', healthy: true, full: false };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort, startRedis } from '../support/start-redis.ts';
 
-/** `npm start`, up to the end of its instructions. */
+/** Runs `npm start` until it has printed its instructions. */
 async function startDemo(env: Record<string, string>): Promise<string> {
   const [port, adminPort, backendPort] = await Promise.all([freePort(), freePort(), freePort()]);
   const ports = { PORT: `${port}`, ADMIN_PORT: `${adminPort}`, BACKEND_PORT: `${backendPort}` };

@@ -126,9 +126,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     }
   });
 
-  test('after a 503 retries a GET, no earlier than Retry-After, but not a POST', async ({
-    expect,
-  }) => {
+  test('after a 503 retries a GET, no earlier than Retry-After, but not a POST', async ({ expect }) => {
     const [get, post] = [`flaky-get-${language}`, `flaky-post-${language}`];
     expect(await send(get, 'GET', 1)).toEqual([200]);
     expect(await send(post, 'POST', 1)).toEqual([503]);

@@ -21,7 +21,7 @@ function load({ main = withTls, cert = good.cert, key = good.key }: Files = {}) 
   return { folder, loaded: loadSettings({ file: folder.file, env: {} }) };
 }
 
-/** The report without the path of the folder; '' when the configuration is valid. */
+/** The report without the path of the folder; empty when the configuration is valid. */
 function reportOn(files: Files): string {
   const { folder, loaded } = load(files);
   if (loaded.kind === 'valid') return '';
@@ -50,7 +50,7 @@ describe('a certificate with its key', () => {
     });
   });
 
-  it('is among the files that are watched, and part of the version', () => {
+  it('is among the watched files, and part of the version', () => {
     const { folder, loaded } = load();
     expect([...loaded.digests.keys()]).toContain(folder.pathOf('key.pem'));
     folder.write('cert.pem', other.cert);
@@ -118,14 +118,14 @@ describe('a certificate with its key', () => {
     expect(reportOn(files)).toBe(report);
   });
 
-  it('that OpenSSL finds too weak is reported', () => {
+  it('that is too weak for OpenSSL is reported', () => {
     const weak = makeCertificate({ algorithm: 'rsa', modulusLength: 512 });
     expect(reportOn({ cert: weak.cert, key: weak.key })).toMatch(
       /^cert\.pem:1:1: OpenSSL does not accept .* \(ERR_SSL_EE_KEY_TOO_SMALL\)$/,
     );
   });
 
-  it('in a report of any of these, no part of a private key is shown', () => {
+  it('is never reported with a part of the private key', () => {
     const bodyOf = (pem: string) => pem.split('\n').slice(1, -2);
     const texts = [
       { cert: good.key },
@@ -141,7 +141,7 @@ describe('a certificate with its key', () => {
 });
 
 describe('the end of its validity', () => {
-  it('is warned of 14 days ahead, and not before', () => {
+  it('gives a warning 14 days ahead, and not before', () => {
     const warningsOf = (ms: number) => {
       const { cert, key, end } = expiringIn(ms);
       const { loaded } = load({ cert, key });
@@ -154,14 +154,14 @@ describe('the end of its validity', () => {
     expect(warningsOf(14 * dayMs + 60_000).warnings).toEqual([]);
   });
 
-  it('that has passed makes a certificate invalid that is put in place', () => {
+  it('is an error when it has passed in a new certificate', () => {
     const { end, ...files } = expiringIn(-60_000);
     expect(reportOn(files)).toBe(
       `cert.pem:1:1: this certificate expired on ${end}; put a renewed one and its key in place`,
     );
   });
 
-  it('that passes while it is in force is a warning and stops no edit of another file', () => {
+  it('is a warning when it passes for the certificate in force, and other edits still take effect', () => {
     const { cert, key } = expiringIn(-60_000);
     const { folder, loaded } = load({ cert, key });
     folder.write('keys.yaml', '[]');
@@ -179,7 +179,7 @@ describe('a restart', () => {
     return loaded.settings;
   };
 
-  it('is needed to turn TLS on or off, and not for another certificate', () => {
+  it('is needed to turn TLS on or off, but not for another certificate', () => {
     const plain = settingsOf({ main: mainDocument });
     const tls = settingsOf({ main: withTls.replace('port: 8443, ', '') });
     const renewed = settingsOf({

@@ -29,7 +29,7 @@ function load(upstream: string, overrides: Readonly<Record<string, string>> = {}
 
 const all = '{ url: https://b, tls: { ca: ca.pem, serverName: s.test, cert: cert.pem, key: key.pem } }';
 
-test('an upstream may be https, and then state whom it trusts and what it shows', () => {
+test('an https upstream may have its own authorities, server name, and client certificate', () => {
   const { loaded, folder } = load(all);
   expect(loaded).toMatchObject({
     settings: {
@@ -39,7 +39,7 @@ test('an upstream may be https, and then state whom it trusts and what it shows'
   for (const name of Object.keys(files)) expect(loaded.digests.has(folder.pathOf(name))).toBe(true);
 });
 
-test('each of them is optional, and so are all', () => {
+test('each of these is optional', () => {
   expect(load('{ url: https://b:8443/ }').loaded).toMatchObject({
     settings: { upstreams: [{ url: 'https://b:8443' }] },
   });
@@ -48,7 +48,7 @@ test('each of them is optional, and so are all', () => {
   });
 });
 
-test('a file that changes is another version of the configuration', () => {
+test('a changed file gives another version of the configuration', () => {
   const [before, after] = [load(all), load(all, { 'ca.pem': createAuthority().cert })];
   expect(before.loaded.version).not.toBe(after.loaded.version);
 });
@@ -129,7 +129,7 @@ test.each<[what: string, upstream: string, overrides: Readonly<Record<string, st
     {},
     'tollgate.yaml:3:36: this field is unknown; known here: ca, serverName, cert, key',
   ],
-])('of %s the problem is told with its place', (_what, upstream, overrides, report) => {
+])('%s: the problem is reported with its place', (_what, upstream, overrides, report) => {
   expect(load(upstream, overrides).report.split('\n')[0]).toBe(report);
 });
 

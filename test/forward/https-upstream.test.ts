@@ -33,7 +33,7 @@ async function startBackend(options: RecordingBackendOptions = {}): Promise<Reco
   return backend;
 }
 
-/** A front before `https://store.test`, which resolves to the given addresses. */
+/** A front with the upstream `https://store.test`, which resolves to these addresses. */
 async function startFor(
   port: number,
   {
@@ -52,7 +52,7 @@ async function startFor(
 
 const handshake = get('/', 'Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
 
-it('a request, a health check and a WebSocket go to the addresses of a name, which is verified', async () => {
+it('for a request, a health check and a WebSocket the host name of the upstream is verified', async () => {
   const backend = await startBackend();
   const names: unknown[] = [];
   backend.react = (_request, socket) => {
@@ -70,7 +70,7 @@ it('a request, a health check and a WebSocket go to the addresses of a name, whi
   expect(new Set(hosts)).toEqual(new Set([`Host: store.test:${backend.port}`]));
 });
 
-it('the messages of a WebSocket pass over TLS, both ways', async () => {
+it('the messages of a WebSocket are forwarded over TLS in both directions', async () => {
   const server = createServer({ cert: certificate.cert, key: certificate.key }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const sockets = new WebSocketServer({ server });
@@ -101,7 +101,7 @@ it.each<[what: string, tls: KeyPair, reason: RegExp]>([
     createAuthority('Another').issue({ names: ['store.test'] }),
     /unable to verify/,
   ],
-])('a target whose certificate %s is not used, and the reason is told', async (_what, tls, reason) => {
+])('a target whose certificate %s is not used, and the reason is reported', async (_what, tls, reason) => {
   const backend = await startBackend({ tls });
   const front = await startFor(backend.port);
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
@@ -124,7 +124,7 @@ it.each(['', '0'])(
   },
 );
 
-it('one target of two that cannot be verified costs no request, POST included', async () => {
+it('when one of two targets cannot be verified no request fails, not even a POST', async () => {
   const good = await startBackend();
   await startBackend({ host: '127.0.0.2', port: good.port, tls: expired });
   const front = await startFor(good.port, { addresses: ['127.0.0.1', '127.0.0.2'] });
@@ -133,7 +133,7 @@ it('one target of two that cannot be verified costs no request, POST included', 
   expect(good.requests).toHaveLength(10);
 });
 
-it('the time to connect covers the handshake of TLS, for WebSockets too', async () => {
+it('the connect timeout includes the TLS handshake, for WebSockets too', async () => {
   const silent = createTcpServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   onTestFinished(() => void silent.close());
@@ -161,7 +161,7 @@ it('a target that asks for a certificate gets the upstream’s, for requests and
   expect(statusOf(await sendRaw(without.port, get('/')))).toBe(503);
 });
 
-it('a changed certificate makes new connections with it; what is in flight finishes on the old ones', async () => {
+it('a changed certificate is used for new connections; requests in flight finish on the old ones', async () => {
   const [old, renewed] = [1, 2].map(() => authority.issue({ names: ['gateway.test'] }));
   const tls = { ...certificate, ca, requestCert: true, rejectUnauthorized: true };
   const serials: string[] = [];

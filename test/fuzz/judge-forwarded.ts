@@ -37,9 +37,9 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
     );
   }
   const keyId = presentedKey(original);
-  const told = onlyValue(forwarded.fields, 'x-key-id');
-  if (keyId === undefined || told !== keyId)
-    faults.push(`${name} came as key ${told}, the client was ${keyId}`);
+  const forwardedKeyId = onlyValue(forwarded.fields, 'x-key-id');
+  if (keyId === undefined || forwardedKeyId !== keyId)
+    faults.push(`${name} came as key ${forwardedKeyId}, the client was ${keyId}`);
   // RFC 9110 §7.6.1. A field that the gateway sets itself is left out: what arrives is the gateway's, not the client's.
   const named = new Set(listOf(original.fields, 'connection'));
   for (const field of forwarded.fields) {

@@ -35,7 +35,7 @@ export function judgeResponse(response: ReadResponse, request: ReadRequest | und
   if (status >= 500 && status !== unknownMethod) faults.push(`the gateway answered ${status}: ${body}`);
   for (const interim of response.interim) {
     const wasAskedFor = request?.fields.some(({ name }) => name === 'expect') ?? false;
-    if (interim !== 100 || !wasAskedFor) faults.push(`an interim response ${interim} that nobody asked for`);
+    if (interim !== 100 || !wasAskedFor) faults.push(`an interim response ${interim} without Expect`);
   }
   if (status < 400) return [...faults, ...judgeSuccess(response, request)];
   return body === undefined ? faults : [...faults, ...judgeErrorBody({ ...response, body })];

@@ -61,15 +61,15 @@ describe('the log of a key', () => {
       [disabled.secret, { keyStatus: 'disabled', keyId: 'closed' }],
       ['no secret of anybody', { keyStatus: 'unknown' }],
     ] as const;
-    const heard = new Set<string>();
+    const responses = new Set<string>();
     for (const [secret, why] of cases) {
       const { status, body, line } = await request(secret);
-      heard.add(`${status} ${body}`);
+      responses.add(`${status} ${body}`);
       expect(line).toMatchObject({ status: 401, error: 'invalid_key', ...why, secret: digestStart(secret) });
       expect('keyId' in line).toBe('keyId' in why);
       expect('plan' in line).toBe(false);
     }
-    expect([...heard]).toEqual([expect.stringMatching(/^401 .*"invalid_key"/)]);
+    expect([...responses]).toEqual([expect.stringMatching(/^401 .*"invalid_key"/)]);
   });
 
   it('has no more of a digest than its first eight digits', () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   });
 }, 120_000);
 
-/** A gateway, and its metrics by name with labels. */
+/** A gateway, and a function that reads its metrics by name with labels. */
 async function start() {
   const backend = await startRecordingBackend({
     react: (request, socket) =>

@@ -12,7 +12,7 @@ const authority = createAuthority();
 const [first, renewed] = [authority.issue({ names: ['a.test'] }), authority.issue({ names: ['b.test'] })];
 let backend: RecordingBackend;
 let gateway: GatewayProcess;
-/** The names in the certificates that the gateway has shown, one for each request. */
+/** The names in the gateway's client certificates, one for each request. */
 let shown: string[];
 
 beforeEach(async () => {
@@ -78,7 +78,7 @@ function expectNoPrivateKey(text: string): void {
   expect(text).not.toContain('PRIVATE KEY-----\\n');
 }
 
-it('a certificate that is replaced on disk is shown in new connections, and no request fails meanwhile', async () => {
+it('a certificate that is replaced on disk is used for new connections, and no request fails meanwhile', async () => {
   const statuses = new Set<number>();
   await writePair(renewed);
   await until('the new one is shown', async () => {
@@ -89,7 +89,7 @@ it('a certificate that is replaced on disk is shown in new connections, and no r
   expectNoPrivateKey(gateway.output());
 });
 
-it('a broken pair changes nothing, and is told in the log and /readyz without its key', async () => {
+it('a broken certificate and key change nothing, and are reported in the log and /readyz without the key', async () => {
   await write('key.pem', renewed.key);
   await until('/readyz says so', async () => (await readyz()).body.config.lastError !== undefined);
   const { text, body } = await readyz();
@@ -101,7 +101,7 @@ it('a broken pair changes nothing, and is told in the log and /readyz without it
   expectNoPrivateKey(text + gateway.output());
 });
 
-it('a backend whose certificate is not trusted is told with the reason, and gets nothing', async () => {
+it('a backend whose certificate is not trusted gets no request, and the reason is reported', async () => {
   await write('ca.pem', createAuthority('Another').cert);
   await until('the target is down', async () => (await readyz()).body.status === 'degraded');
   expect((await readyz()).text).toContain('self-signed certificate in certificate chain');

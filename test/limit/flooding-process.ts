@@ -31,14 +31,14 @@ const limiter = createLimiter({
 const key = { id: keyId, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
 const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
-const told: Record<string, number> = {};
+const counts: Record<string, number> = {};
 const clients = Array.from({ length: 20 }, async () => {
   for (let index = 0; index < requests / 20; index++) {
     const { kind } = await limiter.decide(key, bans);
-    told[kind] = (told[kind] ?? 0) + 1;
+    counts[kind] = (counts[kind] ?? 0) + 1;
   }
 });
 await Promise.all(clients);
-process.send?.(told);
+process.send?.(counts);
 await limiter.close();
 process.disconnect?.();

@@ -8,9 +8,9 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 /** Runs `flooding-process.ts` and returns how its requests were decided. */
 async function flood(options: object): Promise<Record<string, number>> {
   const child = fork(new URL('flooding-process.ts', import.meta.url), [JSON.stringify(options)]);
-  const [told] = await once(child, 'message');
+  const [counts] = await once(child, 'message');
   await once(child, 'exit');
-  return told as Record<string, number>;
+  return counts as Record<string, number>;
 }
 
 it('three processes with clocks minutes apart together admit exactly the limit', async () => {
@@ -25,9 +25,9 @@ it('three processes with clocks minutes apart together admit exactly the limit',
     perMinute: 5_000,
     windowsMs,
   };
-  const told = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
-  expect(told.reduce((sum, { admitted = 0 }) => sum + admitted, 0)).toBe(5_000);
-  expect(told.reduce((sum, { admitted = 0, refused = 0 }) => sum + admitted + refused, 0)).toBe(12_000);
+  const counts = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
+  expect(counts.reduce((sum, { admitted = 0 }) => sum + admitted, 0)).toBe(5_000);
+  expect(counts.reduce((sum, { admitted = 0, refused = 0 }) => sum + admitted + refused, 0)).toBe(12_000);
   const client = new Redis(shared.url);
   const hash = await client.hgetall(`${prefix}:{burst}`);
   expect([hash.minuteUsed, hash.dayUsed]).toEqual(['5000', '5000']);

@@ -23,7 +23,7 @@ function start(options: Parameters<typeof startListener>[0] = {}): Promise<Liste
   return startListener({ certificate, ...options });
 }
 
-/** What comes of a connection with these options: what was negotiated and received, or the code of its error. */
+/** Connects with these options; returns what was negotiated and received, or the code of the error. */
 async function attempt(port: number, options: ConnectionOptions & { readonly localAddress?: string }) {
   const socket = connect({ port, host: '127.0.0.1', ca, ...options });
   socket.setEncoding('latin1');
@@ -58,7 +58,7 @@ async function closeOf(socket: Socket | TLSSocket): Promise<void> {
   if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve));
 }
 
-/** What a client sends first, caught on its way: a whole ClientHello. */
+/** The octets of a complete ClientHello. */
 async function clientHello(): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -74,7 +74,7 @@ async function clientHello(): Promise<Buffer> {
 }
 
 describe('what is negotiated', () => {
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('%s is spoken, and requests are served', async (version) => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('requests are served over %s', async (version) => {
     const { port } = await start();
     const result = await attempt(port, { minVersion: version, maxVersion: version });
     expect(result).toMatchObject({ error: '', protocol: version });
@@ -98,7 +98,7 @@ describe('what is negotiated', () => {
     },
   );
 
-  it('ALPN agrees on http/1.1, and a client that speaks h2 alone is refused', async () => {
+  it('ALPN selects http/1.1, and a client that only speaks h2 is refused', async () => {
     const { port } = await start();
     expect(await attempt(port, { ALPNProtocols: ['h2', 'http/1.1'] })).toMatchObject({
       alpn: 'http/1.1',
@@ -107,7 +107,7 @@ describe('what is negotiated', () => {
     expect((await attempt(port, { ALPNProtocols: ['h2'] })).error).toMatch(/NO_APPLICATION_PROTOCOL/);
   });
 
-  it('a client cannot ask for another handshake on its connection', async () => {
+  it('a client cannot renegotiate', async () => {
     const { port } = await start();
     const client = connect({ port, host: '127.0.0.1', ca, maxVersion: 'TLSv1.2' });
     onTestFinished(() => void client.destroy());
@@ -136,7 +136,7 @@ describe('requests over TLS', () => {
     await client.closed;
   });
 
-  it('a slow header is answered 408: Node looks for slow requests here too', async () => {
+  it('a slow header is answered 408, as without TLS', async () => {
     const { port } = await start({ bounds: { headersTimeoutMs: 100 } });
     const client = await openRawClient(port, { ca });
     client.send('GET / HTTP/1.1\r\nHost:');
@@ -153,7 +153,7 @@ describe('requests over TLS', () => {
     await client.closed;
   });
 
-  it('an idle connection is closed after its time', async () => {
+  it('an idle connection is closed after the idle timeout', async () => {
     const { port, listener } = await start({ bounds: { keepAliveTimeoutMs: 100 } });
     const client = await openRawClient(port, { ca });
     client.send(get);
@@ -185,7 +185,7 @@ describe('requests over TLS', () => {
     let pausedAt = 0;
     client.on('data', (chunk: Buffer) => {
       length += chunk.length;
-      // The kernel holds megabytes for a reader, and takes no more until it has read a good part of them.
+      // The kernel buffers megabytes for a client, and accepts no more until the client has read a good part of them.
       if (length - pausedAt < 1_000_000) return;
       pausedAt = length;
       client.pause();
@@ -199,7 +199,7 @@ describe('requests over TLS', () => {
   });
 });
 
-describe('a client that speaks no TLS', () => {
+describe('a client without TLS', () => {
   it.each([
     ['a request', get],
     ['a request with a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'],
@@ -211,7 +211,7 @@ describe('a client that speaks no TLS', () => {
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['something that the parser refuses', 'GARBAGE\r\n\r\n'],
     ['an empty line first', `\r\n${get}`],
-  ])('with %s reads 400 in cleartext, which says what to do', async (_what, bytes) => {
+  ])('that sends %s gets 400 in cleartext, which says what to do', async (_what, bytes) => {
     const { port, served, failedHandshakes } = await start({ handlers: { wantsUpgrade: () => true } });
     const [response, ...more] = await exchangeRaw(port, bytes);
     expectRejection(response, 'invalid_request');
@@ -219,13 +219,13 @@ describe('a client that speaks no TLS', () => {
     expect({ more, served, failedHandshakes }).toEqual({ more: [], served: [], failedHandshakes: [] });
   });
 
-  it('is answered once, however many requests it has pipelined', async () => {
+  it('gets one response, however many requests it has pipelined', async () => {
     const { port, served } = await start();
     expect(await exchangeRaw(port, get.repeat(5))).toHaveLength(1);
     expect(served).toEqual([]);
   });
 
-  it('and no HTTP either is closed without an octet', async () => {
+  it('that sends no HTTP either is closed without an octet', async () => {
     const { port, failedHandshakes } = await start();
     const socket = await openTcp(port, Buffer.from([0x80, 0x2e, 0x01, 0x00, 0x02]));
     await closeOf(socket);
@@ -233,13 +233,13 @@ describe('a client that speaks no TLS', () => {
     expect(failedHandshakes).toEqual(['neither TLS nor HTTP']);
   });
 
-  it('and sends a record that is no handshake is closed', async () => {
+  it('that sends a TLS record other than a handshake is closed', async () => {
     const { port, failedHandshakes } = await start();
     await closeOf(await openTcp(port, Buffer.from([0x16, 0xff, 0xff, 0x00, 0x05, 1, 2, 3, 4, 5])));
     expect(failedHandshakes).toEqual([expect.stringMatching(/^ERR_SSL_/)]);
   });
 
-  it('and connects only to see whether the port is open is no failure', async () => {
+  it('that only checks whether the port is open is not counted as a failure', async () => {
     const { port, listener, failedHandshakes } = await start();
     const socket = await openTcp(port);
     socket.end();
@@ -256,14 +256,14 @@ describe('handshakes', () => {
     ['sends one octet', async () => Buffer.from([0x16])],
     ['sends half a ClientHello', async () => (await clientHello()).subarray(0, 100)],
     ['sends its ClientHello and nothing more', clientHello],
-  ])('a client that %s is disconnected after the bound', async (_what, make) => {
+  ])('a client that %s is disconnected after the timeout', async (_what, make) => {
     const { port, failedHandshakes } = await start({ bounds: { tlsHandshakeTimeoutMs: 150 } });
     const socket = await openTcp(port, await make());
     await closeOf(socket);
     expect(failedHandshakes).toEqual(['timeout']);
   });
 
-  it('a client cannot prolong the bound octet by octet', async () => {
+  it('a client cannot extend the timeout by sending octet by octet', async () => {
     const { port, failedHandshakes } = await start({ bounds: { tlsHandshakeTimeoutMs: 200 } });
     const hello = await clientHello();
     const socket = await openTcp(port);
@@ -278,7 +278,7 @@ describe('handshakes', () => {
     expect(performance.now() - startedMs).toBeLessThan(hello.length * 10);
   });
 
-  it('those of one address count as its connections before they are done', async () => {
+  it('those of one address count as its connections before they are complete', async () => {
     const { port, listener } = await start({ bounds: { connectionsPerAddressMax: 5 } });
     const hello = await clientHello();
     const held = await Promise.all(
@@ -298,7 +298,7 @@ describe('handshakes', () => {
     await until('there is room again', async () => (await attempt(port, {})).error === '');
   });
 
-  it('requests of others are served while one address has many under way', async () => {
+  it('requests of others are served while one address has many handshakes in progress', async () => {
     const { port } = await start();
     const client = await openRawClient(port, { ca, localAddress: '127.0.0.2' });
     const hello = await clientHello();
@@ -312,7 +312,7 @@ describe('handshakes', () => {
 });
 
 describe('another certificate', () => {
-  it('is presented from the next handshake on; connections and the options of TLS stay', async () => {
+  it('is used from the next handshake on; open connections and the TLS options stay', async () => {
     const { port, listener } = await start();
     const before = await openRawClient(port, { ca });
     const next = makeCertificate({ algorithm: 'rsa' });
@@ -331,7 +331,7 @@ describe('another certificate', () => {
 });
 
 describe('a drain', () => {
-  it('serves the request in flight, says Connection: close, and ends', async () => {
+  it('serves the request in flight with Connection: close, and ends', async () => {
     const responses: ClientResponse[] = [];
     const { port, listener } = await start({ handlers: { onRequest: (_req, res) => responses.push(res) } });
     const client = await openRawClient(port, { ca });
@@ -344,7 +344,7 @@ describe('a drain', () => {
     await drained;
   });
 
-  it('a client that goes on without a pause loses no request', async () => {
+  it('a client that sends requests without a pause loses none', async () => {
     const { port, listener } = await start({ bounds: { drainIdleGraceMs: 2_000 } });
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port, { ca })));
     let served = 0;
@@ -361,7 +361,7 @@ describe('a drain', () => {
     await Promise.all(going);
   });
 
-  it('does not wait for handshakes that are not done, but serves one that is done meanwhile', async () => {
+  it('does not wait for unfinished handshakes, but serves a connection whose handshake finishes meanwhile', async () => {
     const { port, listener } = await start({ bounds: { drainIdleGraceMs: 300 } });
     const silent = await openTcp(port);
     const half = await openTcp(port, await clientHello());

@@ -2,13 +2,13 @@ import { createAuthority, type KeyPair } from './certificates.ts';
 
 interface BackendTls {
   readonly certificate: KeyPair;
-  /** What a client verifies it with. */
+  /** The authority with which a client verifies the certificate. */
   readonly client: { readonly ca: string; readonly serverName: string };
 }
 
 let inUse: BackendTls | undefined;
 
-/** From now on the recording backends of this test file speak TLS, and what is started before them does so too. */
+/** Makes the recording backends of this test file use TLS from now on, and the pools and fronts before them too. */
 export function useTls(): void {
   const authority = createAuthority();
   const serverName = 'store.test';
@@ -18,7 +18,7 @@ export function useTls(): void {
   };
 }
 
-/** Undefined: they speak cleartext, as they do in most test files. */
+/** Undefined for cleartext, as in most test files. */
 export function backendTls(): BackendTls | undefined {
   return inUse;
 }

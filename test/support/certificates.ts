@@ -10,20 +10,20 @@ export interface KeyPair {
 }
 
 export interface Authority extends KeyPair {
-  /** A certificate of this authority with a new key, for servers and clients. */
+  /** Issues a certificate with a new key, for servers and clients. */
   issue(options?: IssueOptions): KeyPair;
 }
 
 export interface IssueOptions {
-  /** The names and addresses that it is for. */
+  /** The host names and addresses in it. */
   readonly names?: readonly string[];
-  /** Until it expires; negative: it has expired. */
+  /** Until it expires; negative if it has expired. */
   readonly days?: number;
 }
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** A certificate authority that nobody else trusts, made with openssl. */
+/** A new certificate authority, made with openssl. */
 export function createAuthority(name = 'Test authority'): Authority {
   const { cert, key } = inFolder((openssl, read) => {
     openssl(
@@ -58,7 +58,7 @@ export function createAuthority(name = 'Test authority'): Authority {
   };
 }
 
-/** Runs openssl in a folder that is removed afterwards. */
+/** Runs openssl in a temporary folder. */
 function inFolder<T>(
   run: (
     openssl: (...args: string[]) => void,

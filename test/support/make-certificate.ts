@@ -16,8 +16,8 @@ export interface TestCertificate extends Certificate {
 }
 
 /**
- * Makes a certificate for 127.0.0.1 and a host name that signs itself, so that a client that takes it as its `ca` verifies
- * it. It is written in DER here, since Node cannot make certificates and old openssl commands make none with a past end.
+ * Makes a self-signed certificate for 127.0.0.1 and a host name, which a client accepts when it is its `ca`. The DER is
+ * written here, since Node cannot make certificates, and old versions of openssl cannot make expired ones.
  */
 export function makeCertificate(options: CertificateOptions = {}): TestCertificate {
   const { host = 'localhost', algorithm = 'ecdsa', modulusLength = 2_048 } = options;
@@ -74,7 +74,7 @@ function oid(hex: string): Buffer {
   return der(0x06, Buffer.from(hex, 'hex'));
 }
 
-/** GeneralizedTime, which reaches beyond 2049. */
+/** GeneralizedTime, which has years beyond 2049. */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\.\d+/, '').replace(/[-:T]/g, '');
   return der(0x18, Buffer.from(digits));

@@ -8,13 +8,13 @@ import { get, Sent, send, startPool } from './pool-fixture.ts';
 
 const connectionsOf = ({ requests }: RecordingBackend) => requests.map(({ connection }) => connection);
 
-it('requests one after the other share a connection', async () => {
+it('consecutive requests share a connection', async () => {
   const { backend, pool } = await startPool();
   for (let i = 0; i < 5; i++) await send(pool).ended;
   expect(connectionsOf(backend)).toEqual([1, 1, 1, 1, 1]);
 });
 
-it('requests at once have a connection each up to the limit; the others wait in their order', async () => {
+it('concurrent requests have a connection each up to the limit; the others wait in order', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
   const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path, holder: path }));
   await Promise.all(all.map(({ ended }) => ended));
@@ -25,7 +25,7 @@ it('requests at once have a connection each up to the limit; the others wait in 
   expect(Math.max(...connectionsOf(backend))).toBe(2);
 });
 
-it('a request that is withdrawn is never sent, and takes no other’s place', async () => {
+it('a request that is withdrawn while it waits is never sent, and the others are', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
   pool.withdraw(get, withdrawn);
@@ -53,7 +53,7 @@ it.each([
   expect(connectionsOf(backend)).toEqual([1, 2, 3]);
 });
 
-it('what a backend says unasked is never taken for a response', async () => {
+it('octets that a backend sends without a request are never taken for a response', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => {
     socket.write(okResponse('asked'));
@@ -78,7 +78,7 @@ it('a connection that the backend closed while it was idle is not used again', a
   expect(connectionsOf(backend)).toEqual([1, 2, 3]);
 });
 
-it('an idle connection is closed after its time, and after half of what the backend announces', async () => {
+it('an idle connection is closed after the idle timeout, and after half of what the backend announces', async () => {
   const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 600_000 });
   backend.react = (_request, socket) => socket.write(okResponse('', 200, ['Keep-Alive: max=7, timeout=1']));
   await send(pool).ended;
@@ -90,7 +90,7 @@ it('an idle connection is closed after its time, and after half of what the back
   await until('the connection is closed', () => silent.openConnections() === 0);
 });
 
-it('an idle connection past its time is not used, even if nobody looked at it yet', async () => {
+it('an idle connection past its timeout is not used, even before the sweep has closed it', async () => {
   const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 20, sweepIntervalMs: 600_000 });
   await send(pool).ended;
   await sleep(40);
@@ -98,7 +98,7 @@ it('an idle connection past its time is not used, even if nobody looked at it ye
   expect(connectionsOf(backend)).toEqual([1, 2]);
 });
 
-it('idle connections past their time take no room from new ones', async () => {
+it('idle connections past their timeout do not count towards the limit', async () => {
   const { backend, pool } = await startPool({
     connectionsPerTargetMax: 4,
     upstreamIdleTimeoutMs: 20,
@@ -111,7 +111,7 @@ it('idle connections past their time take no room from new ones', async () => {
   expect(Math.max(...connectionsOf(backend))).toBe(8);
 });
 
-it('a connection that does not come about fails one request for each, and no other', async () => {
+it('each connection that fails to open fails one request and no other', async () => {
   const { backend, pool } = await startPool();
   await backend.close();
   const all = [send(pool), send(pool), send(pool)];
@@ -123,7 +123,7 @@ it('a connection that does not come about fails one request for each, and no oth
   }
 });
 
-it('a process that was stopped for longer than its waits may take hears first what has come meanwhile', async () => {
+it('a process that was stopped for longer than its timeouts first reads what has arrived meanwhile', async () => {
   const { backend, pool } = await startPool({ connectTimeoutMs: 50, upstreamHeadersTimeoutMs: 50 });
   backend.react = (_request, socket) => {
     socket.write(okResponse('in time'));
@@ -139,7 +139,7 @@ it.each([
   ['before a byte of the response', '', 'unanswered_fresh'],
   ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
   ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
-])('a backend that closes %s has lost the request', async (_when, raw, reach) => {
+])('when a backend closes the connection %s the request is lost', async (_when, raw, reach) => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => void socket.end(raw);
   const sent = send(pool);
@@ -163,7 +163,7 @@ it.each([
   await until('the connection is closed', () => backend.openConnections() === 0);
 });
 
-it('a head that comes in drips has no more time than one that comes at once', async () => {
+it('a head that comes in small pieces has no longer timeout than one that comes at once', async () => {
   const { backend, pool } = await startPool({ upstreamHeadersTimeoutMs: 200 });
   backend.react = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
@@ -175,7 +175,7 @@ it('a head that comes in drips has no more time than one that comes at once', as
   expect(sent.failure).toMatchObject({ kind: 'timeout' });
 });
 
-it('a body that nobody takes is not read on, and times out for nobody', async () => {
+it('a response body that its client does not read is not read from the backend, and does not time out', async () => {
   const { backend, pool } = await startPool({ upstreamBodyIdleTimeoutMs: 60 });
   const body = 'x'.repeat(3_000_000);
   backend.react = (_request, socket) => socket.write(okResponse(body));
@@ -195,7 +195,7 @@ it('a body that nobody takes is not read on, and times out for nobody', async ()
   expect([next.body, ...connectionsOf(backend)]).toEqual(['next', 1, 1]);
 });
 
-it('an aborted request is over at once, and its connection with it', async () => {
+it('an abort ends the request and its connection at once', async () => {
   const { backend, pool } = await startPool();
   backend.react = () => {};
   const sent = send(pool);
@@ -206,40 +206,43 @@ it('an aborted request is over at once, and its connection with it', async () =>
   expect(sent.ends).toBe(1);
 });
 
-it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last that is heard', async (event) => {
+it.each(['onHead', 'onPiece'] as const)('an abort in %s is the last event', async (event) => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
     setTimeout(() => socket.write('1\r\na\r\n1\r\nb\r\n0\r\n\r\n'), 20);
   };
   const sent = new Sent();
-  const heard: string[] = [];
+  const events: string[] = [];
   const handler: ResponseHandler = {
     onSend: (connection) => sent.onSend(connection),
     onInterim: () => {},
-    onHead: () => hear('onHead'),
-    onPiece: () => hear('onPiece'),
-    onEnd: () => void hear('onEnd'),
-    onFailure: ({ kind }) => void heard.push(kind),
+    onHead: () => record('onHead'),
+    onPiece: () => record('onPiece'),
+    onEnd: () => void record('onEnd'),
+    onFailure: ({ kind }) => void events.push(kind),
   };
-  function hear(what: string): boolean {
-    heard.push(what);
+  function record(what: string): boolean {
+    events.push(what);
     if (what === event) sent.connection?.abort();
     return true;
   }
   pool.send(get, handler);
-  await until('the connection is closed', () => heard.includes('aborted') && backend.openConnections() === 0);
-  expect(heard.at(-1)).toBe('aborted');
-  expect(heard.filter((what) => what === event)).toHaveLength(1);
-  expect(heard).not.toContain('onEnd');
+  await until(
+    'the connection is closed',
+    () => events.includes('aborted') && backend.openConnections() === 0,
+  );
+  expect(events.at(-1)).toBe('aborted');
+  expect(events.filter((what) => what === event)).toHaveLength(1);
+  expect(events).not.toContain('onEnd');
 });
 
 function stopFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** A body whose pieces the test hands over. */
-class Typed implements StreamedBody {
+/** A body whose pieces the test writes. */
+class TestBody implements StreamedBody {
   sink: BodySink | undefined;
   resumed = 0;
   start(sink: BodySink): void {
@@ -253,9 +256,9 @@ class Typed implements StreamedBody {
 it.each([
   [true, 'Transfer-Encoding: chunked', '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'],
   [false, 'Content-Length: 5', 'abcde'],
-])('a streamed body goes out as it comes; in chunks: %s', async (chunked, field, rawBody) => {
+])('a streamed body is sent as it comes; in chunks: %s', async (chunked, field, rawBody) => {
   const { backend, pool } = await startPool();
-  const body = new Typed();
+  const body = new TestBody();
   const fields = chunked ? get.fields : [...get.fields, 'Content-Length', '5'];
   const sent = send(pool, { method: 'PUT', fields, body, chunked });
   await until('a connection', () => body.sink !== undefined);
@@ -271,13 +274,13 @@ it.each([
   expect(connectionsOf(backend)).toEqual([1, 1]);
 });
 
-it('a body is held back while the backend does not read, and goes on when it does', async () => {
+it('a body waits while the backend does not read, and continues when it does', async () => {
   let reader: Socket | undefined;
   const react: Reaction = (_request, socket) => {
     reader = socket.pause();
   };
   const { pool } = await startPool({}, { reactTo: 'head', react });
-  const body = new Typed();
+  const body = new TestBody();
   send(pool, { method: 'PUT', body, chunked: true });
   await until('a connection', () => body.sink !== undefined);
   const piece = Buffer.alloc(1_000_000);
@@ -295,9 +298,9 @@ it('a body is held back while the backend does not read, and goes on when it doe
   await until('there is room again', () => body.resumed > resumed);
 });
 
-it('a client that takes its time with a body is no fault of the backend', async () => {
+it('a request body that comes slowly does not time out as the backend’s fault', async () => {
   const { pool } = await startPool({ upstreamHeadersTimeoutMs: 60 });
-  const body = new Typed();
+  const body = new TestBody();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
   await until('a connection', () => body.sink !== undefined);
   await sleep(200);
@@ -307,13 +310,13 @@ it('a client that takes its time with a body is no fault of the backend', async 
   expect(sent.status).toBe(200);
 });
 
-it('a body that is sent meanwhile does not make a held-back response time out', async () => {
+it('sending the request body does not make a paused response time out', async () => {
   const { backend, pool } = await startPool(
     { upstreamHeadersTimeoutMs: 60, upstreamBodyIdleTimeoutMs: 60 },
     { reactTo: 'head' },
   );
   backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal');
-  const body = new Typed();
+  const body = new TestBody();
   const sent = send(pool, { method: 'PUT', fields: ['Content-Length', '1'], body });
   sent.wantsMore = false;
   await until('the first piece', () => sent.body !== '');
@@ -326,9 +329,9 @@ it('a body that is sent meanwhile does not make a held-back response time out', 
   expect(sent.failure).toMatchObject({ kind: 'timeout' });
 });
 
-it('a response that comes before the body is sent is whole; the connection is closed and the rest dropped', async () => {
+it('a response that comes before the body is sent arrives completely; the connection is closed and the rest dropped', async () => {
   const { backend, pool } = await startPool({}, { reactTo: 'head' });
-  const body = new Typed();
+  const body = new TestBody();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
   await sent.ended;
   expect(sent.status).toBe(200);
@@ -341,7 +344,7 @@ it('a response that comes before the body is sent is whole; the connection is cl
   expect(connectionsOf(backend)).toEqual([1, 2, 2]);
 });
 
-it('closing lets what is under way and what waits be served, and nothing else', async () => {
+it('after closing, requests in flight and in the queue are served, and no others', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, second] = [send(pool), send(pool)];
   const closed = pool.close();
@@ -352,7 +355,7 @@ it('closing lets what is under way and what waits be served, and nothing else', 
   await until('the connection is closed', () => backend.openConnections() === 0);
 });
 
-it('destroying fails what is under way and what waits, each once', async () => {
+it('destroying fails every request in flight and in the queue, each once', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   backend.react = () => {};
   const [first, second] = [send(pool), send(pool)];
@@ -362,18 +365,18 @@ it('destroying fails what is under way and what waits, each once', async () => {
   expect(second).toMatchObject({ ends: 1, failure: { kind: 'closed', reach: 'not_reached' } });
 });
 
-it('destroying ends a connection that is still being made', async () => {
+it('destroying closes a connection that is still being opened', async () => {
   const { pool } = await startPool();
   const sent = send(pool);
   await pool.destroy();
   expect(sent).toMatchObject({ ends: 1, failure: { kind: 'closed' } });
 });
 
-it('a backend that closes a connection after each response serves a crowd', async () => {
+it('many requests are served by a backend that closes the connection after each response', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 4 });
   let served = 0;
   backend.react = (_request, socket) => {
-    // Now and then without a response.
+    // Every tenth request gets a reset and no response.
     if (++served % 10 === 0) reset(socket);
     else socket.end(okResponse('x', 200, ['Connection: close']));
   };
@@ -384,7 +387,7 @@ it('a backend that closes a connection after each response serves a crowd', asyn
   await until('all connections are closed', () => backend.openConnections() === 0);
 });
 
-it('a request that is aborted makes room for the next', async () => {
+it('an aborted request frees its connection slot for the next', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
   const [aborted, next] = [send(pool), send(pool, { path: '/next' })];
@@ -424,11 +427,11 @@ it.each([
 });
 
 it.each([
-  ['octets that nobody asked for', (socket: Socket) => void socket.write(okResponse('unasked'))],
+  ['stray octets', (socket: Socket) => void socket.write(okResponse('unasked'))],
   ['its end', (socket: Socket) => void socket.destroy()],
   ['its reset', (socket: Socket) => void reset(socket)],
 ])(
-  'what waits to be read when the next request comes is seen before that is sent: %s',
+  'data or an end that arrived on an idle connection is noticed before the next request is sent: %s',
   async (_what, act) => {
     const { backend, pool } = await startPool();
     let kept: Socket | undefined;
@@ -445,7 +448,7 @@ it.each([
   },
 );
 
-it('a connection that is lost before an octet of the response tells whether it had served others', async () => {
+it('when a connection is lost before an octet of the response, the failure tells whether it was a reused one', async () => {
   const { backend, pool } = await startPool();
   backend.react = ({ target }, socket) =>
     target === '/crash' ? reset(socket) : socket.write(okResponse('x'));
@@ -458,7 +461,7 @@ it('a connection that is lost before an octet of the response tells whether it h
   expect(reused.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
 });
 
-it('interim responses come before the response, and HEAD asks for its connection to be closed', async () => {
+it('interim responses are passed on before the response, and HEAD is sent with Connection: close', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('x')}`);
   const sent = send(pool);
@@ -476,7 +479,7 @@ describe('shares', () => {
     return backend.requests.length;
   };
 
-  it('one holder gets half of the connections; the next finds some free at once', async () => {
+  it('one holder gets half of the connections; the next gets some at once', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 16 });
     backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 40; i++) send(pool, { holder: 'greedy' });
@@ -486,7 +489,7 @@ describe('shares', () => {
     expect(next.status).toBe(200);
   });
 
-  it('greedy holders leave a share for whoever comes next', async () => {
+  it('greedy holders leave a share for the next', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 90 });
     backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 100; i++)
@@ -497,11 +500,11 @@ describe('shares', () => {
     expect(next.status).toBe(200);
   });
 
-  it('who holds a quarter of the connections gets no more while others wait, in turn', async () => {
+  it('a holder with a quarter of the connections gets no more while others wait, which are served in turn', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
     const served: Socket[] = [];
     backend.react = (_request, socket) => void served.push(socket);
-    // Two greedy ones wait for each other's connections: a quarter each is left to them.
+    // Two greedy holders wait for each other's connections, so each keeps a quarter.
     for (let i = 0; i < 20; i++) for (const holder of ['a', 'b']) send(pool, { holder, path: `/${holder}` });
     const before = await open(backend, 4);
     let answered = 0;
@@ -515,7 +518,7 @@ describe('shares', () => {
     expect(open4.toSorted()).toEqual(['/a', '/a', '/b', '/b']);
   });
 
-  it('a holder’s place in the queue has a limit, and others find room there', async () => {
+  it('the requests of one holder in the queue are limited, so that others find room', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2, queuedPerTargetMax: 8 });
     backend.react = hang;
     const sent = Array.from({ length: 10 }, () => send(pool, { holder: 'greedy' }));
@@ -528,8 +531,8 @@ describe('shares', () => {
     expect(pool.hasRoom('greedy')).toBe(true);
   });
 
-  it('a key that is alone may have 2,000 requests at a target at once', async () => {
-    // Many handshakes at once take their time on a busy machine.
+  it('a key without competition may have 2,000 requests at a target at once', async () => {
+    // Many handshakes at once take long on a busy machine.
     const { backend, pool } = await startPool({ connectTimeoutMs: 60_000 });
     const answer = backend.react;
     backend.react = hang;
@@ -541,7 +544,7 @@ describe('shares', () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(2_000 - 128);
   });
 
-  it('a request that is withdrawn gives its place to the next', async () => {
+  it('a withdrawn request frees its place in the queue for the next', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
     backend.react = hang;
     const [first, second] = [send(pool, { holder: 'a' }), send(pool, { holder: 'a', path: '/2' })];

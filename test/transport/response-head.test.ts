@@ -56,7 +56,7 @@ describe('the head of a response', () => {
     ['a status of four digits', ['HTTP/1.1 2000 OK']],
     ['status 000', ['HTTP/1.1 000 OK']],
     ['status 099', ['HTTP/1.1 099 OK']],
-    ['status 101, which nobody asked for', ['HTTP/1.1 101 X', 'Upgrade: websocket']],
+    ['status 101 without a request for it', ['HTTP/1.1 101 X', 'Upgrade: websocket']],
     ['status 600', ['HTTP/1.1 600 OK']],
     ['a control character in the reason', ['HTTP/1.1 200 a\x01b']],
     ['a field without a colon', ['HTTP/1.1 200 OK', 'X']],

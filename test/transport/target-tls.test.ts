@@ -145,7 +145,7 @@ it('the failure of a target that speaks cleartext differs from that of one that 
   expect(failure?.cause).toMatch(/^(wrong version number|packet length too long)$/);
 });
 
-it('the time to connect covers the handshake', async () => {
+it('the connect timeout includes the handshake', async () => {
   const backend = await startRecordingBackend({ reactTo: 'head', react: () => {} });
   onTestFinished(() => backend.close());
   const startedMs = performance.now();
