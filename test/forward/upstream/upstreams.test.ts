@@ -145,21 +145,24 @@ async function startNamed(url: string, resolve: FrontOptions['resolve']): Promis
   return front;
 }
 
+/** The address of a backend by another name. */
+const at = (name: string, { url }: RecordingBackend) => url.replace('127.0.0.1', name);
+
 const stateOf = (front: Front) => front.forwarder.state().default;
 
 it('an edit whose host name cannot be looked up keeps the earlier targets, until it can', async () => {
   const [old, next] = [await startBackend(), await startBackend()];
   const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
   const { asked, resolve } = startNames(names);
-  const front = await startNamed(`http://old.test:${old.port}`, resolve);
+  const front = await startNamed(at('old.test', old), resolve);
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 
-  const url = `http://next.test:${next.port}`;
+  const url = at('next.test', next);
   front.setUrl(url);
   for (let i = 0; i < 5; i++) expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
   await until('it was looked up again', () => asked.filter((name) => name === 'next.test').length > 2);
   expect(stateOf(front)).toMatchObject({
-    url: `http://old.test:${old.port}`,
+    url: at('old.test', old),
     targets: [{ address: `127.0.0.1:${old.port}` }],
     awaited: { url, lookupError: 'getaddrinfo ENOTFOUND next.test' },
   });
@@ -180,13 +183,13 @@ it('an edit whose host name cannot be looked up keeps the earlier targets, until
 it('an edit that is taken back while its host name is awaited leaves everything as it was', async () => {
   const backend = await startBackend();
   const { asked, resolve } = startNames({ 'old.test': ['127.0.0.1'] });
-  const front = await startNamed(`http://old.test:${backend.port}`, resolve);
+  const front = await startNamed(at('old.test', backend), resolve);
   await sendRaw(front.port, get('/'));
   front.setUrl('http://next.test:1');
   front.setUrl('http://another.test:1');
   front.setUrl('http://another.test:1');
   await until('it was looked up', () => asked.includes('another.test'));
-  front.setUrl(`http://old.test:${backend.port}`);
+  front.setUrl(at('old.test', backend));
   expect(stateOf(front)).not.toHaveProperty('awaited');
   const { length } = asked;
   await until('names are looked up again', () => asked.length > length + 2);
@@ -198,10 +201,10 @@ it('an edit that is taken back while its host name is awaited leaves everything 
 it('an edit of anything but the host name is in force at once, although names cannot be looked up', async () => {
   const backend = await startBackend();
   const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
-  const front = await startNamed(`http://old.test:${backend.port}`, startNames(names).resolve);
+  const front = await startNamed(at('old.test', backend), startNames(names).resolve);
   await sendRaw(front.port, get('/'));
   delete names['old.test'];
-  front.forwarder.setUpstreams([upstreamAt(`http://old.test:${backend.port}`, { host: 'target' })]);
+  front.forwarder.setUpstreams([upstreamAt(at('old.test', backend), { host: 'target' })]);
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
   const [, after] = backend.requests;
   expect(after && fieldLines(after)).toContain(`Host: old.test:${backend.port}`);
@@ -212,6 +215,6 @@ it('where nothing was found before there is nothing to keep: an edit is looked u
   const backend = await startBackend();
   const front = await startNamed('http://old.test:1', startNames({ 'next.test': ['127.0.0.1'] }).resolve);
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);
-  front.setUrl(`http://next.test:${backend.port}`);
+  front.setUrl(at('next.test', backend));
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
