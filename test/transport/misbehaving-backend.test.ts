@@ -37,7 +37,7 @@ const request = fc.record({
 it('each request gets its own response once, whatever the backend does to others', async () => {
   const bodyOf = ({ target }: RecordedRequest) => `${target} ${'x'.repeat(Number(target.split('/')[3]))}`;
   const { backend, pool } = await startPool(
-    { connectionsPerTargetMax: 6, upstreamHeadersTimeoutMs: 150, upstreamBodyIdleTimeoutMs: 150 },
+    { connectionsPerTargetMax: 6, upstreamHeadersTimeoutMs: 1500, upstreamBodyIdleTimeoutMs: 1500 },
     {
       react: (recorded, socket) => {
         const [, , behaviour = ''] = recorded.target.split('/');
