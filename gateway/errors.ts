@@ -114,12 +114,13 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response that the gateway makes itself: an error, or the response to a preflight. */
+/** A whole response that the gateway makes itself: an error, the response to a preflight, a page of its own. */
 export interface OwnResponse {
   readonly status: number;
   /** Flat name, value, …; with `Content-Length`, without the fields of the connection (`Date`, `Connection`). */
   readonly fields: readonly string[];
-  readonly body: string;
+  /** Latin-1; as a buffer when it is large and many responses have the same one. */
+  readonly body: string | Buffer;
 }
 
 /** What Node's parser, or the screen, found wrong with a request. */

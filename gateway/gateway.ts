@@ -16,6 +16,8 @@ import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { createMetricsText, type ObservedState } from './observe/metrics/metrics-text.ts';
 import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
+import { createReferenceAssets } from './pages/api-reference.ts';
+import { createUnreadPages } from './pages/unread-pages.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
 import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
@@ -55,7 +57,8 @@ export function createGateway({
   nowMs = Date.now,
   windowsMs,
 }: GatewayOptions): Gateway {
-  let snapshot = createSnapshot(settings);
+  const referenceAssets = createReferenceAssets();
+  let snapshot = createSnapshot(settings, referenceAssets);
   let loadedAtMs = nowMs();
   let lastReloadError: string | undefined;
   let phase: Phase = 'starting';
@@ -77,6 +80,7 @@ export function createGateway({
     limiter,
     forwarder,
     atTurnEnd,
+    unreadPages: createUnreadPages(bounds),
     bounds,
     nowMs,
     record(exchange) {
@@ -183,7 +187,7 @@ export function createGateway({
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
-      snapshot = createSnapshot(next);
+      snapshot = createSnapshot(next, referenceAssets);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
       forwarder.setUpstreams(next.upstreams);

@@ -43,9 +43,9 @@ export interface Secret {
 
 /**
  * Limits of a minute on what is charged to no quota. Of a client address: its requests without a valid key, and its CORS
- * preflights; of a key: how often it reads its own limits.
+ * preflights, and its requests for the API reference; of a key: how often it reads its own limits.
  */
-export type BucketName = 'address' | 'preflight' | 'limits';
+export type BucketName = 'address' | 'preflight' | 'docs' | 'limits';
 
 /** A window of a key's plan, or a bucket. */
 export type WindowName = PlanWindow | BucketName;
@@ -121,6 +121,9 @@ export interface BanPolicy {
   readonly forMs: number;
   readonly maxMs: number;
 }
+
+/** Where the API document is served as JSON, beside the API reference. */
+export const apiDocumentPath = '/openapi.json';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
@@ -227,6 +230,8 @@ export interface Settings {
   readonly operations: readonly Operation[];
   /** Where a key reads its own limits; absent: nowhere. */
   readonly limitsPath?: string;
+  /** Where the API reference is, and the API document as it shows it, JSON; absent: nowhere. */
+  readonly docs?: { readonly path: string; readonly document: string };
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;

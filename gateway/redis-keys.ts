@@ -38,6 +38,16 @@ export const redisKeys = {
     count: 'one per client address that sent a preflight within a minute; none per API key',
     bytesEach: 120,
   },
+  docs: {
+    name: (prefix: string) => `${prefix}:docs`,
+    pattern: '<prefix>:docs:<client address, IPv6 as its /64>',
+    type: 'string',
+    slot: 'by address',
+    expiry: '60 s after the first request of its minute',
+    writer: 'limit/minute-bucket.ts with each request for the API reference, until its limit is passed',
+    count: 'one per client address that read the reference within a minute; none per API key',
+    bytesEach: 120,
+  },
   limits: {
     name: (prefix: string) => `${prefix}:limits`,
     pattern: '<prefix>:limits:<key id>',

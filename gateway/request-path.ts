@@ -1,3 +1,4 @@
+import { addressGroup } from './address-group.ts';
 import type { Rejection } from './errors.ts';
 import { type ErrorCode, errors, type OwnResponse } from './errors.ts';
 import type { AtTurnEnd } from './event-loop-batch.ts';
@@ -10,6 +11,8 @@ import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
 import type { BucketDecision } from './model.ts';
 import { limitsPage } from './pages/limits-page.ts';
 import { isPageMethod, pageMethods } from './pages/own-pages.ts';
+import type { ServedFile } from './pages/served-file.ts';
+import type { UnreadPages } from './pages/unread-pages.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
@@ -23,6 +26,7 @@ export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   readonly atTurnEnd: AtTurnEnd;
+  readonly unreadPages: UnreadPages;
   readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
@@ -104,6 +108,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(exchange, stations);
 
+  // The gateway's own pages. No operation has the path of one: the configuration has been checked for that.
+  const page = snapshot.pages.get(screened.path);
+  if (page?.kind === 'public') return answerPublicPage(exchange, stations, page.file);
+
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
   if (match.kind === 'matched') exchange.offered = match.offered;
 
@@ -114,7 +122,6 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   exchange.key = identity.key;
 
-  const page = snapshot.pages.get(screened.path);
   if (page?.kind === 'limits') return answerLimits(exchange, stations, identity.key);
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
@@ -145,6 +152,28 @@ async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations
   return { kind: 'answered', status: 204, fields, body: '' };
 }
 
+/** The API reference comes without a key, and is charged to no key. */
+async function answerPublicPage(exchange: Exchange, stations: Stations, file: ServedFile): Promise<Ending> {
+  const { req, res } = exchange;
+  const decision = await stations.limiter.chargeDocs(addressOf(exchange));
+  exchange.decision = decision;
+  if (decision.kind === 'refused') {
+    const what = 'requests for the API reference from this address';
+    return { kind: 'refused', ...bucketRefusal(decision, what) };
+  }
+  if (!isPageMethod(req.method)) return pageIsRead;
+  const response = await file.respond(req.headers);
+  if (!isAnswerable(exchange)) return { kind: 'client_gone' };
+  const bytes = req.method === 'HEAD' ? 0 : response.body.length;
+  if (!stations.unreadPages.hold({ holder: addressGroup(addressOf(exchange)), bytes, res })) {
+    const message = 'Too many responses that this address has not read to their end. Retry in 1 s.';
+    return { kind: 'refused', code: 'rate_limited', message, fields: ['Retry-After', '1'] };
+  }
+  return { kind: 'answered', ...response };
+}
+
+const pageIsRead: Ending = { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', pageMethods] };
+
 /** What a key reads of itself is charged to a bucket of its own and to no quota; a banned key may read it too. */
 async function answerLimits(exchange: Exchange, { limiter }: Stations, key: KnownKey): Promise<Ending> {
   const looks = await limiter.chargeLimits(key.id);
@@ -152,9 +181,7 @@ async function answerLimits(exchange: Exchange, { limiter }: Stations, key: Know
   if (looks.kind === 'refused') {
     return { kind: 'refused', ...bucketRefusal(looks, 'looks at the limits of this API key') };
   }
-  if (!isPageMethod(exchange.req.method)) {
-    return { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', pageMethods] };
-  }
+  if (!isPageMethod(exchange.req.method)) return pageIsRead;
   const read = await limiter.readOwn(key);
   if (read.kind === 'unavailable') {
     exchange.decision = read;

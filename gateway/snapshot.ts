@@ -4,6 +4,7 @@ import { createIdentifyKey, type IdentifyKey, type ValidSecret } from './identif
 import { createOperationTable, type OperationTable } from './match/operation-table.ts';
 import type { Key, Settings } from './model.ts';
 import { keyMembers, operationMember } from './observe/log-members.ts';
+import type { ReferenceAssets } from './pages/api-reference.ts';
 import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
 import { hstsFieldsOf } from './respond/common-fields.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
@@ -30,11 +31,12 @@ export interface KnownKey extends Key {
   readonly logged: string;
 }
 
-export function createSnapshot(settings: Settings): Snapshot {
+/** @param assets of the API reference, which are the same in every snapshot */
+export function createSnapshot(settings: Settings, assets: ReferenceAssets): Snapshot {
   return Object.freeze({
     settings,
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
-    pages: createOwnPages(settings),
+    pages: createOwnPages(settings, assets),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
     identifyKey: createIdentifyKey(settings, know),
     corsOrigins: settings.cors && new Set(settings.cors.origins),

@@ -51,6 +51,14 @@ export const defaultBounds = Object.freeze({
   /** How long a browser may remember the response to one: Chromium accepts two hours at most. */
   preflightMaxAgeSeconds: 7_200,
 
+  /** Requests of one client address for the API reference in a minute: a visit is five; beyond it 429. */
+  docsReadsPerMinuteMax: 600,
+  /** All responses with the API reference that have not been read to their end, shared among addresses: see `shares.ts`; beyond it 429. */
+  docsUnreadBytesMax: 67_108_864,
+  /** One counts as unread for as long as reading it takes at this pace, and longer while the client reads more slowly. */
+  docsReadBytesPerSecond: 100_000,
+  /** How long a client may take to read one: half a megabyte at 4 KB/s. */
+  docsReadTimeoutMs: 120_000,
   /** How often one key may read its own limits (`limitsPath`) in a minute, which is charged to no quota; beyond it 429. */
   limitsReadsPerMinuteMax: 60,
 

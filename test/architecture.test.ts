@@ -68,6 +68,7 @@ const allowed: Record<string, readonly string[]> = {
     'listen',
     'match',
     'limit',
+    'pages',
     'forward',
     'respond',
     'observe',

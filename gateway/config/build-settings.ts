@@ -22,9 +22,10 @@ export function buildSettings(parts: {
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Certificates;
   readonly version: string;
+  readonly docs?: Settings['docs'];
 }): Settings {
-  const { raw, operations, certificates, version } = parts;
-  const plans = new Map(Object.entries(raw.plans).map(([name, plan]) => [name, buildPlan(plan)]));
+  const { raw, operations, certificates, version, docs } = parts;
+  const plans = buildPlans(raw);
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
   for (const key of parts.keys) {
@@ -52,6 +53,7 @@ export function buildSettings(parts: {
     secrets,
     operations,
     ...(raw.limitsPath !== undefined && { limitsPath: raw.limitsPath }),
+    ...(docs && { docs }),
     bans: {
       after: raw.bans.after,
       withinMs: raw.bans.within,
@@ -106,6 +108,10 @@ function buildUpstream(
       ...(total !== undefined && { totalMs: total }),
     },
   };
+}
+
+export function buildPlans({ plans }: Pick<RawSettings, 'plans'>): Settings['plans'] {
+  return new Map(Object.entries(plans).map(([name, plan]) => [name, buildPlan(plan)]));
 }
 
 function buildPlan(plan: RawSettings['plans'][string]): Plan {

@@ -1,34 +1,65 @@
-import type { Operation } from '../model.ts';
+import { apiDocumentPath, type Operation } from '../model.ts';
 import { basePathOf } from './build-settings.ts';
 import type { Problem } from './problems/problem.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
-/** A path that the gateway serves itself would take the requests of an operation that has it. */
-export function checkOwnPaths({
-  raw,
-  main,
-  operations,
-}: {
+/** A path that the gateway serves itself. */
+interface OwnPath {
+  /** The setting that switches it on. */
+  readonly setting: 'limitsPath' | 'docsPath';
+  readonly path: string;
+  /** Whether everything below the path is the gateway's too. */
+  readonly below: boolean;
+  /** What a report calls it. */
+  readonly name: string;
+  readonly advice: string;
+}
+
+interface PathsToCheck {
   readonly raw: RawSettings;
   readonly main: YamlSource;
   readonly operations: readonly Operation[];
-}): readonly Problem[] {
-  const { limitsPath } = raw;
-  if (limitsPath === undefined) return [];
-  const basePath = basePathOf(raw);
-  const taken = operations.find(({ template }) => isMatch(basePath + template, limitsPath));
-  if (taken === undefined) return [];
-  const message = `\`limitsPath\` is a path of the operation \`${taken.id}\`; write another`;
-  return [{ ...main.placeOf(['limitsPath']), message }];
 }
 
-/** Whether requests of the path would match the template: a parameter stands for any one segment. */
-function isMatch(template: string, path: string): boolean {
+/** A path that the gateway serves itself must not take the requests of an operation, nor of another such path. */
+export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
+  const basePath = basePathOf(raw);
+  const own = ownPaths(raw);
+  return own.flatMap((one, i) => {
+    const taken = operations.find(({ template }) => isMatch(basePath + template, one));
+    const other = own
+      .slice(i + 1)
+      .find((another) => isMatch(one.path, another) || isMatch(another.path, one));
+    const whose = taken === undefined ? other?.name : `the operation \`${taken.id}\``;
+    if (whose === undefined) return [];
+    const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
+    return [{ ...main.placeOf([one.setting]), message }];
+  });
+}
+
+function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
+  const paths: OwnPath[] = [];
+  const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
+    paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another' });
+  if (limitsPath !== undefined) write('limitsPath', limitsPath, false);
+  if (docsPath !== undefined) {
+    write('docsPath', docsPath, true);
+    paths.push({
+      setting: 'docsPath',
+      path: apiDocumentPath,
+      below: false,
+      name: `the API document at \`${apiDocumentPath}\``,
+      advice: 'it comes with `docsPath`: leave that out',
+    });
+  }
+  return paths;
+}
+
+/** Whether requests that match the template would have the gateway's own path: a parameter stands for any one segment. */
+function isMatch(template: string, { path, below }: Pick<OwnPath, 'path' | 'below'>): boolean {
   const wanted = template.split('/');
   const segments = path.split('/');
-  return (
-    wanted.length === segments.length &&
-    wanted.every((part, i) => part.startsWith('{') || part === segments[i])
-  );
+  const isLongEnough = below ? wanted.length >= segments.length : wanted.length === segments.length;
+  return isLongEnough && segments.every((segment, i) => wanted[i]?.startsWith('{') || wanted[i] === segment);
 }

@@ -15,6 +15,8 @@ export const configSizes = Object.freeze({
   aliasedValuesMax: 1_000_000,
   /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
   pathsMax: 10_000,
+  /** The API document as JSON, for the API reference. */
+  publishedCharsMax: 33_554_432,
   /** Upstreams: each target of each is asked for its health five times a second. */
   upstreamsMax: 32,
   /**

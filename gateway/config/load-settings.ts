@@ -1,7 +1,9 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings, UpstreamTls } from '../model.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
-import { buildSettings } from './build-settings.ts';
+import { apiDocument } from './api/published-document.ts';
+import { readOperations } from './api/read-operations.ts';
+import { buildPlans, buildSettings } from './build-settings.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
@@ -9,7 +11,6 @@ import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Place, type Problem, wholeFile } from './problems/problem.ts';
-import { readOperations } from './read-operations.ts';
 import { toLimits } from './schema/limit-fields.ts';
 import {
   keyListSchema,
@@ -24,7 +25,7 @@ import { readCertificate } from './source/read-certificate.ts';
 import type { Digests } from './source/read-config-file.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
-import { isMapping } from './source/yaml-to-plain.ts';
+import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
   /** The main configuration file; the other files are found through it. */
@@ -81,13 +82,15 @@ export function loadSettings(options: LoadOptions): Loaded {
   const keyList = main && readKeys(main, file, reader, problems);
   const upstreams = main && readUpstreamNames(main);
   if (upstreams !== undefined) problems.push(...upstreams.problems);
-  const operations =
-    main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
+  const api = main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
+  const operations = api?.operations;
   if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
   if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
   const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
   const certificates =
     raw && main && readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
+
+  const docs = raw && main && api && publish(raw, main, api.document, problems);
 
   const digests = reader.digests();
   const version = reader.version();
@@ -96,7 +99,15 @@ export function loadSettings(options: LoadOptions): Loaded {
     return { kind: 'invalid', problems: all, digests, version };
   }
   const { keys } = keyList;
-  const settings = buildSettings({ raw, keys, operations, upstreamTls, certificates, version });
+  const settings = buildSettings({
+    raw,
+    keys,
+    operations,
+    upstreamTls,
+    certificates,
+    version,
+    ...(docs && { docs }),
+  });
   const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, Date.now())];
   for (const name of unusedUpstreams(settings)) {
     warnings.push(
@@ -181,6 +192,11 @@ function readKeys(
   return parsed.data && { file, source, path: [], keys: parsed.data };
 }
 
+interface ReadApi {
+  readonly operations: readonly Operation[];
+  readonly document: Mapping;
+}
+
 interface ApiToRead {
   readonly main: YamlSource;
   readonly mainFile: string;
@@ -191,7 +207,7 @@ interface ApiToRead {
 function readApi(
   { main, mainFile, reader, upstreamNames }: ApiToRead,
   problems: Problem[],
-): readonly Operation[] | undefined {
+): ReadApi | undefined {
   const api = isMapping(main.value) ? main.value.api : undefined;
   if (typeof api !== 'string') return undefined;
   const file = besideFile(mainFile, api);
@@ -199,7 +215,23 @@ function readApi(
   if (source === undefined) return undefined;
   const read = readOperations(source, { upstreamNames });
   problems.push(...read.problems);
-  return read.operations;
+  return { operations: read.operations, document: isMapping(source.value) ? source.value : {} };
+}
+
+/** What the API reference shows, where it is switched on. */
+function publish(
+  raw: RawSettings,
+  main: YamlSource,
+  document: Mapping,
+  problems: Problem[],
+): Settings['docs'] | undefined {
+  const { docsPath: path, limitsPath, baseUrl } = raw;
+  if (path === undefined) return undefined;
+  const json = apiDocument(document, { baseUrl, plans: buildPlans(raw), limitsPath });
+  if (json !== undefined) return { path, document: json };
+  const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
+  problems.push({ ...main.placeOf(['docsPath']), message });
+  return undefined;
 }
 
 interface TlsToRead {

@@ -33,6 +33,8 @@ export interface Limiter {
   chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
   /** One CORS preflight, charged to its client address in a bucket of its own. */
   chargePreflight(address: string): Promise<BucketDecision>;
+  /** One request for the API reference, charged to its client address in a bucket of its own. */
+  chargeDocs(address: string): Promise<BucketDecision>;
   /** One look of a key at its own limits, charged to the key in a bucket of its own. */
   chargeLimits(keyId: string): Promise<BucketDecision>;
   /**
@@ -107,7 +109,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
   const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
-  const { addresses, preflights, limits } = backing;
+  const { addresses, preflights, docs, limits } = backing;
   const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, bounds });
   let decidedAlone = 0;
   let decidedLocally = 0;
@@ -134,6 +136,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     decide: keys.decide,
     chargeAddress: (address, perMinute) => addresses.charge(addressGroup(address), perMinute),
     chargePreflight: (address) => preflights.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
+    chargeDocs: (address) => docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
     chargeLimits: (keyId) => limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     async readOwn(key) {
       await backing.health.started;
@@ -246,6 +249,7 @@ interface Backing extends Buckets {
 interface Buckets {
   readonly addresses: MinuteBucket;
   readonly preflights: MinuteBucket;
+  readonly docs: MinuteBucket;
   readonly limits: MinuteBucket;
 }
 
@@ -253,6 +257,7 @@ function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'
   return {
     addresses: createMinuteBucket({ name: 'address', ...deps }),
     preflights: createMinuteBucket({ name: 'preflight', ...deps }),
+    docs: createMinuteBucket({ name: 'docs', ...deps }),
     limits: createMinuteBucket({ name: 'limits', ...deps }),
   };
 }

@@ -70,15 +70,23 @@ export class ClientResponse extends ServerResponse {
    * @throws as `responseMessage`; nothing is written then
    */
   answer(response: OwnResponse): void {
+    const head = this.req.method === 'HEAD';
     const message = responseMessage(response, {
       nowMs: Date.now(),
       keepAliveSeconds: this.shouldKeepAlive ? this.keepAliveSeconds : undefined,
-      head: this.req.method === 'HEAD',
+      head,
     });
+    const { body } = response;
+    const { socket } = this;
     this.isWritten = true;
-    this.socket?.write(message, 'latin1', (error) => {
-      // While the client does not read, the write is not done, and no request behind this one is served.
+    // While the client does not read, the write is not done, and no request behind this one is served.
+    const onWritten = (error?: Error | null) => {
       if (!error) this.emit('finish');
-    });
+    };
+    if (typeof body === 'string' || head) socket?.write(message, 'latin1', onWritten);
+    else {
+      socket?.write(message, 'latin1');
+      socket?.write(body, onWritten);
+    }
   }
 }

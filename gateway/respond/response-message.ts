@@ -15,7 +15,7 @@ export interface MessageOptions {
 }
 
 /**
- * The bytes of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body.
+ * The bytes of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body, unless that is a buffer.
  *
  * @throws on a value that no field can carry: it might split the response
  */
@@ -27,7 +27,7 @@ export function responseMessage({ status, fields, body }: OwnResponse, options: 
       ? 'close'
       : `keep-alive\r\nKeep-Alive: ${keepAliveValue(keepAliveSeconds)}`;
   const message = `${headBeginning(status, fields)}Date: ${date}\r\nConnection: ${connection}\r\n\r\n`;
-  return head ? message : message + body;
+  return head || typeof body !== 'string' ? message : message + body;
 }
 
 /** The bytes of an interim response or of a 101, in Latin-1. @throws as `responseMessage` */

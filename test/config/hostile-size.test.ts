@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import { readOperations } from '../../gateway/config/api/read-operations.ts';
 import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import type { Problem } from '../../gateway/config/problems/problem.ts';
-import { readOperations } from '../../gateway/config/read-operations.ts';
 import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
 import { apiDocument, configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';

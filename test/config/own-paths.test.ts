@@ -21,6 +21,11 @@ test('the page that the gateway serves itself is off until it has a path, which 
   expect(load('limitsPath: /me/limits\n').settings?.limitsPath).toBe('/me/limits');
 });
 
+test('the API reference comes with the API document as JSON', () => {
+  expect(load('').settings?.docs).toBeUndefined();
+  expect(load('docsPath: /docs\n').settings?.docs).toMatchObject({ path: '/docs' });
+});
+
 test.each(['limits', '/', '/limits/', '/a//b', '/a/../b', '/.', '/a b', '/%61', '/a?b', '/a;b', '/ä', ''])(
   '%j is no path that a request can have in one spelling only',
   (path) => {
@@ -40,6 +45,35 @@ test.each([
     paths: '  /{any}: { get: { operationId: getAny } }\n',
   });
   expect(report).toContain(
-    `tollgate.yaml:9:13: \`limitsPath\` is a path of the operation \`${id}\`; write another`,
+    `tollgate.yaml:9:13: \`limitsPath\` is also a path of the operation \`${id}\`; write another`,
   );
 });
+
+test.each([
+  ['/docs', '/docs', '', '`docsPath` is also a path of the operation `getAny`; write another'],
+  ['/docs', '/{any}/{more}', '', '`docsPath` is also a path of the operation `getAny`; write another'],
+  ['/v1/docs', '/docs/x/{more}', '/v1', '`docsPath` is also a path of the operation `getAny`; write another'],
+  [
+    '/docs',
+    '/openapi.json',
+    '',
+    'the API document at `/openapi.json` is also a path of the operation `getAny`; it comes with `docsPath`: leave that out',
+  ],
+  [
+    '/openapi.json',
+    '/a',
+    '/v1',
+    '`docsPath` is also a path of the API document at `/openapi.json`; write another',
+  ],
+])('docsPath %s beside the path %s below %j', (docsPath, template, basePath, message) => {
+  const paths = `  ${template}: { get: { operationId: getAny } }\n`;
+  expect(load(`docsPath: ${docsPath}\n`, { basePath, paths }).report).toContain(message);
+});
+
+test.each(['/docs', '/docs/limits', '/openapi.json'])(
+  'the limits cannot be at %s beside the API reference',
+  (limitsPath) => {
+    const { report } = load(`docsPath: /docs\nlimitsPath: ${limitsPath}\n`);
+    expect(report).toContain('tollgate.yaml:10:13: `limitsPath` is also a path of');
+  },
+);

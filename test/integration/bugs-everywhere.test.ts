@@ -58,7 +58,13 @@ vi.mock('../../gateway/limit/limiter.ts', async (original) => {
     const limiter = module.createLimiter(options);
     return {
       ...limiter,
-      ...injected.throwing({ ...limiter }, ['decide', 'chargeAddress', 'chargeLimits', 'readOwn']),
+      ...injected.throwing({ ...limiter }, [
+        'decide',
+        'chargeAddress',
+        'chargeDocs',
+        'chargeLimits',
+        'readOwn',
+      ]),
     };
   };
   return { ...module, createLimiter };
@@ -88,6 +94,14 @@ vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
 vi.mock('../../gateway/forward/upstream/retry-policy.ts', async (original) =>
   injected.throwing(await original(), ['mayRetry']),
 );
+vi.mock('../../gateway/pages/served-file.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/pages/served-file.ts');
+  const createServedFile: typeof module.createServedFile = (options) => {
+    const file = module.createServedFile(options);
+    return { ...file, ...injected.throwing({ ...file }, ['respond']) };
+  };
+  return { ...module, createServedFile };
+});
 vi.mock('../../gateway/pages/limits-page.ts', async (original) =>
   injected.throwing(await original(), ['limitsPage']),
 );
@@ -117,6 +131,7 @@ const arrivals = {
   'a preflight':
     'OPTIONS /v1/pets HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n',
   'a look at the limits': `GET /limits HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
+  'a request for the API document': 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n',
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
@@ -129,6 +144,8 @@ const stations = [
   'identifyKey',
   'decide',
   'chargeAddress',
+  'chargeDocs',
+  'respond',
   'chargeLimits',
   'readOwn',
   'limitsPage',
@@ -168,6 +185,7 @@ beforeAll(async () => {
     addressBucket: { perMinute: 100_000 },
     cors: { origins: ['https://app.example.com'] },
     limitsPath: '/limits',
+    docsPath: '/docs',
   });
   const [listPets] = settings.operations;
   const feed = {

@@ -38,6 +38,7 @@ it('every key in Redis is in the table, with that type, an expiry, and at most t
     addressBucket: { perMinute: 2 },
     cors: { origins: ['https://app.example.com'] },
     limitsPath: '/limits',
+    docsPath: '/docs',
   });
   const gateway = createGateway({
     settings,
@@ -63,6 +64,7 @@ it('every key in Redis is in the table, with that type, an expiry, and at most t
   const preflight = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' };
   statuses.add(await send('', { method: 'OPTIONS', headers: preflight }));
   statuses.add(await send(calm.secret, { path: '/limits' }));
+  statuses.add(await send('', { path: '/docs' }));
   expect([...statuses].sort()).toEqual([200, 204, 401, 429, 503]);
 
   const limiter = createLimiter({

@@ -188,6 +188,11 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'Where a key reads its own limits, a path of the listener, not below the base URL; absent: nowhere.',
     ),
+  docsPath: ownPath('/docs')
+    .optional()
+    .describe(
+      'Where the API reference is, which anybody may read, and /openapi.json with it; a path of the listener, not below the base URL; absent: nowhere.',
+    ),
   bans: fields('a mapping with after, within, for and max', {
     after: limit.default(defaults.bans.after).describe('Refusals that ban a key …'),
     within: duration.prefault(defaults.bans.within).describe('… when they come within this time.'),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { readOperations } from '../../gateway/config/read-operations.ts';
-import { parseYaml } from '../../gateway/config/source/parse-yaml.ts';
+import { readOperations } from '../../../gateway/config/api/read-operations.ts';
+import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
+import { parseYaml } from '../../../gateway/config/source/parse-yaml.ts';
 
 function read(text: string) {
   const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });

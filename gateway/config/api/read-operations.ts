@@ -1,12 +1,12 @@
-import type { Deprecation, Method, Operation } from '../model.ts';
+import type { Deprecation, Method, Operation } from '../../model.ts';
+import { configSizes } from '../config-sizes.ts';
+import { closestName, didYouMean, listNames } from '../problems/closest-name.ts';
+import type { Problem } from '../problems/problem.ts';
+import { createProblemList } from '../problems/problem-list.ts';
+import { parseDate } from '../schema/dates-and-durations.ts';
+import type { YamlSource } from '../source/parse-yaml.ts';
+import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 import { checkTemplates } from './check-path-templates.ts';
-import { configSizes } from './config-sizes.ts';
-import { closestName, didYouMean, listNames } from './problems/closest-name.ts';
-import type { Problem } from './problems/problem.ts';
-import { createProblemList } from './problems/problem-list.ts';
-import { parseDate } from './schema/dates-and-durations.ts';
-import type { YamlSource } from './source/parse-yaml.ts';
-import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
 export interface ReadOperations {
   /** Templates with fewer parameters come first, so that the first match is the most specific one. */

@@ -1,0 +1,89 @@
+// Shows the API document with Swagger UI. A key that is typed in stays in the memory of the page, and goes to its own origin.
+
+/** The dates of a deprecation, as a sentence above the operation's own description. */
+function deprecationNotice(operation) {
+  const since = operation['x-deprecated-since'];
+  const sunset = operation['x-deprecated-sunset'];
+  const successor = operation['x-deprecated-successor'];
+  const parts = [since ? `Deprecated since ${since}` : 'Deprecated'];
+  if (sunset) parts.push(`removed on ${sunset}`);
+  if (successor) parts.push(`replaced by \`${successor}\``);
+  return `**${parts.join(', ')}.**`;
+}
+
+const methods = ['get', 'put', 'post', 'delete', 'options', 'patch'];
+
+/** The document as this page shows it: its calls go to the origin of the page, and each operation says what state it is in. */
+function prepare(document) {
+  const [server] = document.servers;
+  document.servers = [{ url: location.origin + new URL(server.url).pathname.replace(/\/$/, '') }];
+  for (const item of Object.values(document.paths)) {
+    for (const method of methods) {
+      const operation = item[method];
+      if (operation?.deprecated !== true) continue;
+      operation.description = `${deprecationNotice(operation)}\n\n${operation.description ?? ''}`;
+    }
+  }
+  return document;
+}
+
+/**
+ * What Swagger UI's own view lacks: a badge behind the path of an operation that is deprecated, experimental or in beta, and
+ * response headers that open on a click, since every response has a dozen.
+ */
+function additions({ React, specSelectors }) {
+  const { createElement, Fragment } = React;
+
+  function badgesOf({ path, method }) {
+    const operation = specSelectors.specJson().getIn(['paths', path, method]);
+    const deprecated = operation?.get('deprecated') ? 'deprecated' : undefined;
+    return [operation?.get('x-stability'), deprecated]
+      .filter(Boolean)
+      .map((state) => createElement('span', { key: state, className: `badge ${state}` }, state));
+  }
+
+  return {
+    wrapComponents: {
+      OperationSummaryPath: (Path) => (props) =>
+        createElement(Fragment, null, createElement(Path, props), badgesOf(props.operationProps.toObject())),
+      headers: (Headers) => (props) =>
+        props.headers?.size > 0 &&
+        createElement(
+          'details',
+          { className: 'response-headers' },
+          createElement('summary', null, `Headers (${props.headers.size})`),
+          createElement(Headers, props),
+        ),
+    },
+  };
+}
+
+async function show(element) {
+  const response = await fetch(element.dataset.document);
+  if (!response.ok) throw new Error(`${response.status}: ${(await response.json()).message}`);
+  const spec = prepare(await response.json());
+  document.title = spec.info?.title ?? document.title;
+  const { SwaggerUIBundle } = window;
+  SwaggerUIBundle({
+    spec,
+    domNode: element,
+    layout: 'BaseLayout',
+    presets: [SwaggerUIBundle.presets.apis],
+    plugins: [additions],
+    deepLinking: true,
+    displayRequestDuration: true,
+    defaultModelsExpandDepth: 0,
+    // No key outlives the page, and no document leaves it: the validator is another server.
+    persistAuthorization: false,
+    validatorUrl: null,
+    onComplete: () => {
+      element.dataset.state = 'shown';
+    },
+  });
+}
+
+const element = document.getElementById('reference');
+show(element).catch((error) => {
+  element.dataset.state = 'failed';
+  element.textContent = `The API document could not be read: ${error.message}`;
+});

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { loadSettings } from '../../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
+import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
+
+/** The API document as it is served, with these texts in the configuration. */
+function published(options: { main?: string; api?: string } = {}) {
+  const { main = mainDocument, api = 'paths:\n  /pets: { get: { operationId: listPets } }\n' } = options;
+  const { file } = configFolder({ 'tollgate.yaml': `${main}docsPath: /docs\n`, 'openapi.yaml': api });
+  const loaded = loadSettings({ file, env: {} });
+  if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
+  return JSON.parse(loaded.settings.docs?.document ?? '');
+}
+
+test('its server is the base URL, whatever servers the file names', () => {
+  const api = 'servers: [{ url: http://elsewhere }]\npaths: { /pets: { get: { operationId: listPets } } }\n';
+  expect(published({ api }).servers).toEqual([{ url: 'https://api.example.com/v1' }]);
+  expect(published({ main: mainDocument.replace('/v1', '/v1/') }).servers).toEqual([
+    { url: 'https://api.example.com/v1' },
+  ]);
+});
+
+test('its description ends with what each plan allows in the windows that any of them limits', () => {
+  const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
+  const api = 'info: { description: A store. }\npaths: { /pets: { get: { operationId: listPets } } }\n';
+  expect(published({ main, api }).info.description).toBe(`A store.
+
+## Plans
+
+| Plan | Requests per second | Requests per minute | Requests per day | Requests per month | Operations |
+| --- | ---: | ---: | ---: | ---: | --- |
+| free | unlimited | 60 | 1,000 | unlimited | all |
+| burst | 5 | unlimited | unlimited | 1,000,000 | \`listPets\` |
+| enterprise | custom | custom | custom | custom | all |
+
+\`GET https://api.example.com/me\` tells a key where it stands, and is not charged.`);
+});
+
+test('extensions are kept, the names of upstreams are not, and nothing of a key is in it', () => {
+  const api = `x-own: 1
+paths:
+  /pets:
+    x-item: 2
+    get: { operationId: listPets, x-stability: beta, x-upstream: default, x-other: { x-upstream: kept } }
+`;
+  const document = published({ api });
+  expect(document).toMatchObject({ 'x-own': 1, paths: { '/pets': { 'x-item': 2 } } });
+  expect(document.paths['/pets'].get).toEqual({
+    operationId: 'listPets',
+    'x-stability': 'beta',
+    'x-other': { 'x-upstream': 'kept' },
+  });
+  const [, id = ''] = /id: (\S+)/.exec(keysDocument) ?? [];
+  const [, digest = ''] = /sha256: (\S+)/.exec(keysDocument) ?? [];
+  expect([id.length > 0, digest.length]).toEqual([true, 64]);
+  expect(JSON.stringify(document)).not.toContain(id);
+  expect(JSON.stringify(document)).not.toContain(digest);
+});
+
+test('a document that its aliases blow up is refused with its place, not written out', () => {
+  const long = 'x'.repeat(100_000);
+  const aliases = Array.from({ length: 400 }, () => '*long').join(', ');
+  const { file, pathOf } = configFolder({
+    'tollgate.yaml': `${mainDocument}docsPath: /docs\n`,
+    'openapi.yaml': `x-long: &long ${long}\nx-all: [${aliases}]\npaths: { /pets: { get: { operationId: listPets } } }\n`,
+  });
+  const loaded = loadSettings({ file, env: {} });
+  const report = loaded.kind === 'invalid' ? formatProblems(loaded.problems) : '';
+  expect(report.replaceAll(pathOf(''), '')).toContain(
+    'tollgate.yaml:9:11: the API document is longer than 33554432 characters as JSON; remove `docsPath`',
+  );
+});

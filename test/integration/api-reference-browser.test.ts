@@ -1,0 +1,163 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { createGateway } from '../../gateway/gateway.ts';
+import { startBrowser, watchedPage } from '../support/browser.ts';
+import { makeKey, plans } from '../support/gateway-process.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { type StoreProcess, startStore } from '../support/store-process.ts';
+
+/** The API reference as a browser shows it, with the store behind it. CORS is off, as it is when nobody configures it. */
+let browser: Browser;
+let store: StoreProcess;
+
+beforeAll(async () => {
+  [browser, store] = await Promise.all([startBrowser(), startStore()]);
+}, 300_000);
+afterAll(async () => {
+  await browser.close();
+  await store.stop();
+});
+
+/** A gateway with the shipped API document, which `edit` may change. */
+async function start(edit: (document: string) => string = (document) => document) {
+  const key = makeKey();
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  const api = join(folder, 'openapi.yaml');
+  await writeFile(api, edit(await readFile('config/openapi.yaml', 'utf8')));
+  const settings = await settingsOf({
+    upstream: { url: store.url, health: '/healthz' },
+    plans,
+    keys: [key.entry],
+    docsPath: '/docs',
+    api,
+  });
+  await rm(folder, { recursive: true });
+  const log = { logger: pino({ level: 'silent' }), access: () => {} };
+  const gateway = createGateway({ settings, log });
+  const { port } = (await gateway.start()).listen;
+  onTestFinished(() => gateway.drain({ graceMs: 0 }));
+  return { origin: `http://127.0.0.1:${port}`, secret: key.secret };
+}
+
+async function open(page: Page, url: string): Promise<void> {
+  await page.goto(url, { waitUntil: 'networkidle0' });
+  await page.waitForSelector('.opblock');
+}
+
+const textOf = (page: Page, selector: string) =>
+  page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim()));
+
+it.each([1280, 390])(
+  'a page of %i px shows operations and plans, and tries one with a key that stays in it',
+  async (width) => {
+    const { origin, secret } = await start((document) =>
+      document.replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta'),
+    );
+    const { page, complaints } = await watchedPage(browser, origin, width);
+    // It would have Swagger UI read another server's document, if the page let it.
+    await open(page, `${origin}/docs?url=https://example.com/openapi.json`);
+
+    expect(await page.title()).toBe('Animal Store Service');
+    expect(await textOf(page, '.opblock [data-path]')).toEqual([
+      '/store/orders',
+      '/pets',
+      '/pets',
+      '/pets/{petId}',
+    ]);
+    expect(await textOf(page, '#operations-Store-listOrders .badge')).toEqual(['beta']);
+    expect(await textOf(page, '#operations-Pets-getPet .badge')).toEqual(['deprecated']);
+    expect(await textOf(page, '.badge')).toHaveLength(2);
+    expect(await textOf(page, '.info tbody tr')).toEqual([
+      'free601,000',
+      'pro30010,000',
+      'business1,000100,000',
+      'enterprisecustomcustom',
+    ]);
+
+    await page.click('.btn.authorize');
+    await page.waitForSelector('.auth-container input');
+    await page.type('.auth-container input', secret);
+    await page.click('.auth-btn-wrapper .authorize');
+    await page.click('.auth-btn-wrapper .btn-done');
+    const listPets = '#operations-Pets-listPets';
+    await page.click(`${listPets} .opblock-summary-control`);
+    await page.waitForSelector(`${listPets} .try-out__btn`);
+    await page.click(`${listPets} .try-out__btn`);
+    await page.waitForSelector(`${listPets} .execute`);
+    await page.click(`${listPets} .execute`);
+    await page.waitForSelector(`${listPets} .live-responses-table .response`);
+    expect(await textOf(page, `${listPets} .live-responses-table .response .response-col_status`)).toEqual([
+      '200',
+    ]);
+    const [heard] = await textOf(
+      page,
+      `${listPets} .live-responses-table .response .response-col_description`,
+    );
+    for (const text of [
+      'Response body',
+      'x-ratelimit-limit: 60',
+      'x-ratelimit-remaining: 59',
+      'x-ratelimit-reset: ',
+      'ratelimit-policy: "minute";q=60',
+    ]) {
+      expect(heard).toContain(text);
+    }
+    // The descriptions of response headers open on a click.
+    await page.click(`${listPets} .responses-table .response-headers summary`);
+    expect((await textOf(page, `${listPets} .response-headers[open]`))[0]).toContain('X-RateLimit-Remaining');
+
+    expect(await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]')).toEqual([
+      {},
+      {},
+      '',
+    ]);
+    // Nothing stands out of the window.
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    await page.reload({ waitUntil: 'networkidle0' });
+    await page.waitForSelector('.opblock');
+    expect(await page.$$('.authorization__btn[aria-label$="unlocked"], .btn.authorize.unlocked')).not.toEqual(
+      [],
+    );
+    expect(await page.content()).not.toContain(secret);
+    expect(complaints).toEqual([]);
+  },
+);
+
+it('what a document says is text: nothing in it runs', async () => {
+  const attack =
+    '<img src=x onerror=attacked()><script>attacked()</script><a href="javascript:attacked()">x</a>';
+  const { origin } = await start((document) =>
+    document
+      .replace('A store of animals', `${attack} A store of animals`)
+      .replace('summary: List animals', `summary: 'List ${attack}'`)
+      .replace('title: Animal Store Service', `title: 'Store ${attack}'`),
+  );
+  const { page } = await watchedPage(browser, origin, 1280);
+  let attacks = 0;
+  await page.exposeFunction('attacked', () => {
+    attacks += 1;
+  });
+  await open(page, `${origin}/docs`);
+  for (const link of await page.$$('.info a')) await link.click().catch(() => {});
+  expect(await page.$$('[onerror], .info script, a[href^="javascript"]')).toEqual([]);
+  expect(attacks).toBe(0);
+});
+
+it('a document that cannot be read is said to be so', async () => {
+  const { origin } = await start();
+  const { page } = await watchedPage(browser, origin, 1280);
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    if (!request.url().endsWith('/openapi.json')) void request.continue();
+    else void request.respond({ status: 429, body: '{"message":"Too many requests."}' });
+  });
+  await page.goto(`${origin}/docs`);
+  await page.waitForSelector('[data-state=failed]');
+  expect(await textOf(page, '#reference')).toEqual([
+    'The API document could not be read: 429: Too many requests.',
+  ]);
+});
