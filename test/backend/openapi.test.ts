@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createApp } from '../../backend/app.ts';
 import { createPetStore } from '../../backend/pets.ts';
-import { errors } from '../../gateway/errors.ts';
+import { errorBody, errors } from '../../gateway/errors.ts';
 import { startStoreApp } from '../support/store-app.ts';
 
 interface Operation {
@@ -138,6 +138,46 @@ describe('the API document and its own parts', () => {
     const ofOperations = new Set(operations.flatMap(({ operation }) => Object.keys(operation.responses)));
     const named = [...ofOperations, ...description.match(/\b\d{3}\b/g)];
     for (const { status } of Object.values(errors)) expect(named).toContain(String(status));
+  });
+
+  it('shows errors as the store and the gateway make them', async () => {
+    const example = (name: string) => document.components.responses[name].content['application/json'].example;
+    const store = await startStoreApp();
+    const headers = { 'content-type': 'application/json' };
+    const invalid = await fetch(`${store.url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Ada"}' });
+    expect(await invalid.json()).toEqual(example('BadRequest'));
+    expect(await (await fetch(`${store.url}/v1/pets/42`)).json()).toEqual(example('NotFound'));
+    expect(JSON.parse(errorBody('invalid_key'))).toEqual(example('Unauthorized'));
+    expect(JSON.parse(errorBody('operation_not_allowed'))).toEqual(example('OtherError'));
+    const { code, message, status } = example('TooManyRequests');
+    expect(JSON.parse(errorBody(code, message)).status).toBe(status);
+  });
+
+  /** The rules of Redocly (recommended-strict) and Spectral (oas) that this document could break; neither found anything. */
+  it('has what linters ask of a document for readers', () => {
+    const { info, servers, tags } = document;
+    expect(info).toMatchObject({
+      description: expect.stringMatching(/./),
+      contact: { name: expect.stringMatching(/./), url: expect.stringMatching(/^https:/) },
+      license: { name: expect.stringMatching(/./), identifier: expect.stringMatching(/./) },
+    });
+    for (const { description } of [...servers, ...tags]) expect(description).toMatch(/./);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const names = tags.map(({ name }: { name: string }) => name);
+    for (const { path, operation } of operations) {
+      expect(operation).toMatchObject({
+        summary: expect.stringMatching(/./),
+        description: expect.stringMatching(/./),
+      });
+      expect(names).toEqual(expect.arrayContaining([...operation.tags]));
+      expect(operation.tags.length).toBeGreaterThan(0);
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining([expect.stringMatching(/^4/)]));
+      expect(path).not.toMatch(/\/$|\?/);
+    }
+    for (const { description } of Object.values<{ description: string }>(document.components.headers)) {
+      expect(description).toMatch(/\.$/);
+    }
   });
 
   it('describes Allow where a 405 is', () => {
