@@ -176,6 +176,7 @@ function printGuide(store: Store): void {
 Tollgate listens on ${baseUrl},
 its admin listener on http://127.0.0.1:${adminPort}, the store behind it on http://127.0.0.1:${backendPort}.
 Counts are kept ${countsAreKept(store)}.
+The API reference is at ${new URL('/docs', baseUrl)}.
 Ctrl-C stops everything.${canAsk ? ' Enter shows this again.' : ''}
 
 Keys of this run:
