@@ -125,7 +125,7 @@ it('a key that is put into the query is in no line of the log and in no response
   expect(JSON.stringify(lines)).not.toContain(key.secret);
 });
 
-it('HEAD has the fields of GET, a known ETag is 304, and other methods hear 405', async () => {
+it('HEAD has the fields of GET, a known ETag is 304, and other methods get 405', async () => {
   const { send } = await start();
   const get = await send('/docs/swagger-ui.js', { headers: { 'accept-encoding': 'identity' } });
   const bytes = Buffer.from(await get.arrayBuffer());

@@ -5,7 +5,7 @@ import { createServedFile } from '../../gateway/pages/served-file.ts';
 
 const text = 'a line that compresses well\n'.repeat(200);
 
-/** What a client hears with these fields: the response's status, fields by name, and its body as it was before its coding. */
+/** What a client gets with these fields: the response's status, fields by name, and its body as it was before its coding. */
 async function ask(file: ReturnType<typeof createServedFile>, headers: IncomingHttpHeaders = {}) {
   const { status, fields, body } = await file.respond(headers);
   const byName = new Map<string, string>();
