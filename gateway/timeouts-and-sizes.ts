@@ -18,11 +18,6 @@ export const defaultBounds = Object.freeze({
   connectionsCheckingIntervalMs: 1_000,
   /** From the accepted TCP connection to the end of the TLS handshake; a slower client is disconnected. */
   tlsHandshakeTimeoutMs: 10_000,
-  /**
-   * TLS handshakes that are begun in one turn of the event loop. Each takes 0.1 to 1 ms of CPU, so requests on other
-   * connections wait for a few of them at most, however many arrive at once.
-   */
-  tlsHandshakesPerTurn: 4,
   /** How often failed TLS handshakes are logged: their number, one line for all. */
   tlsFailuresIntervalMs: 10_000,
   /** How often an expiring certificate is logged, beside once at each load. */

@@ -67,7 +67,6 @@ export type ListenerBounds = Pick<
   | 'lingerTimeoutMs'
   | 'drainIdleGraceMs'
   | 'tlsHandshakeTimeoutMs'
-  | 'tlsHandshakesPerTurn'
 >;
 
 export interface Listener {

@@ -278,6 +278,23 @@ describe('handshakes', () => {
     expect(performance.now() - startedMs).toBeLessThan(hello.length * 10);
   });
 
+  it.each([
+    ['at once', 0],
+    ['when it has read the ServerHello', 1],
+  ])('a client that sends its ClientHello and closes its side %s is disconnected', async (_when, octets) => {
+    const { port } = await start({ bounds: { tlsHandshakeTimeoutMs: 3_600_000 } });
+    const hello = await clientHello();
+    // Several, since some of them wait for their turn.
+    await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const socket = await openTcp(port, hello);
+        while (socket.bytesRead < octets) await once(socket, 'data');
+        socket.end();
+        await closeOf(socket);
+      }),
+    );
+  });
+
   it('those of one address count as its connections before they are complete', async () => {
     const { port, listener } = await start({ bounds: { connectionsPerAddressMax: 5 } });
     const hello = await clientHello();
