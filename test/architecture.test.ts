@@ -26,7 +26,8 @@ const allowed: Record<string, readonly string[]> = {
   listen: [...nouns, 'respond', 'tls'],
   tls: nouns,
   identify: nouns,
-  limit: nouns,
+  limit: [...nouns, 'redis'],
+  redis: nouns,
   match: nouns,
   forward: [...nouns, 'transport', 'tls'],
   transport: nouns,
@@ -74,6 +75,7 @@ const allowed: Record<string, readonly string[]> = {
     'observe',
     'admin',
     'tls',
+    'redis',
   ],
   'main.ts': [...nouns, 'gateway.ts', 'config', 'observe'],
 };

@@ -9,6 +9,7 @@ import type {
   KeyStatus,
   Settings,
 } from '../model.ts';
+import { createRedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
@@ -20,7 +21,6 @@ import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import { emptyQuotaState, openWindows, type QuotaState, usedIn } from './store/decide-quota.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
-import { createRedisClient } from './store/redis-client.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import { watchStore } from './store/store-watch.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
-import { createRedisClient } from '../../gateway/limit/store/redis-client.ts';
+import { createRedisClient } from '../../gateway/redis/redis-client.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';

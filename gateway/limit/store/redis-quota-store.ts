@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Redis, ReplyError, type Result } from 'ioredis';
 import type { BanPolicy, Limits } from '../../model.ts';
+import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
 import {
@@ -12,7 +13,6 @@ import {
   usedIn,
 } from './decide-quota.ts';
 import type { QuotaChanged, QuotaRead, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
-import { withinDeadline } from './within-deadline.ts';
 
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');

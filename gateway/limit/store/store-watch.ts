@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { withinDeadline } from '../../redis/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import { withinDeadline } from './within-deadline.ts';
 
 /** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
 export interface StoreWatch {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 
 /**
  * The connection to Redis that the limiter's parts share. The library neither queues commands while it is disconnected
@@ -22,4 +22,24 @@ export function createRedisClient(
     // After a failover the address may be that of a replica. Connecting again resolves the name again.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
+}
+
+/** Where everything is kept that is not a decision: what processes publish of themselves, changes, the record of usage. */
+export interface RecordsInRedis {
+  readonly client: Redis;
+  readonly prefix: string;
+}
+
+/**
+ * A connection of its own for records: their replies may be large, and one that is being read must not delay the reply to a
+ * decision. Whoever calls has a deadline of its own, and goes on without Redis while `client.status` is not `ready`.
+ */
+export function openRecords(
+  { url, prefix }: { readonly url: string; readonly prefix: string },
+  bounds: Parameters<typeof createRedisClient>[1],
+): RecordsInRedis {
+  const client = createRedisClient(url, bounds);
+  // The watch over the other connection logs that Redis is away.
+  client.on('error', () => {});
+  return { client, prefix };
 }
