@@ -125,7 +125,7 @@ export function createGateway({
   }
 
   function observe(): ObservedState {
-    const { calls, decidedLocally, bans } = limiter.counts();
+    const { calls, decidedLocally, bans, bannedKeys } = limiter.counts();
     const { config, store, upstreams } = currentState();
     return {
       config,
@@ -133,9 +133,12 @@ export function createGateway({
       storeCalls: calls,
       decidedLocally,
       bans,
+      bannedKeys,
+      certificates: { ...certificates },
       connections: listener.connections(),
       upstreams,
-      operations: snapshot.settings.operations,
+      settings: snapshot.settings,
+      nowMs: nowMs(),
     };
   }
 

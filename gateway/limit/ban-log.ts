@@ -8,6 +8,8 @@ export interface BanLog {
   observe(keyId: string, state: BanState, nowMs: number): void;
   /** Bans that this process has seen begin, by plan. */
   begun(): ReadonlyMap<string, number>;
+  /** The keys under a ban that it knows of, `bounds.loggedBansMax` at most. */
+  keys(): Iterable<string>;
   close(): void;
 }
 
@@ -44,6 +46,7 @@ export function createBanLog(deps: {
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
     begun: () => begun,
+    keys: () => bans.keys(),
     close: () => clearTimeout(timer),
   };
 

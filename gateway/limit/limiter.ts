@@ -89,6 +89,8 @@ export interface StoreCounts {
   readonly decidedLocally: number;
   /** Bans that it saw begin, by plan. */
   readonly bans: ReadonlyMap<string, number>;
+  /** The keys under a ban that it knows of. */
+  readonly bannedKeys: Iterable<string>;
 }
 
 export interface LimiterDeps {
@@ -166,7 +168,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     },
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
-    counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun() }),
+    counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
     async close() {
       clearInterval(reportTimer);
       bans.close();

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
-import type { Operation } from '../../model.ts';
+import type { Settings } from '../../model.ts';
 import { bucketsSeconds, type Histogram } from './histogram.ts';
+import { createKeyCounts } from './key-states.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** What the metrics show beside what was counted of requests: read when they are asked for. */
@@ -16,7 +17,13 @@ export interface ObservedState {
   >;
   /** Bans that this process saw begin, by plan. */
   readonly bans: ReadonlyMap<string, number>;
-  readonly operations: readonly Operation[];
+  /** Keys under a ban that it knows of. */
+  readonly bannedKeys: Iterable<string>;
+  /** Those of the listeners that speak TLS, by the name of the setting. */
+  readonly certificates: Readonly<Record<string, { readonly notAfterMs: number }>>;
+  readonly settings: Settings;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: number;
 }
 
 export interface MetricsText {
@@ -59,6 +66,7 @@ interface Value {
 
 function createRegistry(requests: RequestMetrics, observe: () => ObservedState): Registry {
   const registry = new Registry();
+  const countKeys = createKeyCounts();
   collectDefaultMetrics({ register: registry });
   for (const name of rejectedByPromtool) registry.removeSingleMetric(name);
 
@@ -96,6 +104,13 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
         : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
     ),
   );
+  family('keys', 'gauge', 'Configured keys by state, as far as it is known without the store.', () => {
+    const { settings, bannedKeys, nowMs } = observe();
+    return countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
+      labels: { state, plan },
+      value: keys,
+    }));
+  });
   family('bans_total', 'counter', 'Bans that this process saw begin, by plan.', () =>
     by('plan', observe().bans),
   );
@@ -129,10 +144,16 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
   family('config_info', 'gauge', 'The version of the configuration in force, as a label.', () => [
     { labels: { version: observe().config.version }, value: 1 },
   ]);
+  family('certificate_expiry_timestamp_seconds', 'gauge', 'Until when a certificate is valid.', () =>
+    Object.entries(observe().certificates).map(([listener, { notAfterMs }]) => ({
+      labels: { listener },
+      value: notAfterMs / 1000,
+    })),
+  );
   return registry;
 
-  function deprecated(): readonly Operation[] {
-    return observe().operations.filter(({ deprecation }) => deprecation !== undefined);
+  function deprecated(): Settings['operations'] {
+    return observe().settings.operations.filter(({ deprecation }) => deprecation !== undefined);
   }
 
   function targets(figureOf: (target: { healthy: boolean; inFlight: number }) => number): Value[] {

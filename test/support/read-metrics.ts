@@ -1,0 +1,28 @@
+export interface Metrics {
+  readonly text: string;
+  readonly contentType: string | null;
+  /** By name with labels, as in `tollgate_connections` or `tollgate_rejected_total{code="invalid_key"}`. */
+  readonly figures: ReadonlyMap<string, number>;
+  /** The sum over all labels of a metric. */
+  sum(name: string): number;
+}
+
+/** What a gateway gives to Prometheus. */
+export async function readMetrics(adminUrl: string): Promise<Metrics> {
+  const response = await fetch(`${adminUrl}/metrics`);
+  if (!response.ok) throw new Error(`/metrics answered ${response.status}`);
+  const text = await response.text();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const figures = new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+  );
+  return {
+    text,
+    contentType: response.headers.get('content-type'),
+    figures,
+    sum(name) {
+      const ofName = [...figures].filter(([series]) => series.split('{')[0] === name);
+      return ofName.reduce((sum, [, value]) => sum + value, 0);
+    },
+  };
+}
