@@ -296,7 +296,9 @@ function besideFile(mainFile: string, path: string): string {
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));
-  const all = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
+  const both = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
+  // Both listeners may have the same certificate.
+  const all = [...new Map(both.map((each) => [`${placeName(each)} ${each.message}`, each])).values()];
   const files = [...new Set(all.map(({ file }) => file))];
   const sorted = all
     .sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line || a.column - b.column)

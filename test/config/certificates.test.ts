@@ -50,6 +50,11 @@ describe('a certificate with its key', () => {
     });
   });
 
+  it('that both listeners have and that is broken is reported once', () => {
+    const main = `${withTls}admin: { tls: { cert: cert.pem, key: key.pem } }\n`;
+    expect(reportOn({ main, key: other.key }).match(/does not belong/g)).toHaveLength(1);
+  });
+
   it('is among the watched files, and part of the version', () => {
     const { folder, loaded } = load();
     expect([...loaded.digests.keys()]).toContain(folder.pathOf('key.pem'));
