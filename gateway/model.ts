@@ -194,6 +194,21 @@ export interface ListenAddress {
   readonly tls?: Certificate;
 }
 
+/** The admin listener, and who may use its API. */
+export interface AdminSettings extends ListenAddress {
+  readonly tokens: readonly AdminToken[];
+  /** Host names in lower case by which it may be reached, beside `localhost` and addresses. */
+  readonly hosts: readonly string[];
+}
+
+export interface AdminToken {
+  readonly name: string;
+  /** Lower-case hex SHA-256 digest of the token. */
+  readonly sha256: string;
+  /** `write` may read, too. */
+  readonly may: 'read' | 'write';
+}
+
 /** A certificate with its private key, as a listener presents it. */
 export interface Certificate {
   /** The file of the certificate, for messages. */
@@ -214,7 +229,7 @@ export interface Settings {
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
   readonly basePath: string;
   readonly listen: ListenAddress;
-  readonly admin: ListenAddress;
+  readonly admin: AdminSettings;
   /** Absent: the embedded memory store. */
   readonly redis?: {
     readonly url: string;

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestSecret, issueSecret } from '../config/issue-secret.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../config/issue-secret.ts';
 
 const startTimeoutMs = 20_000;
 const startPollMs = 50;
@@ -35,12 +35,19 @@ const secrets = {
   enterprise: issueSecret(),
 };
 
+// Only its digest is handed on: `spawnNode` takes the token itself out of the environment.
+const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
+const shownAuthorization = process.env.ADMIN_TOKEN
+  ? '"Authorization: Bearer $ADMIN_TOKEN"'
+  : `'Authorization: Bearer ${adminToken}'`;
+
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
 const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
   DEMO_FREE_SHA256: digestSecret(secrets.free),
   DEMO_PRO_SHA256: digestSecret(secrets.pro),
   DEMO_BUSINESS_SHA256: digestSecret(secrets.business),
   DEMO_ENTERPRISE_SHA256: digestSecret(secrets.enterprise),
+  DEMO_ADMIN_SHA256: digestSecret(adminToken),
 });
 const children = [store, gateway];
 
@@ -70,10 +77,11 @@ function pathOf(file: string): string {
 }
 
 function spawnNode(script: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+  const { ADMIN_TOKEN: _, ...inherited } = process.env;
   return spawn(process.execPath, [pathOf(script), ...args], {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
-    env: { ...process.env, ...env },
+    env: { ...inherited, ...env },
   });
 }
 
@@ -184,6 +192,9 @@ Keys of this run:
   Pro         ${secrets.pro}
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
+
+The admin API, with the token ${process.env.ADMIN_TOKEN ? 'in ADMIN_TOKEN' : 'of this run'}:
+  curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
 In a second terminal, a request that gets a 200:
   curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `tollgate run | check | schema | keys …`. */
+/** The command line: `tollgate run | check | schema | keys … | admin …`. */
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
@@ -8,6 +8,7 @@ import { formatProblems } from '../config/problems/format-problems.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../config/schema/limit-fields.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
 import { planWindows } from '../model.ts';
+import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
 import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
 import { formatKeys } from './format-keys.ts';
@@ -99,6 +100,28 @@ keys
   .action(({ config }: { config: string }) => {
     const loaded = load(config);
     if (loaded) console.log(formatKeys(loaded.settings, Date.now()));
+  });
+
+program
+  .command('admin')
+  .description('the admin API')
+  .command('token')
+  .description(
+    'make a token: its YAML line for `admin.tokens`, and last the token itself, which is shown once',
+  )
+  .requiredOption('--name <name>', 'whose it is')
+  .addOption(new Option('--may <what>', 'what it allows').choices(['read', 'write']).default('read'))
+  .option('--json', 'one JSON object: name, may, sha256, token')
+  .action((options: { name: string; may: 'read' | 'write'; json?: true }) => {
+    const made = createAdminToken(options);
+    if (made.kind === 'refused') fail(made.reason);
+    else if (options.json) console.log(JSON.stringify(made.token));
+    else {
+      console.error(
+        'Add the first line to `admin: { tokens: … }`. This is the only time that the token is shown:',
+      );
+      console.log(`${made.yamlLine}\n${made.token.token}`);
+    }
   });
 
 type CreateOptions = Omit<NewKey, 'limits'> & LimitsByField & { readonly config: string };

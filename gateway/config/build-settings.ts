@@ -39,7 +39,11 @@ export function buildSettings(parts: {
     environment: raw.environment,
     basePath: basePathOf(raw),
     listen: buildAddress(raw.listen, certificates.listen),
-    admin: buildAddress(raw.admin, certificates.admin),
+    admin: {
+      ...buildAddress(raw.admin, certificates.admin),
+      tokens: raw.admin.tokens,
+      hosts: raw.admin.hosts.map((host) => host.toLowerCase()),
+    },
     ...(raw.redis?.url && {
       redis: {
         url: raw.redis.url,

@@ -1,6 +1,7 @@
 import { closestName, listNames } from './problems/closest-name.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
+import { createUniqueValues } from './problems/unique-values.ts';
 import { anyLimitField } from './schema/limit-fields.ts';
 import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
@@ -21,33 +22,20 @@ export interface KeyList {
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();
   const planNames = isMapping(plans) ? Object.keys(plans) : [];
-  const ids = new Map<string, Path>();
-  const digests = new Map<string, Path>();
+  const ids = createUniqueValues({ what: 'this id', source, problems });
+  const digests = createUniqueValues({ what: 'this digest', source, problems });
 
   entries.forEach((entry, index) => {
     if (!isMapping(entry) || problems.isFull()) return;
     const keyPath = [...path, index];
-    if (typeof entry.id === 'string') claim(ids, entry.id, [...keyPath, 'id'], 'this id');
+    if (typeof entry.id === 'string') ids.claim(entry.id, [...keyPath, 'id']);
     listOf(entry.secrets).forEach((secret, position) => {
       if (!isMapping(secret) || typeof secret.sha256 !== 'string') return;
-      claim(digests, secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256'], 'this digest');
+      digests.claim(secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256']);
     });
     if (isMapping(plans)) checkPlan(entry, keyPath, plans);
   });
   return problems.problems;
-
-  function claim(taken: Map<string, Path>, value: string, at: Path, what: string): void {
-    const first = taken.get(value);
-    if (first === undefined) {
-      taken.set(value, at);
-      return;
-    }
-    problems.add(() => ({
-      ...source.placeOf(at),
-      message: `${nameOf(at)}: ${what} is already taken by ${nameOf(first)}; each must be unique`,
-      related: { ...source.placeOf(first), message: 'it is here' },
-    }));
-  }
 
   function checkPlan(entry: Mapping, keyPath: Path, definedPlans: Mapping): void {
     if (typeof entry.plan !== 'string') return;

@@ -17,6 +17,9 @@ export const configSizes = Object.freeze({
   pathsMax: 10_000,
   /** The API document as JSON, for the API reference. */
   publishedCharsMax: 33_554_432,
+  /** Tokens of the admin API, since each is compared with the one that is presented; and names of its listener. */
+  adminTokensMax: 100,
+  adminHostsMax: 100,
   /** Upstreams: each target of each is asked for its health five times a second. */
   upstreamsMax: 32,
   /**

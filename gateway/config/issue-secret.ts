@@ -13,7 +13,18 @@ const unbiasedBelow = 248;
  *
  * @param drawBytes a source of random bytes; every call must give new ones
  */
-export function issueSecret(drawBytes: (count: number) => Uint8Array = randomBytes): string {
+export function issueSecret(drawBytes: DrawBytes = randomBytes): string {
+  return `tg_${drawWithChecksum(drawBytes)}`;
+}
+
+/** Draws a token for the admin API: the same behind `tga_`, so that neither is taken for the other. */
+export function issueAdminToken(drawBytes: DrawBytes = randomBytes): string {
+  return `tga_${drawWithChecksum(drawBytes)}`;
+}
+
+type DrawBytes = (count: number) => Uint8Array;
+
+function drawWithChecksum(drawBytes: DrawBytes): string {
   let random = '';
   while (random.length < randomCharacters) {
     for (const byte of drawBytes(randomCharacters)) {
@@ -21,10 +32,10 @@ export function issueSecret(drawBytes: (count: number) => Uint8Array = randomByt
         random += alphabet[byte % alphabet.length];
     }
   }
-  return `tg_${random}${checksumOf(random)}`;
+  return `${random}${checksumOf(random)}`;
 }
 
-/** The hex SHA-256 digest of all characters of a secret: all that the configuration keeps of it. */
+/** The hex SHA-256 digest of all characters of a secret or token: all that the configuration keeps of it. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

@@ -4,6 +4,7 @@ import { type Certificates, certificatesOf, expiryNotice } from '../tls/certific
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildPlans, buildSettings } from './build-settings.ts';
+import { checkAdmin } from './check-admin.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
@@ -133,7 +134,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
       message: '`bans.max` must not be shorter than `bans.for`',
     });
   }
-  problems.push(...checkTimeouts(parsed.data, source));
+  problems.push(...checkTimeouts(parsed.data, source), ...checkAdmin(parsed.data, source));
   return parsed.data;
 }
 

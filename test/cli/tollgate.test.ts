@@ -115,6 +115,36 @@ test('the first key creates the keys file; without it every other command fails 
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toContain(digestSecret(created.stdout.trim()));
 });
 
+test('admin token prints the line for the configuration, and last the token, whose digest is in the line', async () => {
+  const { exitCode, stdout, stderr } = await tollgate(['admin', 'token', '--name', '42', '--may', 'write']);
+  const [line = '', token = '', ...rest] = stdout.split('\n');
+  expect({ exitCode, rest }).toEqual({ exitCode: 0, rest: [''] });
+  expect(token).toMatch(/^tga_[0-9A-Za-z]{46}$/);
+  expect(stderr).not.toContain(token);
+  const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}admin:\n  tokens:\n    ${line}\n` });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.admin.tokens).toEqual([
+    { name: '42', may: 'write', sha256: digestSecret(token) },
+  ]);
+});
+
+test('admin token --json prints one object, and a token may only read unless --may says more', async () => {
+  const { stdout } = await tollgate(['admin', 'token', '--name', 'alice', '--json']);
+  const { token, sha256, ...rest } = JSON.parse(stdout);
+  expect(rest).toEqual({ name: 'alice', may: 'read' });
+  expect(sha256).toBe(digestSecret(token));
+});
+
+test.each([
+  [['--name', 'al ice'], /^--name must be 1 to 64 of the characters/],
+  [['--name', 'alice', '--may', 'all'], /--may <what>.*Allowed choices are read, write/],
+  [[], /--name <name>.* not specified/],
+])('admin token %j says what is wrong with it, and prints no token', async (args, message) => {
+  const { exitCode, stdout, stderr } = await tollgate(['admin', 'token', ...args]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toMatch(message);
+});
+
 test('a command without a configuration says what to do', async () => {
   const { exitCode, stderr } = await tollgate(['check']);
   expect({ exitCode, stderr }).toEqual({

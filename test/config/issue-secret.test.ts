@@ -1,10 +1,15 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { digestSecret, issueSecret } from '../../gateway/config/issue-secret.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/config/issue-secret.ts';
 
-test('a secret is tg_, 40 random characters and their checksum', () => {
-  const secret = issueSecret();
-  const [, random = '', checksum = ''] = /^tg_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret) ?? [];
+test.each([
+  ['a secret of a key', 'tg_', issueSecret],
+  ['a token of the admin API', 'tga_', issueAdminToken],
+])('%s is %s, 40 random characters and their checksum', (_what, prefix, issue) => {
+  const secret = issue();
+  expect(secret.slice(0, prefix.length)).toBe(prefix);
+  const [, random = '', checksum = ''] =
+    /^([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret.slice(prefix.length)) ?? [];
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   const decoded = [...checksum].reduce((sum, character) => sum * 62 + alphabet.indexOf(character), 0);
   expect(decoded).toBe(crc32(random));

@@ -31,7 +31,7 @@ test('a small configuration gets every default', () => {
     environment: 'test',
     basePath: '/v1',
     listen: { host: '0.0.0.0', port: 8080 },
-    admin: { host: '127.0.0.1', port: 9090 },
+    admin: { host: '127.0.0.1', port: 9090, tokens: [], hosts: [] },
     upstreams: [
       { name: 'default', url: 'http://backend:3000', health: '/healthz', host: 'keep', timeouts: {} },
     ],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { restartNeeded } from '../../gateway/config/watch-settings.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 function settingsWith(lines: string) {
   const loaded = loadSettings({
@@ -15,6 +15,8 @@ function settingsWith(lines: string) {
 test('changes of listeners and store need a restart, others do not', () => {
   const before = settingsWith('');
   expect(restartNeeded(before, settingsWith('bodyBytesMax: 5\ntrustedProxies: [10.0.0.1]\n'))).toEqual([]);
+  const tokens = `[{ name: a, may: read, sha256: ${digestOf('a')} }]`;
+  expect(restartNeeded(before, settingsWith(`admin: { hosts: [gateway], tokens: ${tokens} }\n`))).toEqual([]);
   expect(restartNeeded(before, settingsWith('listen: { port: 1 }\n'))).toEqual(['listen']);
   expect(
     restartNeeded(

@@ -6,8 +6,8 @@ import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-sc
 import { limitsOf } from '../support/limits-of.ts';
 
 const demoDigests = Object.fromEntries(
-  ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE'].map((plan, i) => [
-    `DEMO_${plan}_SHA256`,
+  ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE', 'ADMIN'].map((name, i) => [
+    `DEMO_${name}_SHA256`,
     `${String(i).repeat(63)}a`,
   ]),
 );

@@ -16,7 +16,7 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
 /** Fields whose values are shown, as long as they have the form of such a value. */
 const harmlessFields = [
   // An id is public: it is on every access line and in forwarded requests. A secret in its place stays masked.
-  field('id|plan', String.raw`(?!tg_)[\w.:@+-]+`),
+  field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled', 'true|false'),
   field('expires', String.raw`[\dTZ:.+-]+`),

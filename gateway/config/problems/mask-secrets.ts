@@ -4,10 +4,10 @@ const secretShapes = [
   /(?<=:\/\/).+(?=@)/g,
   // The parameters of a URL: redis://redis?password=…
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
-  // A secret that the gateway has issued.
-  /\btg_\w+/g,
+  // A secret of a key, or a token of the admin API, that this program has issued.
+  /\btga?_\w+/g,
   // The rest of the line behind a field with such a name: a password may hold any character.
-  /(?<=\b(?:sha256|secrets?|password|token)["']?\s*:\s*)\S.*/gi,
+  /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 
 /** Replaces each by as many asterisks, so that a caret below the line still points at its place. */

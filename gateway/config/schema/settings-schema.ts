@@ -66,9 +66,7 @@ const keyId = text('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', /^[A-Za
 const planName = text('a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -', /^[A-Za-z0-9_-]{1,64}$/);
 
 const secret = fields('a mapping with sha256', {
-  sha256: text('the SHA-256 digest of the whole secret, 64 hex digits', /^[0-9a-fA-F]{64}$/)
-    .transform((digest) => digest.toLowerCase())
-    .describe('Hex SHA-256 digest of the whole secret: printf %s SECRET | sha256sum'),
+  sha256: digestOf('secret'),
   expires: date
     .optional()
     .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
@@ -134,6 +132,21 @@ const upstream = fields('a mapping with url', {
   }).prefault({}),
 });
 
+export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {
+  name: text('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
+    'Whose it is: every change says by whom it was made.',
+  ),
+  sha256: digestOf('token'),
+  may: z
+    .enum(['read', 'write'], expects('read or write'))
+    .describe('Whether it may only read, or also change keys.'),
+});
+
+const hostName = text(
+  'a host name such as gateway.internal, without a port',
+  /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/,
+);
+
 /** It begins with a letter: JavaScript would put names that are numbers before all others, and the first is the default. */
 const upstreamName = text(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
@@ -152,8 +165,24 @@ export const settingsSchema = fields('a mapping of settings', {
       expects('an http or https URL such as https://api.example.com/v1, without user, query or fragment'),
     )
     .describe('The public address; its path is the prefix of every operation.'),
-  listen: address(defaults.listen).describe('The public listener; a change needs a restart.'),
-  admin: address(defaults.admin).describe('The admin listener; a change needs a restart.'),
+  listen: fields('a mapping with host, port and tls', address(defaults.listen))
+    .prefault({})
+    .describe('The public listener; a change needs a restart.'),
+  admin: fields('a mapping with host, port, tls, tokens and hosts', {
+    ...address(defaults.admin),
+    tokens: list(adminTokenSchema, 'a list of tokens, each with name, sha256 and may')
+      .max(configSizes.adminTokensMax, expects(`a list of at most ${configSizes.adminTokensMax} tokens`))
+      .default([])
+      .describe('Who may use the admin API; `tollgate admin token` makes one. A change needs no restart.'),
+    hosts: list(hostName, 'a list of host names')
+      .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
+      .default([])
+      .describe(
+        'Names by which the admin API may be reached, beside localhost and addresses. A change needs no restart.',
+      ),
+  })
+    .prefault({})
+    .describe('The admin listener; a change of host, port or tls needs a restart.'),
   redis: fields('a mapping with url', {
     url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/),
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
@@ -311,8 +340,14 @@ function list<Entry extends z.ZodType>(entry: Entry, what: string) {
   return z.array(entry, expects(what));
 }
 
+function digestOf(what: 'secret' | 'token') {
+  return text(`the SHA-256 digest of the whole ${what}, 64 hex digits`, /^[0-9a-fA-F]{64}$/)
+    .transform((digest) => digest.toLowerCase())
+    .describe(`Hex SHA-256 digest of the whole ${what}: printf %s ${what.toUpperCase()} | sha256sum`);
+}
+
 function address(fallback: { readonly host: string; readonly port: number }) {
-  return fields('a mapping with host, port and tls', {
+  return {
     host: text('an address or host name', /^\S+$/).default(fallback.host),
     port: wholeNumber(0, portMax).default(fallback.port),
     tls: fields('a mapping with cert and key', {
@@ -327,7 +362,7 @@ function address(fallback: { readonly host: string; readonly port: number }) {
       .describe(
         'Absent: without TLS. The content of the two files may change at any time; turning TLS on or off needs a restart.',
       ),
-  }).prefault({});
+  };
 }
 
 function isBaseUrl(value: string): boolean {

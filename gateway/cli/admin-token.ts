@@ -1,0 +1,33 @@
+import { digestSecret, issueAdminToken } from '../config/issue-secret.ts';
+import { adminTokenSchema } from '../config/schema/settings-schema.ts';
+import type { Refused } from './edit-keys.ts';
+
+export interface MadeToken {
+  readonly kind: 'made';
+  readonly token: {
+    readonly name: string;
+    readonly may: 'read' | 'write';
+    readonly sha256: string;
+    /** The token itself: only seen here. */
+    readonly token: string;
+  };
+  /** Its entry of `admin.tokens`. */
+  readonly yamlLine: string;
+}
+
+/** Draws a token for the admin API. It writes no file: the settings are edited by hand. */
+export function createAdminToken({
+  name,
+  may,
+}: {
+  readonly name: string;
+  readonly may: 'read' | 'write';
+}): MadeToken | Refused {
+  const token = issueAdminToken();
+  const entry = { name, sha256: digestSecret(token), may };
+  const issue = adminTokenSchema.safeParse(entry).error?.issues[0];
+  if (issue !== undefined) return { kind: 'refused', reason: `--${issue.path.join('.')} ${issue.message}.` };
+  // A name such as 1234 or true needs quotes, and one in quotes is always text.
+  const yamlLine = `- { name: "${name}", may: ${may}, sha256: ${entry.sha256} }`;
+  return { kind: 'made', token: { ...entry, token }, yamlLine };
+}
