@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
+import { readMetrics } from '../support/read-metrics.ts';
 
 /** A random secret, so that no eight bytes of it are in other text by chance. */
 function randomSecret(): string {
@@ -36,6 +38,16 @@ describe('no part of a secret leaves the gateway', () => {
     }
     expectNoSecretIn('a response', responses.join('\n'));
     expect(responses.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
+  });
+
+  it('in /metrics, and no digest or key id either', async () => {
+    for (const { adminUrl } of fleet.gateways) {
+      const { text, sum } = await readMetrics(adminUrl);
+      expect(sum('tollgate_requests_total')).toBeGreaterThan(50);
+      expectNoSecretIn('/metrics', text);
+      expectNoDigestIn('/metrics', text);
+      for (const { entry } of [valid, tight, disabled]) expect(text).not.toContain(entry.id);
+    }
   });
 
   it('when a secret is written into the configuration in place of its digest', async () => {
@@ -138,6 +150,17 @@ function expectNoSecretIn(place: string, text: string): void {
         const piece = form.slice(start, start + 8);
         expect(text.includes(piece), `${place} holds a piece of a secret`).toBe(false);
       }
+    }
+  }
+}
+
+/** No twelve consecutive digits of a secret's digest; eight may be among the digits of a figure by chance. */
+function expectNoDigestIn(place: string, text: string): void {
+  for (const secret of secrets) {
+    const digest = createHash('sha256').update(secret).digest('hex');
+    for (let start = 0; start + 12 <= digest.length; start += 1) {
+      const isThere = text.includes(digest.slice(start, start + 12));
+      expect(isThere, `${place} holds a piece of a digest`).toBe(false);
     }
   }
 }
