@@ -25,8 +25,8 @@ return function(options)
     connection:set_timeout(5000)
     assert(connection:connect("127.0.0.1", redisPort))
     if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
-    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", minuteMs, dayMs,
-      key.perMinute, key.perDay, 100, 60000, 60000, 86400000, 1))
+    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", 1, 100, 60000, 60000, 86400000,
+      2, "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay))
     connection:set_keepalive(60000, 2048)
     return reply
   end
@@ -54,10 +54,10 @@ return function(options)
     ngx.var.key_id, ngx.var.key_plan = key.id, key.plan
 
     local reply = decide(key)
-    local nowMs, admitted, banned, bannedUntilMs = reply[1], reply[2], reply[4], reply[11]
-    local minuteRemaining = math.max(0, key.perMinute - reply[6])
-    local dayRemaining = math.max(0, key.perDay - reply[8])
-    local minuteResetMs, dayResetMs = (reply[5] + 1) * minuteMs, (reply[7] + 1) * dayMs
+    local nowMs, admitted, banned, bannedUntilMs = reply[1], reply[2], reply[4], reply[7]
+    local minuteRemaining = math.max(0, key.perMinute - reply[12])
+    local dayRemaining = math.max(0, key.perDay - reply[14])
+    local minuteResetMs, dayResetMs = (reply[11] + 1) * minuteMs, (reply[13] + 1) * dayMs
     local ctx = ngx.ctx
     if dayRemaining <= minuteRemaining then
       ctx.window, ctx.limit, ctx.remaining, ctx.resetMs = "day", key.perDay, dayRemaining, dayResetMs

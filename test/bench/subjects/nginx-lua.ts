@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findProgram } from '../find-program.ts';
@@ -14,9 +14,9 @@ const needed = [
   '/usr/share/lua/5.1/resty/core.lua',
 ];
 const accessScript = fileURLToPath(new URL('nginx-lua.lua', import.meta.url));
-const decisionScript = fileURLToPath(
-  new URL('../../../gateway/limit/store/decide-quota.lua', import.meta.url),
-);
+const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
+  .map((name) => readFileSync(new URL(`../../../gateway/limit/store/${name}`, import.meta.url), 'utf8'))
+  .join('');
 
 /** The engine of Kong and APISIX with the same job written by hand: the lowest cost of any product based on it. */
 export const nginxLua: Subject = {
@@ -33,6 +33,7 @@ export const nginxLua: Subject = {
     mkdirSync(join(home, 'temp'), { recursive: true });
     const port = await freePort();
     writeFileSync(join(home, 'keys.lua'), keysLua(stage));
+    writeFileSync(join(home, 'decide.lua'), decisionScript);
     writeFileSync(join(home, 'nginx.conf'), nginxConf({ ...stage, home, port }));
     const args = ['-p', home, '-c', join(home, 'nginx.conf'), '-e', join(home, 'error.log')];
     const running = startProcess(findProgram('nginx') ?? 'nginx', args, {
@@ -94,7 +95,7 @@ http {
     gate = dofile("${accessScript}")({
       keys = require "keys",
       redisPort = ${redisPort},
-      script = assert(io.open("${decisionScript}")):read("*a"),
+      script = assert(io.open("${home}/decide.lua")):read("*a"),
     })
   }
   server {
