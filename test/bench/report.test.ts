@@ -37,6 +37,7 @@ function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
       },
     ],
     connections: [],
+    tls: [],
     keys: [],
   };
 }

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
+import type { TlsFigures } from './measure-tls.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import { judgeTargets } from './targets.ts';
@@ -22,6 +23,7 @@ export interface Report {
   readonly decidedLocally: number;
   readonly scenarios: readonly ScenarioFigures[];
   readonly connections: readonly ConnectionsFigures[];
+  readonly tls: readonly TlsFigures[];
   readonly keys: readonly KeysFigures[];
 }
 
@@ -41,7 +43,7 @@ export function writeReport(report: Report): 0 | 1 {
 }
 
 export function renderReport(report: Report): string {
-  const { started, quick, rounds, machine, missing, problems, scenarios, connections, keys } = report;
+  const { started, quick, rounds, machine, missing, problems, scenarios, connections, tls, keys } = report;
   return [
     `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
@@ -57,6 +59,9 @@ export function renderReport(report: Report): string {
     ...scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]),
     ...(connections.length > 0
       ? ['## One hot key over more and more connections', renderConnections(connections)]
+      : []),
+    ...(tls.length > 0
+      ? ['## Over TLS 1.3: kept connections, and a full handshake for each request', renderTls(tls)]
       : []),
     ...(keys.length > 0
       ? ['## More and more keys in the configuration (1,000 of them in play)', renderKeys(keys)]
@@ -131,6 +136,28 @@ function renderConnections(figures: readonly ConnectionsFigures[]): string {
     ms(sample.p99Us),
   ]);
   return table(['connections', 'subject', 'CPU', 'requests/s', 'p50 ms', 'p99 ms'], rows);
+}
+
+function renderTls(figures: readonly TlsFigures[]): string {
+  const cpusOf = (samples: readonly { readonly cpuSecondsPer10k: number }[] = []) =>
+    samples.map(({ cpuSecondsPer10k }) => cpuSecondsPer10k);
+  const own = figures.find(({ subject }) => subject === 'tollgate');
+  const against = (values: readonly number[], ownValues: readonly number[]) => {
+    const ratio = ratioOf(values, ownValues);
+    return ratio === undefined ? '' : spread(ratio, times);
+  };
+  const rows = figures.map(({ subject, kept, fresh }) => [
+    subject,
+    spread(spreadOf(cpusOf(kept)), seconds),
+    against(cpusOf(kept), cpusOf(own?.kept)),
+    spread(spreadOf(cpusOf(fresh)), seconds),
+    against(cpusOf(fresh), cpusOf(own?.fresh)),
+    whole(spreadOf(fresh.map(({ perSecond }) => perSecond)).median),
+  ]);
+  return table(
+    ['subject', 'CPU, kept', '× tollgate', 'CPU, with a handshake each', '× tollgate', 'handshakes/s'],
+    rows,
+  );
 }
 
 function renderKeys(figures: readonly KeysFigures[]): string {

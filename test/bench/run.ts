@@ -9,6 +9,7 @@ import { type KeysFigures, measureKeys } from './growth-keys.ts';
 import { installPeers } from './install-peers.ts';
 import { describeMachine } from './machine.ts';
 import { measureScenarios } from './measure-scenarios.ts';
+import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, killAllProcesses } from './processes.ts';
 import { startRedis } from './redis.ts';
@@ -27,10 +28,12 @@ const deadlineMs = 60 * 60_000;
 const firstWarmUpSeconds = 8;
 /** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
+/** What `--only` takes. */
+const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds and few sizes: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
-  --only NAME  one of: ${[...scenarios.map(({ name }) => name), 'connections', 'keys'].join(', ')}; may be repeated`;
+  --only NAME  one of: ${names.join(', ')}; may be repeated`;
 
 interface Options {
   readonly quick: boolean;
@@ -80,6 +83,16 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('connections')) {
     connections = await measureConnections({ ...common, running, warmUpSeconds });
   }
+  let tls: TlsFigures[] = [];
+  if (options.wanted('tls')) {
+    tls = await measureTls({
+      ...common,
+      stage,
+      rounds: options.rounds,
+      warmUpSeconds: firstWarmUpSeconds,
+      seconds: options.quick ? 1 : 2,
+    });
+  }
   let keys: KeysFigures[] = [];
   if (options.wanted('keys')) {
     // A configuration is loaded in a thread of its own, which in production has its own core too.
@@ -100,6 +113,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
     scenarios: figures,
     connections,
+    tls,
     keys,
   };
   return writeReport(report);
@@ -137,7 +151,6 @@ function readOptions(): Options | undefined {
     },
   });
   const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
-  const names = [...scenarios.map(({ name }) => name), 'connections', 'keys'];
   if (!Number.isInteger(rounds) || rounds < 1 || values.only.some((name) => !names.includes(name))) {
     return undefined;
   }

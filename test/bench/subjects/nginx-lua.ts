@@ -41,9 +41,9 @@ export const nginxLua: Subject = {
       name: 'nginx',
       cpus: stage.subjectCpus,
     });
-    const origin = `http://127.0.0.1:${port}`;
-    await untilAnswers(`${origin}/v1/pets`, running);
-    return { ...running, origin };
+    // Over TLS this is answered too: with 400.
+    await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
+    return { ...running, origin: `${stage.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}` };
   },
 };
 
@@ -61,11 +61,20 @@ function nginxConf({
   port,
   backendPort,
   redisPort,
+  tls,
 }: Stage & { readonly home: string; readonly port: number }): string {
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((kind) => `${kind}_temp_path ${home}/temp/${kind};`)
     .join('\n  ');
+  // The suite that the gateway prefers.
+  const tlsPart =
+    tls === undefined
+      ? ''
+      : `ssl_certificate ${tls.cert};
+    ssl_certificate_key ${tls.key};
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;`;
   return `
 ${user}
 daemon off;
@@ -99,7 +108,8 @@ http {
     })
   }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} ${tls === undefined ? '' : 'ssl '}backlog=4096;
+    ${tlsPart}
     location /v1/ {
       set $key_id "";
       set $key_plan "";

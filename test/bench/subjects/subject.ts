@@ -10,6 +10,8 @@ export interface Stage {
   readonly credentials: Credentials;
   /** The CPUs that the subject runs on, as arguments of taskset; unset: those of the benchmark. */
   readonly subjectCpus: string | undefined;
+  /** The PEM files of a certificate and its key, for a subject that is to speak TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
 }
 
 /** A gateway, or a part of one, that the benchmark measures. */

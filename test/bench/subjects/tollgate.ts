@@ -26,7 +26,7 @@ export interface StartedTollgate extends StartedSubject {
 
 /** @param nodeOptions for example `--cpu-prof` */
 export async function startTollgate(
-  { dir, backendPort, redisPort, credentials, subjectCpus }: Stage,
+  { dir, backendPort, redisPort, credentials, subjectCpus, tls }: Stage,
   { name = 'tollgate', nodeOptions = [] }: { readonly name?: string; readonly nodeOptions?: string[] } = {},
 ): Promise<StartedTollgate> {
   const home = join(dir, name);
@@ -36,12 +36,13 @@ export async function startTollgate(
   const keysFile = join(home, 'keys.yaml');
   copyFileSync(openapi, join(home, 'openapi.yaml'));
   writeFileSync(keysFile, keysYaml(credentials.all));
-  writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name }));
+  writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name, tls }));
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
-  const origin = `http://127.0.0.1:${port}`;
-  await untilAnswers(`${origin}/v1/pets`, running);
+  // Over TLS this is answered too: with 400.
+  await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
+  const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
 }
 
@@ -51,13 +52,15 @@ interface ConfigParts {
   readonly backendPort: number;
   readonly redisPort: number;
   readonly name: string;
+  readonly tls: Stage['tls'];
 }
 
-function configYaml({ port, adminPort, backendPort, redisPort, name }: ConfigParts): string {
+function configYaml({ port, adminPort, backendPort, redisPort, name, tls }: ConfigParts): string {
+  const tlsPart = tls === undefined ? '' : `, tls: { cert: ${tls.cert}, key: ${tls.key} }`;
   return `
 environment: bench
 baseUrl: http://127.0.0.1:${port}/v1
-listen: { host: 127.0.0.1, port: ${port} }
+listen: { host: 127.0.0.1, port: ${port}${tlsPart} }
 admin: { host: 127.0.0.1, port: ${adminPort} }
 upstream: { url: "http://127.0.0.1:${backendPort}", health: /healthz }
 plans:
