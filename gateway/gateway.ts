@@ -2,6 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdminListener } from './admin/admin-listener.ts';
+import { createAdminPaths } from './admin/admin-paths.ts';
+import { createAdminApi } from './admin/api/admin-api.ts';
+import { createRoutes } from './admin/api/routes.ts';
 import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { openExchange } from './exchange.ts';
@@ -109,9 +112,21 @@ export function createGateway({
     ...(settings.listen.tls && { certificate: settings.listen.tls }),
   });
 
+  const adminSettings = () => snapshot.settings.admin;
   const admin = createAdminListener({
-    currentState,
-    metrics: createMetricsText(metrics, observe),
+    respond: createAdminPaths({
+      currentState,
+      metrics: createMetricsText(metrics, observe),
+      admin: adminSettings,
+      api: createAdminApi({
+        routes: createRoutes({ settings: () => snapshot.settings }),
+        admin: adminSettings,
+        log: logger,
+        nowMs,
+        bounds,
+      }),
+    }),
+    reportBug,
     onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
     bounds,
     ...(settings.admin.tls && { certificate: settings.admin.tls }),

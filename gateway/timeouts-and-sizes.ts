@@ -171,6 +171,22 @@ export const defaultBounds = Object.freeze({
   /** How long exchanges may still take when the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 
+  /** Connections to the admin listener, shared among client addresses: see `shares.ts`. */
+  adminConnectionsMax: 256,
+  /** Header fields of a request there, with its URI, and the URI alone. */
+  adminHeadersBytesMax: 16_384,
+  adminTargetBytesMax: 2_048,
+  /** Requests to the admin API under way; beyond it 503. */
+  adminRequestsMax: 64,
+  /** How long one may take before it is answered 503: each part of it has a shorter deadline of its own. */
+  adminResponseTimeoutMs: 10_000,
+  /** Wrong tokens of one client address in a minute that are answered 401; further ones 429. */
+  adminWrongTokensPerMinuteMax: 10,
+  /** Client addresses whose wrong tokens are remembered; the one that began first is forgotten. */
+  adminGuessersMax: 10_000,
+  /** How often wrong tokens are logged: their number, one line for all. */
+  adminWrongTokensIntervalMs: 10_000,
+
   /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,
   /** A load that takes longer is logged, and is given up when its files change: the newer text may be the repair. */

@@ -33,7 +33,7 @@ const allowed: Record<string, readonly string[]> = {
   transport: nouns,
   pages: nouns,
   respond: nouns,
-  admin: [...nouns, 'tls'],
+  admin: [...nouns, 'tls', 'redis'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],

@@ -1,10 +1,14 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { errorBody, errors } from '../errors.ts';
+import { addressGroup, plainAddress } from '../address-group.ts';
 import type { Certificate } from '../model.ts';
+import { Shares } from '../shares.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../tls/tls-front.ts';
-import { type GatewayState, judgeReadiness } from './readiness.ts';
+import { type AdminResponse, errorResponse, rawResponse, writeResponse } from './admin-response.ts';
 
 export interface AdminListener {
   /** The server to listen with. */
@@ -16,44 +20,104 @@ export interface AdminListener {
 }
 
 export interface AdminListenerOptions {
-  readonly currentState: () => GatewayState;
-  readonly metrics: { readonly contentType: string; read(): Promise<string> };
-  readonly bounds: TlsFrontOptions['bounds'];
+  /** Makes the response to a request. */
+  readonly respond: (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
+  /** Called with what `respond` throws. */
+  readonly reportBug: (bug: unknown, requestId: string) => void;
+  readonly bounds: TlsFrontOptions['bounds'] &
+    Pick<
+      Bounds,
+      | 'adminConnectionsMax'
+      | 'adminHeadersBytesMax'
+      | 'adminTargetBytesMax'
+      | 'headersTimeoutMs'
+      | 'requestTimeoutMs'
+      | 'connectionsCheckingIntervalMs'
+      | 'keepAliveTimeoutMs'
+      | 'writeTimeoutMs'
+    >;
   /** With it the listener speaks TLS and nothing else. */
   readonly certificate?: Certificate;
   readonly onFailedHandshake: (reason: string) => void;
 }
 
-interface AdminResponse {
-  readonly status: number;
-  readonly body: string;
-  /** Default: JSON. */
-  readonly contentType?: string;
-}
-
 /**
- * The listener for operators, apart from the public one and on loopback by default. `/healthz` says that the process is
- * alive; `/readyz` says whether it can serve, and what is wrong if anything is; `/metrics` is read by Prometheus.
+ * The listener for operators, apart from the public one and on loopback by default: sockets and their limits. What is
+ * behind each path is in `admin-paths.ts`.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
-  const { bounds, certificate, onFailedHandshake } = options;
-  const http = createServer((req, res) => {
-    adminResponse(req, options).then(
-      ({ status, body, contentType = 'application/json' }) => {
-        res.writeHead(status, {
-          ...(status === 405 && { Allow: 'GET, HEAD' }),
-          'Content-Type': contentType,
-          'Content-Length': Buffer.byteLength(body),
-          'Cache-Control': 'no-store',
-        });
-        res.end(body);
-      },
-      () => res.destroy(),
-    );
+  const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
+  /** One client address gets half of the connections at most. */
+  const connections = new Shares(bounds.adminConnectionsMax);
+  /** Sockets on which a response is owed: what the parser then finds wrong with the next request has to wait. */
+  const serving = new WeakSet<Duplex>();
+
+  const http = createServer({
+    // `checkSite` looks at Host. Node would write a response of its own.
+    requireHostHeader: false,
+    maxHeaderSize: bounds.adminHeadersBytesMax,
+    headersTimeout: bounds.headersTimeoutMs,
+    requestTimeout: bounds.requestTimeoutMs,
+    connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
+    keepAliveTimeout: bounds.keepAliveTimeoutMs,
   });
-  const admit = ({ remoteAddress }: Socket) => remoteAddress;
+  http.timeout = bounds.writeTimeoutMs;
+  http.on('request', (req, res) => void serve(req, res, responseTo));
+  http.on('checkExpectation', (req, res) => {
+    void serve(req, res, () => Promise.resolve(errorResponse('expectation_failed')));
+  });
+  http.on('clientError', onClientError);
   const front =
     certificate && createTlsFront({ certificate, http, admit, onFailure: onFailedHandshake, bounds });
+  if (front === undefined) http.on('connection', (socket) => void admit(socket));
+
+  /** Counts a connection until it closes. @returns for whom; undefined when there is no room for it, and it is cut */
+  function admit(socket: Socket): string | undefined {
+    const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
+    if (!connections.take(group, 1)) {
+      socket.destroy();
+      return undefined;
+    }
+    socket.once('close', () => connections.give(group, 1));
+    return group;
+  }
+
+  async function serve(req: IncomingMessage, res: ServerResponse, make: typeof respond): Promise<void> {
+    const requestId = randomUUID();
+    const { socket } = req;
+    serving.add(socket);
+    res.once('close', () => serving.delete(socket));
+    let response: AdminResponse;
+    try {
+      response = await make(req, requestId);
+    } catch (bug) {
+      reportBug(bug, requestId);
+      response = errorResponse('internal');
+    }
+    // What is left of a body is not waited for.
+    if (!req.complete) res.shouldKeepAlive = false;
+    writeResponse(res, requestId, response);
+  }
+
+  async function responseTo(req: IncomingMessage, requestId: string): Promise<AdminResponse> {
+    if (lacksTls(req.socket)) return errorResponse('invalid_request', tlsRequiredMessage);
+    if ((req.url ?? '').length > bounds.adminTargetBytesMax) return errorResponse('uri_too_long');
+    return respond(req, requestId);
+  }
+
+  function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const refusal = lacksTls(socket)
+      ? errorResponse('invalid_request', tlsRequiredMessage)
+      : parserRefusal(error);
+    if (refusal === undefined || !socket.writable || serving.has(socket)) socket.destroy();
+    else socket.end(rawResponse(randomUUID(), refusal), () => socket.destroy());
+  }
+
+  /** Whether a client speaks HTTP without TLS where the listener speaks TLS. */
+  function lacksTls(socket: Duplex): boolean {
+    return front !== undefined && !(socket instanceof TLSSocket);
+  }
+
   return {
     server: front?.server ?? http,
     setCertificate: (next) => front?.setCertificate(next),
@@ -65,31 +129,16 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   };
 }
 
-async function adminResponse(
-  { method, url = '', socket }: IncomingMessage,
-  { currentState, metrics, certificate }: AdminListenerOptions,
-): Promise<AdminResponse> {
-  const lacksTls = certificate !== undefined && !(socket instanceof TLSSocket);
-  if (lacksTls) return errorResponse('invalid_request', tlsRequiredMessage);
-  const path = url.split('?', 1)[0] ?? '';
-  if (method !== 'GET' && method !== 'HEAD') return errorResponse('method_not_allowed');
-  switch (path) {
-    case '/healthz':
-      return { status: 200, body: JSON.stringify({ status: 'ok' }) };
-    case '/readyz': {
-      const readiness = judgeReadiness(currentState());
-      return { status: readiness.httpStatus, body: JSON.stringify(readiness.body) };
-    }
-    case '/metrics':
-      return { status: 200, body: await metrics.read(), contentType: metrics.contentType };
+/** The response to what Node's parser refuses; undefined when the connection itself has failed. */
+function parserRefusal({ code = '' }: NodeJS.ErrnoException): AdminResponse | undefined {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return errorResponse('request_timeout');
+    case 'HPE_HEADER_OVERFLOW':
+      return errorResponse('headers_too_large');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return errorResponse('payload_too_large');
     default:
-      return errorResponse('not_found');
+      return code.startsWith('HPE_') ? errorResponse('invalid_request') : undefined;
   }
-}
-
-function errorResponse(
-  code: 'invalid_request' | 'method_not_allowed' | 'not_found',
-  message?: string,
-): AdminResponse {
-  return { status: errors[code].status, body: errorBody(code, message) };
 }

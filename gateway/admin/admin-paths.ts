@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import type { AdminSettings } from '../model.ts';
+import { type AdminResponse, errorResponse } from './admin-response.ts';
+import { type AdminApi, apiPrefix } from './api/admin-api.ts';
+import { checkSite } from './check-site.ts';
+import { type GatewayState, judgeReadiness } from './readiness.ts';
+
+export interface AdminPathsDeps {
+  readonly currentState: () => GatewayState;
+  readonly metrics: { readonly contentType: string; read(): Promise<string> };
+  /** The settings in force. */
+  readonly admin: () => AdminSettings;
+  readonly api: AdminApi;
+}
+
+/**
+ * What is behind each path of the admin listener. `/healthz` says that the process is alive; `/readyz` says whether it can
+ * serve, and what is wrong if anything is; `/metrics` is read by Prometheus. Those three are for programs, open to whoever
+ * reaches the listener by whatever name. All else is for people, who may have a browser, and is kept from other sites.
+ */
+export function createAdminPaths({
+  currentState,
+  metrics,
+  admin,
+  api,
+}: AdminPathsDeps): (req: IncomingMessage, requestId: string) => Promise<AdminResponse> {
+  const open = new Map<string, () => AdminResponse | Promise<AdminResponse>>([
+    ['/healthz', () => ({ status: 200, body: JSON.stringify({ status: 'ok' }) })],
+    [
+      '/readyz',
+      () => {
+        const { httpStatus, body } = judgeReadiness(currentState());
+        return { status: httpStatus, body: JSON.stringify(body) };
+      },
+    ],
+    ['/metrics', async () => ({ status: 200, body: await metrics.read(), contentType: metrics.contentType })],
+  ]);
+
+  return async (req, requestId) => {
+    const { method, url = '', headers } = req;
+    const path = url.split('?', 1)[0] ?? '';
+    const page = open.get(path);
+    if (page !== undefined) {
+      const isRead = method === 'GET' || method === 'HEAD';
+      return isRead ? page() : errorResponse('method_not_allowed', undefined, { Allow: 'GET, HEAD' });
+    }
+    const refusal = checkSite(headers, admin().hosts);
+    if (refusal !== undefined) return refusal;
+    return path.startsWith(`${apiPrefix}/`) ? api(req, requestId) : errorResponse('not_found');
+  };
+}

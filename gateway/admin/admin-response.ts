@@ -1,0 +1,91 @@
+import type { ServerResponse } from 'node:http';
+
+/** What the admin listener sends. Every response has a few more fields: `commonFields`. */
+export interface AdminResponse {
+  readonly status: number;
+  readonly body: string;
+  /** Default: JSON. */
+  readonly contentType?: string;
+  /** Fields that only this response has: `Allow`, `Retry-After`. */
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** The errors of the admin listener. Those that the public listener has too are called as there. */
+const catalogue = {
+  invalid_request: { status: 400, message: 'The request is malformed.' },
+  missing_token: {
+    status: 401,
+    message: 'A token is required: send "Authorization: Bearer <TOKEN>".',
+  },
+  invalid_token: { status: 401, message: 'The token is not valid.' },
+  no_tokens: {
+    status: 403,
+    message:
+      'No token is configured, so nobody may use the admin API: "tollgate admin token --name NAME --may read" makes one and prints the line for "admin.tokens".',
+  },
+  read_only_token: { status: 403, message: 'The token may only read.' },
+  foreign_origin: { status: 403, message: 'Pages of another origin may not use the admin API.' },
+  not_found: { status: 404, message: 'There is no such path.' },
+  method_not_allowed: {
+    status: 405,
+    message: 'The path does not offer this method; the Allow header lists those it does.',
+  },
+  request_timeout: { status: 408, message: 'The request did not arrive in time.' },
+  payload_too_large: { status: 413, message: 'The request body is too large.' },
+  uri_too_long: { status: 414, message: 'The request target is too long.' },
+  expectation_failed: { status: 417, message: 'Only "Expect: 100-continue" is understood.' },
+  unknown_host: {
+    status: 421,
+    message:
+      'This listener is not known by the name in Host: use an address or localhost, or add the name to "admin.hosts".',
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Too many wrong tokens came from this address; retry after the time in the Retry-After header.',
+  },
+  headers_too_large: { status: 431, message: 'The header fields are too large.' },
+  internal: { status: 500, message: 'The gateway failed on this request.' },
+  busy: {
+    status: 503,
+    message: 'Too many requests are under way, or this one took too long; retry later.',
+  },
+} as const satisfies Record<string, { readonly status: number; readonly message: string }>;
+
+export type AdminErrorCode = keyof typeof catalogue;
+
+/** An error with the body of the public side's. @param message public; the catalogue's text unless given */
+export function errorResponse(
+  code: AdminErrorCode,
+  message: string = catalogue[code].message,
+  fields: Readonly<Record<string, string>> = {},
+): AdminResponse {
+  const { status } = catalogue[code];
+  return { status, body: JSON.stringify({ code, message, status }), fields };
+}
+
+export function jsonResponse(body: object): AdminResponse {
+  return { status: 200, body: JSON.stringify(body) };
+}
+
+function commonFields(requestId: string, { body, contentType, fields }: AdminResponse) {
+  return {
+    ...fields,
+    'Content-Type': contentType ?? 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
+  };
+}
+
+export function writeResponse(res: ServerResponse, requestId: string, response: AdminResponse): void {
+  res.writeHead(response.status, commonFields(requestId, response));
+  res.end(response.body);
+}
+
+/** The same where Node's parser has made no response object, with the reason phrase left empty; the last of its connection. */
+export function rawResponse(requestId: string, response: AdminResponse): string {
+  const fields = Object.entries(commonFields(requestId, response));
+  const lines = fields.map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${response.status} `, ...lines, 'Connection: close', '', response.body].join('\r\n');
+}

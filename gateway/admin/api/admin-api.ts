@@ -1,0 +1,117 @@
+import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
+import { plainAddress } from '../../address-group.ts';
+import type { AdminSettings, AdminToken } from '../../model.ts';
+import { withinDeadline } from '../../redis/within-deadline.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import { identifyToken } from './identify-token.ts';
+import { matchRoute } from './match-route.ts';
+import { parseQuery } from './query-parameters.ts';
+import type { Route } from './route.ts';
+import { createWrongTokens } from './wrong-tokens.ts';
+
+/** Where every path of the API begins. */
+export const apiPrefix = '/api/v1';
+
+/** Answers a request below `apiPrefix`. Never rejects. */
+export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
+
+/**
+ * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, and then the
+ * route's own response. Somebody without a token learns nothing of the paths.
+ */
+export function createAdminApi({
+  routes,
+  admin,
+  log,
+  nowMs,
+  bounds,
+}: {
+  readonly routes: readonly Route[];
+  /** The settings in force. */
+  readonly admin: () => AdminSettings;
+  readonly log: Pick<Logger, 'warn' | 'error'>;
+  readonly nowMs: () => number;
+  readonly bounds: Pick<
+    Bounds,
+    | 'adminWrongTokensPerMinuteMax'
+    | 'adminGuessersMax'
+    | 'adminWrongTokensIntervalMs'
+    | 'adminRequestsMax'
+    | 'adminResponseTimeoutMs'
+  >;
+}): AdminApi {
+  const wrongTokens = createWrongTokens({ log, nowMs, bounds });
+  let underWay = 0;
+
+  return async (req, requestId) => {
+    const { tokens } = admin();
+    if (tokens.length === 0) return errorResponse('no_tokens');
+    const identity = identifyToken(req.headers.authorization, tokens);
+    switch (identity.kind) {
+      case 'missing':
+        return errorResponse('missing_token', undefined, { 'WWW-Authenticate': realm });
+      case 'wrong':
+        return refuseToken(req);
+      case 'identified':
+    }
+    if (underWay >= bounds.adminRequestsMax) return busy();
+    underWay += 1;
+    const responding = respond(req, identity.token).catch((bug) => {
+      log.error({ err: bug, requestId }, 'a bug in the admin API');
+      return errorResponse('internal');
+    });
+    // One that is given up goes on, and is counted until it ends.
+    void responding.finally(() => {
+      underWay -= 1;
+    });
+    return withinDeadline(responding, bounds.adminResponseTimeoutMs, busy);
+  };
+
+  function refuseToken({ socket }: IncomingMessage): AdminResponse {
+    const waitSeconds = wrongTokens.count(plainAddress(socket.remoteAddress ?? ''));
+    if (waitSeconds !== undefined) {
+      return errorResponse('rate_limited', undefined, { 'Retry-After': String(waitSeconds) });
+    }
+    const challenge = `${realm}, error="invalid_token"`;
+    return errorResponse('invalid_token', undefined, { 'WWW-Authenticate': challenge });
+  }
+
+  async function respond(
+    { method = '', url = '' }: IncomingMessage,
+    token: AdminToken,
+  ): Promise<AdminResponse> {
+    const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
+    const match = matchRoute(routes, method, target);
+    // A method that changes something is not offered to a token that may only read, whatever the path.
+    const needs = match.kind === 'matched' ? match.route.needs : isReading(method) ? 'read' : 'write';
+    if (needs === 'write' && token.may === 'read') {
+      const challenge = `${realm}, error="insufficient_scope"`;
+      return errorResponse('read_only_token', undefined, { 'WWW-Authenticate': challenge });
+    }
+    switch (match.kind) {
+      case 'not_found':
+        return errorResponse('not_found');
+      case 'malformed':
+        return errorResponse('invalid_request', 'The path has an invalid percent-encoding.');
+      case 'method_not_allowed':
+        return errorResponse('method_not_allowed', undefined, { Allow: match.allow });
+      case 'matched':
+    }
+    const { route, params } = match;
+    const parsed = parseQuery(route.query, search);
+    if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
+    return route.respond({ params, query: parsed.query, token });
+  }
+}
+
+const realm = 'Bearer realm="admin"';
+
+function busy(): AdminResponse {
+  return errorResponse('busy', undefined, { 'Retry-After': '1' });
+}
+
+function isReading(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}

@@ -1,0 +1,34 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { AdminToken } from '../../model.ts';
+import { withoutOptionalWhitespace } from '../../optional-whitespace.ts';
+
+/** Whose token an `Authorization` field presents. */
+export type TokenIdentity =
+  | { readonly kind: 'identified'; readonly token: AdminToken }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'wrong' };
+
+/**
+ * Finds the token that an `Authorization` field presents. Digests are compared, all of them and in constant time, so that
+ * the time of a response says nothing of any.
+ */
+export function identifyToken(
+  authorization: string | undefined,
+  tokens: readonly AdminToken[],
+): TokenIdentity {
+  const presented = authorization === undefined ? undefined : bearerToken(authorization);
+  if (presented === undefined) return { kind: 'missing' };
+  // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
+  const digest = hash('sha256', Buffer.from(presented, 'latin1'), 'buffer');
+  const found = tokens.filter(({ sha256 }) => timingSafeEqual(digest, Buffer.from(sha256, 'hex')));
+  return found[0] === undefined ? { kind: 'wrong' } : { kind: 'identified', token: found[0] };
+}
+
+/** The credentials of a `Bearer` field; the scheme is case-insensitive (RFC 9110 §11.1). */
+function bearerToken(authorization: string): string | undefined {
+  if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
+  const token = withoutOptionalWhitespace(authorization.slice(bearer.length));
+  return token === '' ? undefined : token;
+}
+
+const bearer = 'bearer ';

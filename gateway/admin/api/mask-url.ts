@@ -1,0 +1,13 @@
+/**
+ * A URL without what may be a credential: user information, and the values of query parameters such as
+ * `redis://redis?password=…`. A text that is no URL is masked as a whole.
+ */
+export function maskUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return masked;
+  const user = url.username !== '' || url.password !== '' ? `${masked}@` : '';
+  const parameters = [...url.searchParams.keys()].map((name) => `${name}=${masked}`).join('&');
+  return `${url.protocol}//${user}${url.host}${url.pathname}${parameters && `?${parameters}`}`;
+}
+
+const masked = '***';

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+
+/** The query parameters of a route: strings, each turned into what the route works with. */
+export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
+
+export type ParsedQuery<Schema extends QuerySchema> =
+  | { readonly kind: 'parsed'; readonly query: z.output<Schema> }
+  | { readonly kind: 'invalid'; readonly message: string };
+
+/** For routes without parameters. */
+export const noQuery = z.strictObject({});
+
+export function queryOf<Shape extends z.core.$ZodLooseShape>(
+  shape: Shape,
+): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape);
+}
+
+/** A whole number in decimal digits. */
+export function wholeNumber(min: number, max: number) {
+  const wanted = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, { error: wanted, abort: true })
+    .transform(Number)
+    .refine((number) => number >= min && number <= max, wanted);
+}
+
+/** One of these words. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, { error: `must be one of ${words.join(', ')}` });
+}
+
+/** What the `next` of an earlier response holds. */
+export function cursor(pattern: RegExp) {
+  return z.string().regex(pattern, 'must be the `next` of an earlier response');
+}
+
+/**
+ * Reads a query string. An unknown parameter is an error, and so is one that is there twice: a misspelt filter must not
+ * show everything.
+ */
+export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: string): ParsedQuery<Schema> {
+  const parameters = [...new URLSearchParams(search)];
+  const names = parameters.map(([name]) => name);
+  const known = Object.keys(schema.shape);
+  for (const [index, name] of names.entries()) {
+    if (!known.includes(name)) return { kind: 'invalid', message: `${unknownName(name)}; ${listOf(known)}` };
+    if (names.indexOf(name) !== index) {
+      return { kind: 'invalid', message: `The query parameter \`${name}\` is there twice.` };
+    }
+  }
+  const parsed = schema.safeParse(Object.fromEntries(parameters));
+  if (parsed.success) return { kind: 'parsed', query: parsed.data };
+  const [issue] = parsed.error.issues;
+  const name = issue?.path.join('.') ?? '';
+  // Zod's own text, without a message of ours, is only there for a parameter that is missing.
+  const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
+  return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
+}
+
+/** A name may be a secret that was pasted into the address line: a long one is not repeated. */
+function unknownName(name: string): string {
+  return /^[\w-]{1,24}$/.test(name)
+    ? `There is no query parameter \`${name}\` here`
+    : 'There is an unknown query parameter';
+}
+
+function listOf(known: readonly string[]): string {
+  return known.length === 0 ? 'this path has none.' : `known are: ${known.join(', ')}.`;
+}

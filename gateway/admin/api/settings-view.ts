@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Certificate, Key, Limits, Settings, Upstream } from '../../model.ts';
+import { maskUrl } from './mask-url.ts';
+
+/** Of a digest, as in the log: enough to tell secrets apart, too little to find one by. */
+const digestDigitsShown = 8;
+
+/** Keys whose text is made in one turn of the event loop, so that requests wait for a millisecond at most. */
+const keysPerTurn = 500;
+
+/**
+ * The effective configuration as JSON, with every default filled in and without secrets: of digests the beginning, of PEM
+ * files a digest, of URLs no credentials. The order is always the same, so that two can be compared: keys, plans and
+ * operations by name, upstreams as configured, since the first is the default.
+ */
+export async function settingsText(settings: Settings): Promise<string> {
+  const ids = [...settings.keys.keys()].sort();
+  const secrets = secretsByKey(settings);
+  const texts: string[] = [];
+  for (let at = 0; at < ids.length; at += keysPerTurn) {
+    const views = ids.slice(at, at + keysPerTurn).flatMap((id) => keyView(settings.keys.get(id), secrets));
+    texts.push(views.map((view) => JSON.stringify(view)).join(','));
+    await nextTurn();
+  }
+  return `${JSON.stringify(withoutKeys(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
+}
+
+function withoutKeys(settings: Settings): object {
+  const { version, environment, basePath, listen, admin, redis, bans, addressBucket, hsts } = settings;
+  const { bodyBytesMax, trustedProxies, cors, limitsPath, docs } = settings;
+  return {
+    version,
+    environment,
+    basePath,
+    listen: { host: listen.host, port: listen.port, ...tlsView(listen.tls) },
+    admin: {
+      host: admin.host,
+      port: admin.port,
+      ...tlsView(admin.tls),
+      hosts: admin.hosts,
+      tokens: admin.tokens.map(({ name, may, sha256 }) => ({ name, may, digestStart: start(sha256) })),
+    },
+    ...(redis && {
+      redis: { url: maskUrl(redis.url), prefix: redis.prefix, onFailure: redis.onFailure },
+    }),
+    upstreams: settings.upstreams.map(upstreamView),
+    plans: [...settings.plans]
+      .sort(([a], [b]) => compare(a, b))
+      .map(([name, { limits, operations }]) => ({
+        name,
+        ...limitsView(limits),
+        ...(operations && { operations }),
+      })),
+    operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
+    ...(limitsPath !== undefined && { limitsPath }),
+    ...(docs && { docsPath: docs.path }),
+    bans,
+    addressBucket,
+    bodyBytesMax,
+    ...(cors && { cors }),
+    ...(hsts && { hsts }),
+    trustedProxies,
+  };
+}
+
+function operationView({ deprecation, ...operation }: Settings['operations'][number]): object {
+  if (deprecation === undefined) return operation;
+  const { sinceMs, sunsetMs, ...rest } = deprecation;
+  return {
+    ...operation,
+    deprecation: {
+      sinceAt: new Date(sinceMs).toISOString(),
+      ...(sunsetMs !== undefined && { sunsetAt: new Date(sunsetMs).toISOString() }),
+      ...rest,
+    },
+  };
+}
+
+function upstreamView({ name, url, health, host, timeouts, tls }: Upstream): object {
+  const { ca, serverName, own } = tls ?? {};
+  return {
+    name,
+    url,
+    health,
+    host,
+    timeouts,
+    ...(tls && {
+      tls: {
+        ...(ca !== undefined && { caDigestStart: start(hash('sha256', ca)) }),
+        ...(serverName !== undefined && { serverName }),
+        ...(own && { certDigestStart: start(hash('sha256', own.cert)) }),
+      },
+    }),
+  };
+}
+
+function tlsView(tls: Certificate | undefined): object {
+  if (tls === undefined) return {};
+  const { file, cert, notAfterMs } = tls;
+  const expiresAt = new Date(notAfterMs).toISOString();
+  return { tls: { file, certDigestStart: start(hash('sha256', cert)), expiresAt } };
+}
+
+/** As windows are named in all of the API. */
+export function limitsView(limits: Limits | 'custom'): object {
+  if (limits === 'custom') return { isCustom: true, windows: [] };
+  return { isCustom: false, windows: limits.map(({ window, max }) => ({ name: window, limit: max })) };
+}
+
+interface SecretView {
+  readonly digestStart: string;
+  readonly expiresAt?: string;
+}
+
+function secretsByKey({ secrets }: Settings): ReadonlyMap<string, SecretView[]> {
+  const byKey = new Map<string, SecretView[]>();
+  for (const [digest, { keyId, expiresMs }] of secrets) {
+    const of = byKey.get(keyId) ?? [];
+    const expires = Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() };
+    of.push({ digestStart: start(digest), ...expires });
+    byKey.set(keyId, of);
+  }
+  return byKey;
+}
+
+function keyView(key: Key | undefined, secrets: ReadonlyMap<string, readonly SecretView[]>): object[] {
+  if (key === undefined) return [];
+  const { id, plan, name, limits, operations, disabled } = key;
+  const { windows } = limitsView(limits) as { windows: unknown };
+  return [
+    {
+      id,
+      plan,
+      ...(name !== undefined && { name }),
+      windows,
+      ...(operations && { operations }),
+      disabled,
+      secrets: (secrets.get(id) ?? []).toSorted((a, b) => compare(a.digestStart, b.digestStart)),
+    },
+  ];
+}
+
+function start(digest: string): string {
+  return digest.slice(0, digestDigitsShown);
+}
+
+/** By code units: the order does not depend on the machine's language. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

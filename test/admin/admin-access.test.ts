@@ -1,0 +1,256 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { openRawClient } from '../support/raw-http.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+
+const reader = makeToken('read');
+const writer = makeToken('write');
+const key = makeKey();
+
+function settingsWith(admin: Record<string, unknown>) {
+  return settingsOf({
+    upstream: { url: 'http://127.0.0.1:1' },
+    admin: { host: '127.0.0.1', port: 0, ...admin },
+    keys: [key.entry],
+  });
+}
+
+async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBounds) {
+  const gateway = createGateway({
+    settings: await settingsWith(admin),
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    bounds,
+  });
+  const { port } = (await gateway.start()).admin;
+  return { gateway, port };
+}
+
+let gateway: Gateway;
+let port: number;
+beforeAll(async () => {
+  ({ gateway, port } = await start({ tokens: [reader.entry, writer.entry], hosts: ['gateway'] }));
+});
+afterAll(() => gateway.drain({ graceMs: 0 }));
+
+const plans = '/api/v1/plans';
+
+describe('a token', () => {
+  it('opens the API, whether it may read or write, with GET and HEAD', async () => {
+    for (const { token } of [reader, writer]) {
+      expect((await askAdmin(port, plans, { token })).status).toBe(200);
+      const head = await askAdmin(port, plans, { token, method: 'HEAD' });
+      expect([head.status, Number(head.headers['content-length']) > 20]).toEqual([200, true]);
+    }
+  });
+
+  it.each([
+    ['is missing', {}, 'missing_token', 'Bearer realm="admin"'],
+    [
+      'has another scheme',
+      { authorization: `Basic ${reader.token}` },
+      'missing_token',
+      'Bearer realm="admin"',
+    ],
+    [
+      'is wrong',
+      { authorization: 'Bearer tga_nobody' },
+      'invalid_token',
+      'Bearer realm="admin", error="invalid_token"',
+    ],
+    [
+      'is the digest of a token',
+      { authorization: `Bearer ${reader.entry.sha256}` },
+      'invalid_token',
+      'Bearer realm="admin", error="invalid_token"',
+    ],
+    [
+      'is the secret of an API key',
+      { authorization: `Bearer ${key.secret}` },
+      'invalid_token',
+      'Bearer realm="admin", error="invalid_token"',
+    ],
+  ])('that %s is answered 401, for any path alike', async (_what, headers, code, challenge) => {
+    const replies = await Promise.all(
+      [plans, '/api/v1/nothing', '/api/v1/'].map((path) => askAdmin(port, path, { headers })),
+    );
+    for (const { status, body, headers } of replies) {
+      expect([status, body.code, headers['www-authenticate']]).toEqual([401, code, challenge]);
+    }
+  });
+
+  it('that may only read is refused with 403 where a method would change something', async () => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      for (const path of [plans, '/api/v1/keys']) {
+        const { status, body } = await askAdmin(port, path, { token: reader.token, method });
+        expect([method, status, body.code]).toEqual([method, 403, 'read_only_token']);
+      }
+    }
+    const { status, headers } = await askAdmin(port, plans, { token: writer.token, method: 'POST' });
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
+  });
+
+  it('is in force, or no longer, from a reload on', async () => {
+    const started = await start({ tokens: [reader.entry] });
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const statuses = async () => [
+      (await askAdmin(started.port, plans, { token: reader.token })).status,
+      (await askAdmin(started.port, plans, { token: writer.token })).status,
+      (await askAdmin(started.port, plans, { token: writer.token, headers: { host: 'new' } })).status,
+    ];
+    expect(await statuses()).toEqual([200, 401, 421]);
+    started.gateway.reload(await settingsWith({ tokens: [writer.entry], hosts: ['NEW'] }));
+    expect(await statuses()).toEqual([401, 200, 200]);
+  });
+
+  it('where none is configured, nobody may use the API, and the response names the command that makes one', async () => {
+    const started = await start({});
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    for (const token of [undefined, reader.token]) {
+      const { status, body } = await askAdmin(started.port, plans, token === undefined ? {} : { token });
+      expect([status, body.code]).toEqual([403, 'no_tokens']);
+      expect(body.message).toContain('tollgate admin token');
+    }
+  });
+});
+
+describe('a name in Host', () => {
+  const statusOf = async (host: string, path = plans) =>
+    (await askAdmin(port, path, { token: reader.token, headers: { host } })).status;
+
+  it.each([
+    'evil.example',
+    'evil.example:9090',
+    'localhost.evil.example',
+    'gateway.evil.example',
+    '127.0.0.1.nip.io',
+    '127.1',
+    '2130706433',
+    '[evil.example]',
+    '::1',
+    '127.0.0.1@evil.example',
+  ])('that is not known, %j, is answered 421 before the token is looked at', async (host) => {
+    expect(await statusOf(host)).toBe(421);
+    expect(await statusOf(host, '/')).toBe(421);
+    const { status, headers } = await askAdmin(port, plans, { headers: { host } });
+    expect([status, headers['www-authenticate']]).toEqual([421, undefined]);
+  });
+
+  it.each([
+    'localhost',
+    'LOCALHOST:1',
+    '127.0.0.1',
+    '10.0.0.7:9090',
+    '[::1]:9090',
+    'gateway',
+    'Gateway:9090',
+  ])('%j is known: an address, localhost or one of admin.hosts', async (host) => {
+    expect(await statusOf(host)).toBe(200);
+  });
+
+  it('does not matter where programs ask, whatever it is', async () => {
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      const headers = { host: 'evil.example', origin: 'https://evil.example' };
+      expect([path, (await askAdmin(port, path, { headers })).status]).toEqual([path, 200]);
+      expect((await askAdmin(port, path, { method: 'HEAD' })).status).toBe(200);
+      expect((await askAdmin(port, path, { method: 'POST' })).headers.allow).toBe('GET, HEAD');
+    }
+  });
+});
+
+it.each([
+  ['https://evil.example', 403],
+  ['null', 403],
+  ['http://127.0.0.1:1', 403],
+  ['file://', 403],
+  ['http://gateway:9090.evil.example', 403],
+  ['http://gateway:9090', 200],
+  ['https://gateway:9090', 200],
+])('Origin %j is answered %i', async (origin, status) => {
+  const headers = { host: 'gateway:9090', origin };
+  expect((await askAdmin(port, plans, { token: reader.token, headers })).status).toBe(status);
+  const preflight = await askAdmin(port, plans, { method: 'OPTIONS', headers });
+  expect(preflight.status).toBe(status === 200 ? 401 : 403);
+});
+
+describe('a request', () => {
+  it.each([
+    ['/api/v1/plans?q=1', 'There is no query parameter `q` here; this path has none.'],
+    ['/api/v1/plans?q', 'There is no query parameter `q` here; this path has none.'],
+    [`/api/v1/plans?${reader.token}=1`, 'There is an unknown query parameter; this path has none.'],
+  ])('for %s is answered 400', async (path, message) => {
+    const { status, body } = await askAdmin(port, path, { token: reader.token });
+    expect([status, body]).toEqual([400, { code: 'invalid_request', message, status: 400 }]);
+  });
+
+  it.each([
+    '/api/v1/',
+    '/api/v1/plans/',
+    '/api/v1//plans',
+    '/api/v1/nothing',
+    '/api/v2/plans',
+    '/',
+    '/api/v1',
+  ])('for %s is answered 404', async (path) => {
+    expect((await askAdmin(port, path, { token: reader.token })).status).toBe(404);
+  });
+
+  it.each([
+    ['that is malformed', 'GET /api/v1/plans HTTP/9\r\n\r\n', 400],
+    ['whose URI is too long', `GET /${'a'.repeat(3_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414],
+    ['whose fields are too large', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['that expects something else', 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: cake\r\n\r\n', 417],
+    ['without Host', 'GET /api/v1/plans HTTP/1.1\r\n\r\n', 421],
+  ])('%s is answered with the status, fields and body of that error', async (_what, bytes, status) => {
+    const client = await openRawClient(port);
+    onTestFinished(() => client.destroy());
+    client.send(bytes);
+    const { status: received, headers, body } = await client.response();
+    expect(received).toBe(status);
+    expect(JSON.parse(body)).toEqual({ code: expect.any(String), message: expect.any(String), status });
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('beyond those that may be under way is answered 503, and connections beyond half of all are cut', async () => {
+    const bounds = tunedBounds({ adminRequestsMax: 0, adminConnectionsMax: 4 });
+    const started = await start({ tokens: [reader.entry] }, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const busy = await askAdmin(started.port, plans, { token: reader.token });
+    expect([busy.status, busy.body.code, busy.headers['retry-after']]).toEqual([503, 'busy', '1']);
+    expect((await askAdmin(started.port, '/healthz')).status).toBe(200);
+
+    const clients = await Promise.all([openRawClient(started.port), openRawClient(started.port)]);
+    onTestFinished(() => clients.forEach((client) => void client.destroy()));
+    const third = await openRawClient(started.port);
+    await third.closed;
+    clients[0]?.send('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect((await clients[0]?.response())?.status).toBe(200);
+  });
+});
+
+it('of 10,000 wrong tokens all but the first are answered 429, and a valid token from there is served all the while', async () => {
+  const statuses = new Map<number, number>();
+  let retryAfter: string | undefined;
+  const guess = async (index: number) => {
+    const { status, headers, text } = await askAdmin(port, plans, { token: `tga_${index}` });
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status === 429) retryAfter = String(headers['retry-after']);
+    expect(text).not.toContain(`tga_${index}`);
+  };
+  for (let index = 0; index < 10_000; index += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, offset) => guess(index + offset)));
+    if (index % 1_000 === 0) {
+      expect((await askAdmin(port, plans, { token: reader.token })).status).toBe(200);
+    }
+  }
+  expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
+  // The table above has guessed before; and a minute may have ended meanwhile.
+  expect(statuses.get(429)).toBeGreaterThan(9_900);
+  expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
+}, 120_000);

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect } from 'vitest';
+import { digestSecret, issueAdminToken } from '../../gateway/config/issue-secret.ts';
+
+/** A token of the admin API, and its entry for `admin.tokens`. */
+export function makeToken(may: 'read' | 'write' = 'read', name = `t-${randomBytes(4).toString('hex')}`) {
+  const token = issueAdminToken();
+  return { token, entry: { name, may, sha256: digestSecret(token) } };
+}
+
+export interface AdminReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** Undefined when the body is empty. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert what is in it
+  readonly body: any;
+}
+
+/** One request to an admin listener, and what holds for every response of it asserted. */
+export async function askAdmin(
+  port: number,
+  path: string,
+  {
+    token,
+    method = 'GET',
+    headers = {},
+  }: {
+    readonly token?: string;
+    readonly method?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<AdminReply> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const sent = request({ host: '127.0.0.1', port, path, method, headers: { ...authorization, ...headers } });
+  sent.end();
+  const reply = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+    sent.once('response', resolve).once('error', reject);
+  });
+  const body = await text(reply);
+  const status = reply.statusCode ?? 0;
+  expect(reply.headers).toMatchObject({
+    'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'content-length': expect.stringMatching(/^\d+$/),
+  });
+  expect(Object.keys(reply.headers).filter((name) => /cookie|access-control/.test(name))).toEqual([]);
+  if (path.startsWith('/metrics')) return { status, headers: reply.headers, text: body, body: undefined };
+  expect(reply.headers['content-type']).toBe('application/json');
+  if (method === 'HEAD') expect(body).toBe('');
+  const parsed = body === '' ? undefined : JSON.parse(body);
+  if (status >= 400 && method !== 'HEAD' && !path.startsWith('/readyz')) {
+    expect(parsed).toEqual({ code: expect.any(String), message: expect.any(String), status });
+  }
+  return { status, headers: reply.headers, text: body, body: parsed };
+}
