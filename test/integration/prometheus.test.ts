@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { makeCustomKey } from '../support/gateway-process.ts';
+import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const key = makeCustomKey(1_000, 1_000);
+
+let fleet: Fleet;
+let prometheus: Prometheus;
+
+beforeAll(async () => {
+  const start = { tuning: { bounds: patientStore } };
+  fleet = await startFleet({ starts: [start, start], config: { keys: [key.entry] } });
+  prometheus = await startPrometheus(fleet.gateways.map(({ adminUrl }) => new URL(adminUrl).host));
+});
+afterAll(async () => {
+  await prometheus?.stop();
+  await fleet?.stop();
+});
+
+/** The value of each sample, by these labels of it. */
+async function values(expression: string, ...labels: string[]): Promise<Record<string, number>> {
+  const samples = await prometheus.query(expression);
+  return Object.fromEntries(
+    samples.map((sample) => [labels.map((label) => sample.labels[label]).join(' '), sample.value]),
+  );
+}
+
+it('Prometheus finds of two processes on one Redis together what was sent to both', async () => {
+  const secrets = [...Array<string>(25).fill(key.secret), ...Array<string>(7).fill('nobody')];
+  for (const [index, secret] of secrets.entries()) {
+    // Three of four go to the first process.
+    const { baseUrl } = fleet.gateways[index % 4 === 0 ? 1 : 0] ?? { baseUrl: '' };
+    const response = await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
+    await response.arrayBuffer();
+    expect(response.status).toBe(secret === key.secret ? 200 : 401);
+  }
+  await until('all is scraped', async () => {
+    return (await values('sum(tollgate_requests_total)'))[''] === secrets.length;
+  });
+  expect(await values('sum by (status) (tollgate_requests_total)', 'status')).toEqual({ 200: 25, 401: 7 });
+  const perProcess = await values('sum by (instance) (tollgate_requests_total)', 'instance');
+  expect(Object.values(perProcess).toSorted((a, b) => a - b)).toEqual([8, 24]);
+  expect(await values('sum(tollgate_rejected_total)')).toEqual({ '': 7 });
+  expect(await values('sum(tollgate_request_duration_seconds_count)')).toEqual({ '': secrets.length });
+});
+
+it('every process is up, and every alert is evaluated and quiet', async () => {
+  await until('both are up', async () => (await values('sum(up{job="tollgate"})'))[''] === 2);
+  const alerts = readFileSync(new URL('../../config/observe/alerts.yml', import.meta.url), 'utf8');
+  const names = alerts.match(/(?<=- alert: )\w+/g) ?? [];
+  await until('every rule was evaluated', async () =>
+    (await prometheus.rules()).every(({ health }) => health !== 'unknown'),
+  );
+  expect(await prometheus.rules()).toEqual(
+    names.map((name) => expect.objectContaining({ name, health: 'ok' })),
+  );
+  await until('no alert is raised', async () => (await prometheus.query('ALERTS')).length === 0);
+});
+
+it('a process that is gone, and Redis that is away from the other, raise their alerts', async () => {
+  await fleet.gateways[1]?.stop('SIGKILL');
+  await fleet.redis.kill();
+  const raised = { TollgateDown: 1, TollgateStoreAway: 1 };
+  await until('both alerts are pending', async () => {
+    const pending = await values('count by (alertname) (ALERTS)', 'alertname');
+    return JSON.stringify(Object.keys(pending).toSorted()) === JSON.stringify(Object.keys(raised));
+  });
+  expect(await values('count by (alertname) (ALERTS)', 'alertname')).toEqual(raised);
+});
