@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 interface Service {
   readonly extends?: { readonly file: string; readonly service: string };
   readonly image?: string;
+  readonly profiles?: readonly string[];
   readonly networks?: readonly string[];
   readonly mem_limit?: string;
   readonly pids_limit?: number;
@@ -61,13 +62,14 @@ describe.each([
     expect([...entrypoint, ...command].join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
   });
 
-  it('only the gateway publishes ports, that of its admin listener only on loopback', () => {
+  it('only the gateway and Prometheus publish ports, to others than this host only that for clients', () => {
     expect(services[gateway]?.ports).toEqual([
       expect.stringMatching(/^\$\{\w+:-80\d\d\}:8080$/),
       expect.stringMatching(/^127\.0\.0\.1:\$\{\w+:-90\d\d\}:9090$/),
     ]);
-    const others = Object.entries(services).filter(([name]) => name !== gateway);
+    const others = Object.entries(services).filter(([name]) => name !== gateway && name !== 'prometheus');
     expect(others.filter(([, { ports }]) => ports !== undefined)).toEqual([]);
+    for (const port of services.prometheus?.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
   it('backend and Redis are each on an internal network with only the gateway and cli', () => {
@@ -118,6 +120,40 @@ describe('production and staging', () => {
     expect(ofStaging.filter((name) => !name?.startsWith('STAGING_'))).toEqual([]);
     expect(variablesOf('docker-compose.yml').filter((name) => name?.startsWith('STAGING_'))).toEqual([]);
     expect(variablesOf('config/services.compose.yml')).toEqual([]);
+  });
+});
+
+describe('Prometheus', () => {
+  const { gateway, prometheus } = production.services;
+
+  it('is started by its profile only, and keeps what it scraped in a volume, within bounds', () => {
+    expect(prometheus?.profiles).toEqual(['observe']);
+    expect(namesOf(production.volumes)).toContain('prometheus-data');
+    expect(prometheus?.volumes).toContain('prometheus-data:/prometheus');
+    expect(prometheus?.command).toEqual(
+      expect.arrayContaining([
+        '--storage.tsdb.path=/prometheus',
+        expect.stringMatching(/retention\.time=\d+d$/),
+        expect.stringMatching(/retention\.size=\d+GB$/),
+      ]),
+    );
+  });
+
+  it('finds every gateway once: by the name of the service, on one network that it shares with them', () => {
+    const { scrape_configs: jobs } = parse(readFileSync('config/observe/prometheus.yml', 'utf8'));
+    const adminPort = Number(gateway?.ports?.[1]?.split(':').at(-1));
+    expect(jobs[0].dns_sd_configs).toEqual([
+      expect.objectContaining({ names: ['gateway'], type: 'A', port: adminPort }),
+    ]);
+    // Those of the gateways when they are balanced too: the lists are joined.
+    const ofGateways = [...(gateway?.networks ?? []), ...(balanced.services.gateway?.networks ?? [])];
+    expect(prometheus?.networks?.filter((name) => ofGateways.includes(name))).toHaveLength(1);
+  });
+
+  it('reads the files of config/observe', () => {
+    const { services } = read('config/services.compose.yml');
+    expect(services.prometheus?.volumes).toEqual(['./observe:/etc/prometheus:ro']);
+    expect(services.prometheus?.command).toContain('--config.file=/etc/prometheus/prometheus.yml');
   });
 });
 
