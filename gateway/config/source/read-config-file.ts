@@ -93,7 +93,10 @@ function denial(file: string): string {
     const folder = foldersOf(file).find((path) => !isOpen(path, constants.X_OK));
     if (folder !== undefined)
       return `: the folder ${folder} ${ownerOf(folder)}; \`chmod a+rX ${folder} ${folder}/*\` opens it`;
-    if (!isOpen(file, constants.R_OK)) return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it`;
+    if (!isOpen(file, constants.R_OK)) {
+      const forThisUser = `\`chown ${process.geteuid?.()} ${file}\``;
+      return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it to everybody, ${forThisUser} to this user alone`;
+    }
     return ', though owner and mode allow it; SELinux, for one, wants a mount with `:z`';
   } catch {
     // It changed in the meantime.
