@@ -94,8 +94,7 @@ function denial(file: string): string {
     if (folder !== undefined)
       return `: the folder ${folder} ${ownerOf(folder)}; \`chmod a+rX ${folder} ${folder}/*\` opens it`;
     if (!isOpen(file, constants.R_OK)) {
-      const forThisUser = `\`chown ${process.geteuid?.()} ${file}\``;
-      return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it to everybody, ${forThisUser} to this user alone`;
+      return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it to everybody, \`chown\` to the user who runs this`;
     }
     return ', though owner and mode allow it; SELinux, for one, wants a mount with `:z`';
   } catch {
