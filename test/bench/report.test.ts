@@ -65,3 +65,15 @@ test('a run with an unexpected response is called invalid, with the scenario and
   const problems = ['hot-key, tollgate: 3 of 10 responses were not 200'];
   expect(renderReport({ ...reportOf([sample(1)]), problems })).toContain(`**INVALID:** ${problems[0]}`);
 });
+
+test.each([
+  ['yes', 50, 200_000],
+  ['NO', 51, 200_000],
+  ['NO', 50, 200_001],
+])('the figure of /metrics is met (%s) at %i ms and %i octets', (met, median, bytes) => {
+  const metrics = { keys: 10_000, operations: 50, bytes, ms: { median, min: 1, max: 99 }, cpuMs: 1 };
+  const line = renderReport({ ...reportOf([sample(1)]), metrics })
+    .split('\n')
+    .find((line) => line.startsWith('| 10,000 | 50 |'));
+  expect(line).toMatch(new RegExp(`\\| ${met} \\|$`));
+});

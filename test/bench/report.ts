@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
+import { type MetricsFigures, metricsAtMost } from './measure-metrics.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
 import type { TlsFigures } from './measure-tls.ts';
 import type { Sample } from './scenarios.ts';
@@ -25,6 +26,7 @@ export interface Report {
   readonly connections: readonly ConnectionsFigures[];
   readonly tls: readonly TlsFigures[];
   readonly keys: readonly KeysFigures[];
+  readonly metrics?: MetricsFigures;
 }
 
 /** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
@@ -43,7 +45,8 @@ export function writeReport(report: Report): 0 | 1 {
 }
 
 export function renderReport(report: Report): string {
-  const { started, quick, rounds, machine, missing, problems, scenarios, connections, tls, keys } = report;
+  const { started, quick, rounds, machine, missing, problems, scenarios, connections, tls, keys, metrics } =
+    report;
   return [
     `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
@@ -66,6 +69,7 @@ export function renderReport(report: Report): string {
     ...(keys.length > 0
       ? ['## More and more keys in the configuration (1,000 of them in play)', renderKeys(keys)]
       : []),
+    ...(metrics === undefined ? [] : ['## Prometheus asks for `/metrics`', renderMetrics(metrics)]),
     '## Machine',
     table(['what', 'which'], Object.entries(machine)),
   ]
@@ -192,6 +196,22 @@ function renderKeys(figures: readonly KeysFigures[]): string {
     ],
     rows,
   );
+}
+
+function renderMetrics({ keys, operations, bytes, ms, cpuMs }: MetricsFigures): string {
+  const { ms: msAtMost, bytes: bytesAtMost } = metricsAtMost;
+  const isMet = ms.median <= msAtMost && bytes <= bytesAtMost;
+  const size = (octets: number) => (octets / 1000).toFixed(1);
+  const head = [
+    'keys',
+    'operations',
+    `ms (at most ${msAtMost})`,
+    'CPU ms',
+    `kB (at most ${size(bytesAtMost)})`,
+  ];
+  const time = spread(ms, (value) => value.toFixed(1));
+  const cells = [whole(keys), whole(operations), time, cpuMs.toFixed(1), size(bytes), isMet ? 'yes' : 'NO'];
+  return table([...head, 'met'], [cells]);
 }
 
 const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;

@@ -8,6 +8,7 @@ import { type ConnectionsFigures, measureConnections } from './growth-connection
 import { type KeysFigures, measureKeys } from './growth-keys.ts';
 import { installPeers } from './install-peers.ts';
 import { describeMachine } from './machine.ts';
+import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
 import { measureScenarios } from './measure-scenarios.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { pinBenchmark } from './pin.ts';
@@ -29,7 +30,7 @@ const firstWarmUpSeconds = 8;
 /** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
 /** What `--only` takes. */
-const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys'];
+const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys', 'metrics'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds and few sizes: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
@@ -99,6 +100,8 @@ async function bench(options: Options, dir: string): Promise<number> {
     const unpinned = { ...stage, subjectCpus: allCpus };
     keys = await measureKeys({ ...common, stage: unpinned, warmUpSeconds: firstWarmUpSeconds });
   }
+  let metrics: MetricsFigures | undefined;
+  if (options.wanted('metrics')) metrics = await measureMetrics(stage, options);
   redis.close();
 
   const own = running.find(({ subject }) => subject === tollgate);
@@ -115,6 +118,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     connections,
     tls,
     keys,
+    ...(metrics && { metrics }),
   };
   return writeReport(report);
 }

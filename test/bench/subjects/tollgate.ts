@@ -24,17 +24,23 @@ export interface StartedTollgate extends StartedSubject {
   readonly keysFile: string;
 }
 
-/** @param nodeOptions for example `--cpu-prof` */
+interface StartOptions {
+  readonly name?: string;
+  /** For example `--cpu-prof`. */
+  readonly nodeOptions?: string[];
+  readonly apiFile?: string;
+}
+
 export async function startTollgate(
   { dir, backendPort, redisPort, credentials, subjectCpus, tls }: Stage,
-  { name = 'tollgate', nodeOptions = [] }: { readonly name?: string; readonly nodeOptions?: string[] } = {},
+  { name = 'tollgate', nodeOptions = [], apiFile = openapi }: StartOptions = {},
 ): Promise<StartedTollgate> {
   const home = join(dir, name);
   mkdirSync(home, { recursive: true });
   const [port, adminPort] = [await freePort(), await freePort()];
   const configFile = join(home, 'bench.yaml');
   const keysFile = join(home, 'keys.yaml');
-  copyFileSync(openapi, join(home, 'openapi.yaml'));
+  copyFileSync(apiFile, join(home, 'openapi.yaml'));
   writeFileSync(keysFile, keysYaml(credentials.all));
   writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name, tls }));
 
