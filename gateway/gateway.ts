@@ -7,9 +7,9 @@ import { createAdminApi } from './admin/api/admin-api.ts';
 import { createRoutes } from './admin/api/routes.ts';
 import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
-import { openExchange } from './exchange.ts';
+import { type Exchange, openExchange } from './exchange.ts';
 import { createForwarder } from './forward/forwarder.ts';
-import type { WindowsMs } from './limit/calendar-windows.ts';
+import { calendarWindowsMs, type WindowsMs } from './limit/calendar-windows.ts';
 import { createLimiter } from './limit/limiter.ts';
 import { listenOn } from './listen/listen-on.ts';
 import { createListener } from './listen/listener.ts';
@@ -21,11 +21,14 @@ import { createMetricsText, type ObservedState } from './observe/metrics/metrics
 import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
 import { createReferenceAssets } from './pages/api-reference.ts';
 import { createUnreadPages } from './pages/unread-pages.ts';
+import { openRecords } from './redis/redis-client.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
 import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
 import { type Certificates, certificatesOf, expiryNotice } from './tls/certificate-expiry.ts';
 import { createFailedHandshakes } from './tls/failed-handshakes.ts';
+import type { EndedExchange } from './usage/recorder.ts';
+import { createUsage } from './usage/usage.ts';
 
 export interface GatewayOptions {
   readonly settings: Settings;
@@ -76,6 +79,17 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
+  const records = settings.redis && openRecords(settings.redis, bounds);
+  const usage =
+    settings.usage.keepDays === 0
+      ? undefined
+      : createUsage({
+          ...(records && { redis: records }),
+          keepDays: settings.usage.keepDays,
+          minuteMs: windowsMs?.minute ?? calendarWindowsMs.minute,
+          nowMs: limiter.nowMs,
+          bounds,
+        });
   const metrics = createRequestMetrics();
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({ upstreams: settings.upstreams, log: logger, bounds, atTurnEnd, nowMs });
@@ -84,12 +98,14 @@ export function createGateway({
     forwarder,
     atTurnEnd,
     unreadPages: createUnreadPages(bounds),
+    ...(usage && { usage: usage.recorder }),
     bounds,
     nowMs,
-    record(exchange) {
-      access(accessLine(exchange));
-      metrics.end(exchange);
-    },
+    records: [
+      (exchange) => access(accessLine(exchange)),
+      metrics.end,
+      (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.nowMs)),
+    ],
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
 
@@ -221,9 +237,26 @@ export function createGateway({
       // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
-      await Promise.all([limiter.close(), forwarder.close()]);
+      await Promise.all([limiter.close(), usage?.close(), forwarder.close()]);
+      records?.client.disconnect();
       admin.close();
       clearInterval(noticeTimer);
     },
+  };
+}
+
+/** What the usage record needs of an exchange that is over. */
+function endedExchange(
+  { key, decision, decidedMs, offered, status, startedMs, upstream }: Exchange,
+  nowMs: () => number,
+): EndedExchange {
+  return {
+    // What a bucket decides is in no key's record.
+    keyId: decidedMs === undefined ? undefined : key?.id,
+    atMs: decision?.rateLimit.nowMs ?? nowMs(),
+    operationId: offered?.operation.id ?? '',
+    status,
+    ownMs: performance.now() - startedMs - (upstream?.upstreamMs ?? 0),
+    upstreamMs: upstream?.upstreamMs,
   };
 }

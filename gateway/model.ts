@@ -250,6 +250,8 @@ export interface Settings {
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
+  /** For how many days each minute of each key is recorded; 0: nothing is. */
+  readonly usage: { readonly keepDays: number };
   /** Absent: no page of another origin may call the API from a browser. */
   readonly cors?: { readonly origins: readonly string[] };
   /** Absent: no `Strict-Transport-Security`. It is sent over TLS only. */

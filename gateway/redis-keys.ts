@@ -18,6 +18,50 @@ export const redisKeys = {
     // 232 with a minute and a day: 232 MB for a million API keys.
     bytesEach: 400,
   },
+  usageDay: {
+    name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
+    pattern: '<prefix>:{<key id>}:usage:<days since 1970>',
+    type: 'hash',
+    slot: 'by key id',
+    expiry: '`usage.keepDays` and two days after its day',
+    writer: 'usage/store/add-counts.lua, once per active API key, process and ten seconds',
+    count: 'one per API key and day on which it was active',
+    // A key that sends in every minute of the day, refusals among them, with five operations: see usage/README.md.
+    bytesEach: 16_384,
+  },
+  usageTotals: {
+    name: (prefix: string, id: string) => `${prefix}:{${id}}:usage-totals`,
+    pattern: '<prefix>:{<key id>}:usage-totals',
+    type: 'hash',
+    slot: 'by key id',
+    expiry: '400 days after a day was added',
+    writer:
+      'usage/store/add-counts.lua, once per API key and day on which it was active, some hours after that day',
+    count: 'one per API key that was active within 400 days',
+    bytesEach: 8_192,
+  },
+  usageOperations: {
+    name: (prefix: string) => `${prefix}:usage:operations`,
+    pattern: '<prefix>:usage:operations:<days since 1970>',
+    type: 'hash',
+    slot: 'its own',
+    expiry: '`usage.keepDays` and two days after its day',
+    writer: 'usage/store/add-counts.lua, once per process and ten seconds',
+    count: 'one per day',
+    // 50 operations in each hour.
+    bytesEach: 400_000,
+  },
+  usageActive: {
+    name: (prefix: string) => `${prefix}:usage:active`,
+    pattern: '<prefix>:usage:active',
+    type: 'zset',
+    slot: 'its own',
+    expiry: '`usage.keepDays` and two days after a key was active',
+    writer:
+      'usage/store/redis-usage-store.ts, at most once per process and second, for keys that were not active within a minute',
+    count: 'one, with the 10,000 API keys that were active last',
+    bytesEach: 1_200_000,
+  },
   address: {
     name: (prefix: string) => `${prefix}:address`,
     pattern: '<prefix>:address:<client address, IPv6 as its /64>',
@@ -74,7 +118,7 @@ export interface RedisKeyKind {
   /** The key, or what stands before the rate limiter library's own `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
-  readonly type: 'hash' | 'string';
+  readonly type: 'hash' | 'string' | 'zset';
   /** What decides on the slot of a Redis Cluster. */
   readonly slot: string;
   readonly expiry: string;

@@ -20,6 +20,7 @@ import { secondsUntil } from './respond/rate-limit-fields.ts';
 import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
 import type { KnownKey } from './snapshot.ts';
 import type { Bounds } from './timeouts-and-sizes.ts';
+import type { UsageRecorder } from './usage/recorder.ts';
 
 /** The stations that have state, and what else the path needs beside pure functions. */
 export interface Stations {
@@ -27,11 +28,13 @@ export interface Stations {
   readonly forwarder: Forwarder;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
+  /** Absent: nothing is recorded. */
+  readonly usage?: Pick<UsageRecorder, 'decided'>;
   readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
-  /** Called once for every exchange, when it is over. */
-  readonly record: (exchange: Exchange) => void;
+  /** Each is called once for every exchange, when it is over. */
+  readonly records: readonly ((exchange: Exchange) => void)[];
   /** Called with every exception in the path. */
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }
@@ -76,12 +79,14 @@ async function end(exchange: Exchange, stations: Stations, ending: Ending): Prom
   }
 }
 
-/** The recording is last and always happens. An exception in it has no further consequence. */
+/** The recording is last and always happens. An exception in one record has no consequence for the others. */
 function record(exchange: Exchange, stations: Stations): void {
-  try {
-    stations.record(exchange);
-  } catch (bug) {
-    stations.reportBug(bug, exchange);
+  for (const write of stations.records) {
+    try {
+      write(exchange);
+    } catch (bug) {
+      stations.reportBug(bug, exchange);
+    }
   }
 }
 
@@ -127,6 +132,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const decision = await stations.limiter.decide(identity.key, settings.bans);
   exchange.decision = decision;
   exchange.decidedMs = performance.now();
+  stations.usage?.decided(identity.key.id, decision, addressOf(exchange));
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
 
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };

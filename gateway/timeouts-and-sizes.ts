@@ -187,6 +187,31 @@ export const defaultBounds = Object.freeze({
   /** How often wrong tokens are logged: their number, one line for all. */
   adminWrongTokensIntervalMs: 10_000,
 
+  /** How often what was counted of a key is added to the usage record, and into how many parts its keys are divided meanwhile. */
+  usageFlushIntervalMs: 10_000,
+  usageSlicesPerFlush: 100,
+  /** One call for the usage record. A batch whose call takes longer is sent again with the next flush, and added once. */
+  usageCallTimeoutMs: 1_000,
+  /** Numbers that were counted and not sent yet, of all keys: about 60 octets each. Beyond it, new ones are not recorded. */
+  usageUnsentCountsMax: 500_000,
+  /** After so many flushes without a request a process forgets a key. */
+  usageIdleRoundsMax: 30,
+  /** Keys in the index of those that were active last; an entry is at most this old. */
+  usageActiveKeysMax: 10_000,
+  usageActiveNotedMs: 60_000,
+  /** Without Redis: keys whose last 24 hours are kept, those that were active last. */
+  usageKeysInMemoryMax: 1_000,
+  /** How often Redis is asked how full it is, and the share of its `maxmemory` beyond which nothing is recorded. */
+  usageMemoryCheckIntervalMs: 10_000,
+  usageMemoryShareMax: 0.7,
+  /** Between two keys whose past days are added to their totals, and how many may wait for that. */
+  usageTotalsPauseMs: 20,
+  usageTotalsWaitingMax: 100_000,
+  /** Records that are read or written at once: more are asked for in turn, so that Redis serves others in between. */
+  usageReadsPerTurnMax: 250,
+  /** How long the end of the process waits for the last batches. */
+  usageCloseTimeoutMs: 2_000,
+
   /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,
   /** A load that takes longer is logged, and is given up when its files change: the newer text may be the repair. */

@@ -15,6 +15,7 @@ const nouns = [
   'remember-last.ts',
   'shares.ts',
   'redis-keys.ts',
+  'structures',
   'fair-queue.ts',
   'optional-whitespace.ts',
 ];
@@ -33,6 +34,7 @@ const allowed: Record<string, readonly string[]> = {
   transport: nouns,
   pages: nouns,
   respond: nouns,
+  usage: [...nouns, 'redis'],
   admin: [...nouns, 'tls', 'redis'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
@@ -45,6 +47,7 @@ const allowed: Record<string, readonly string[]> = {
   'remember-last.ts': [],
   'shares.ts': [],
   'redis-keys.ts': [],
+  structures: [],
   'fair-queue.ts': [],
   'optional-whitespace.ts': [],
   'snapshot.ts': [...nouns, 'identify', 'match', 'pages', 'respond', 'observe'],
@@ -60,6 +63,7 @@ const allowed: Record<string, readonly string[]> = {
     'pages',
     'forward',
     'respond',
+    'usage',
   ],
   'gateway.ts': [
     ...nouns,
@@ -76,6 +80,7 @@ const allowed: Record<string, readonly string[]> = {
     'admin',
     'tls',
     'redis',
+    'usage',
   ],
   'main.ts': [...nouns, 'gateway.ts', 'config', 'observe'],
 };

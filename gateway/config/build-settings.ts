@@ -66,6 +66,7 @@ export function buildSettings(parts: {
     },
     addressBucket: raw.addressBucket,
     bodyBytesMax: raw.bodyBytesMax,
+    usage: raw.usage,
     ...(raw.cors && { cors: raw.cors }),
     ...(raw.hsts && {
       hsts: { maxAgeSeconds: raw.hsts.maxAge / 1_000, includeSubDomains: raw.hsts.includeSubDomains },

@@ -46,6 +46,8 @@ export const configSizes = Object.freeze({
   excerptCharsMax: 200,
   /** How much of a line is masked before that cut: a password in a URL is known by the `@` behind it. */
   maskedCharsMax: 2_000,
+  /** For so many days each minute of each key may be kept: a key that is always active takes up to 16 KiB a day. */
+  usageKeepDaysMax: 31,
   /** Names are compared by their beginning for a "did you mean": the cost grows with the product of both lengths. */
   comparedCharsMax: 64,
 });

@@ -51,6 +51,8 @@ export interface Limiter {
   /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
   forgetRefusals(): void;
   state(): StoreState;
+  /** The clock that decides, as this process knows it, epoch ms. */
+  nowMs(): number;
   /** What this process asked of the store since it started, and what it decided without it. */
   counts(): StoreCounts;
   /** Sends what is left to send, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
@@ -168,6 +170,7 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
     },
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
+    nowMs: clock.nowMs,
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
     async close() {
       clearInterval(reportTimer);

@@ -114,6 +114,16 @@ vi.mock('../../gateway/respond/refusal-response.ts', async (original) =>
 vi.mock('../../gateway/respond/cors-fields.ts', async (original) =>
   injected.throwing(await original(), ['corsFields', 'isPreflight', 'preflightFields']),
 );
+vi.mock('../../gateway/usage/usage.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/usage/usage.ts');
+  const createUsage: typeof module.createUsage = (options) => {
+    const usage = module.createUsage(options);
+    const { recorder } = usage;
+    const throwing = injected.throwing({ ...recorder }, ['decided', 'ended']);
+    return { ...usage, recorder: { ...recorder, ...throwing } };
+  };
+  return { ...module, createUsage };
+});
 vi.mock('../../gateway/observe/access-line.ts', async (original) =>
   injected.throwing(await original(), ['accessLine']),
 );
@@ -162,6 +172,8 @@ const stations = [
   'isPreflight',
   'preflightFields',
   'accessLine',
+  'decided',
+  'ended',
 ];
 
 let backend: RecordingBackend;

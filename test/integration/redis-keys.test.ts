@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { createRedisClient } from '../../gateway/redis/redis-client.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createUsage } from '../../gateway/usage/usage.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -43,7 +47,7 @@ it('every key in Redis is in the table, with that type, an expiry, and at most t
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },
-    bounds: tunedBounds(patientStore),
+    bounds: tunedBounds({ ...patientStore, usageFlushIntervalMs: 500 }),
   });
   const { port } = (await gateway.start()).listen;
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
@@ -79,6 +83,20 @@ it('every key in Redis is in the table, with that type, an expiry, and at most t
   const bans = settings.bans;
   expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
   expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
+
+  // The totals of a day that has been over for a day.
+  const twoDaysMs = 2 * 86_400_000;
+  const client = createRedisClient(server.url, defaultBounds);
+  await once(client, 'ready');
+  onTestFinished(() => client.disconnect());
+  const usage = { redis: { client, prefix }, keepDays: 8, minuteMs: 60_000, bounds: defaultBounds };
+  const past = createUsage({ ...usage, nowMs: () => Date.now() });
+  const inForce = { name: 'minute', limit: 1, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
+  const rateLimit = { nowMs: Date.now() - twoDaysMs, windows: [inForce], inForce };
+  past.recorder.decided(calm.entry.id, { kind: 'admitted', rateLimit, source: 'shared' }, '192.0.2.1');
+  await past.close();
+  const present = createUsage({ ...usage, nowMs: () => Date.now() });
+  onTestFinished(() => present.close());
 
   // A probe's key exists for a moment once a second.
   const seen = new Map<string, string>();

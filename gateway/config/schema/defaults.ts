@@ -16,6 +16,8 @@ export const defaults = {
   addressBucket: { perMinute: 30 },
   /** 1 MiB: far above any JSON record of this API, far below what would fill the memory. */
   bodyBytesMax: 1_048_576,
+  /** A week to compare with, and the day that is running. */
+  usage: { keepDays: 8 },
   /** Nobody: an address in `X-Forwarded-For` is only believed once an operator names the proxies. */
   trustedProxies: [],
 } as const;

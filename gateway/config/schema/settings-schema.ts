@@ -236,6 +236,15 @@ export const settingsSchema = fields('a mapping of settings', {
   bodyBytesMax: wholeNumber(1, bodyBytesMax)
     .default(defaults.bodyBytesMax)
     .describe('The largest request body.'),
+  usage: fields('a mapping with keepDays', {
+    keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
+      .default(defaults.usage.keepDays)
+      .describe(
+        'For how many days each minute of each key is kept in Redis; without Redis it is one day. 0: nothing is recorded.',
+      ),
+  })
+    .prefault({})
+    .describe('The record of what each key asked for and got.'),
   cors: fields('a mapping with origins', {
     origins: list(
       text('an origin such as https://app.example.com, without a path').refine(

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
 import type { Settings } from '../../model.ts';
-import { bucketsSeconds, type Histogram } from './histogram.ts';
+import { bucketsSeconds, type Histogram } from '../../structures/histogram.ts';
 import { createKeyCounts } from './key-states.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 

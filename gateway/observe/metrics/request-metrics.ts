@@ -1,5 +1,5 @@
 import type { Exchange } from '../../exchange.ts';
-import { Histogram } from './histogram.ts';
+import { Histogram } from '../../structures/histogram.ts';
 
 /** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
 export type DecisionLabel =

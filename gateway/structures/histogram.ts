@@ -5,6 +5,13 @@ export const bucketsSeconds = [
 
 const bucketsMs = bucketsSeconds.map((seconds) => seconds * 1_000);
 
+/** The bucket that a duration falls into, from 0; the last, behind all bounds, is for what is longer. */
+export function bucketOf(durationMs: number): number {
+  let bucket = 0;
+  while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket++;
+  return bucket;
+}
+
 /** Durations counted by bucket, in plain numbers: what a request pays is one search among sixteen. */
 export class Histogram {
   /** How many fell into each bucket and no earlier one; the last counts what is beyond all. */
@@ -12,8 +19,7 @@ export class Histogram {
   sumMs = 0;
 
   add(durationMs: number): void {
-    let bucket = 0;
-    while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket++;
+    const bucket = bucketOf(durationMs);
     this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
     this.sumMs += durationMs;
   }

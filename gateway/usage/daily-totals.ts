@@ -1,0 +1,136 @@
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { daysField } from './record-fields.ts';
+import { addPacked, type Counts, packCounts } from './store/counts.ts';
+import type { RecordName, UsageStore } from './store/usage-store.ts';
+import { outcomes, sumOf, type Tally, talliesIn, tallyNumber } from './tally.ts';
+import type { UsageCalendar } from './usage-calendar.ts';
+
+/** Days of a key's totals, by the day's number since 1970. */
+export type DailyTotals = ReadonlyMap<number, Tally>;
+
+/** Keeps one line for each day of a key when the minutes of that day are no longer kept. */
+export interface DailyTotalsKeeper {
+  /** A key was counted on a new day: its earlier days can be added to its totals. */
+  enqueue(keyId: string): void;
+  read(keyId: string): Promise<DailyTotals | undefined>;
+  close(): void;
+}
+
+/** For how long totals are kept; as whole months, since a field has those of a month. */
+export const totalsKeptDays = 400;
+
+/** Who adds totals: any process. The day is the number of the batch, so that each is added once, in ascending order. */
+const sender = 'days';
+
+/**
+ * A day is added once it is over for a whole day, when no process has anything left of it to send. That happens
+ * when its key is counted again, and once a day for all keys that were active lately.
+ */
+export function createDailyTotals({
+  store,
+  calendar,
+  keepDays,
+  nowMs,
+  bounds,
+}: {
+  readonly store: UsageStore;
+  readonly calendar: UsageCalendar;
+  readonly keepDays: number;
+  readonly nowMs: () => number;
+  readonly bounds: Pick<Bounds, 'usageTotalsPauseMs' | 'usageTotalsWaitingMax'>;
+}): DailyTotalsKeeper {
+  const { dayMs } = calendar;
+  const waiting = new Set<string>();
+  let walkedDay = 0;
+  let isBusy = false;
+  const timer = setInterval(() => void addNext(), bounds.usageTotalsPauseMs).unref();
+
+  return {
+    enqueue(keyId) {
+      if (waiting.size < bounds.usageTotalsWaitingMax) waiting.add(keyId);
+    },
+    async read(keyId) {
+      const [record] = (await store.read([{ record: { kind: 'totals', keyId } }])) ?? [];
+      if (record === undefined) return undefined;
+      const days = new Map<number, Tally>();
+      for (const [field, packed] of record.fields) {
+        const firstDay = Date.parse(`${field.slice(daysField('').length)}-01T00:00:00Z`) / 86_400_000;
+        const counts: Counts = new Map();
+        addPacked(counts, packed);
+        for (const [place, tally] of talliesIn(counts)) days.set(firstDay + place, tally);
+      }
+      return days;
+    },
+    close() {
+      clearInterval(timer);
+    },
+  };
+
+  async function addNext(): Promise<void> {
+    if (isBusy || store.pausedBecause() !== undefined) return;
+    isBusy = true;
+    await walk();
+    const [keyId] = waiting;
+    if (keyId !== undefined && (await addDays(keyId))) waiting.delete(keyId);
+    isBusy = false;
+  }
+
+  /** Once a day, and when the process starts. */
+  async function walk(): Promise<void> {
+    const today = Math.floor(nowMs() / dayMs);
+    if (walkedDay === today) return;
+    const active = await store.active();
+    if (active === undefined) return;
+    walkedDay = today;
+    for (const { keyId, lastSeenMs } of active) {
+      if (lastSeenMs >= (today - keepDays - 1) * dayMs && waiting.size < bounds.usageTotalsWaitingMax) {
+        waiting.add(keyId);
+      }
+    }
+  }
+
+  async function addDays(keyId: string): Promise<boolean> {
+    const lastDay = Math.floor(nowMs() / dayMs) - 2;
+    const totals: RecordName = { kind: 'totals', keyId };
+    const [known] = (await store.read([{ record: totals }])) ?? [];
+    if (known === undefined) return false;
+    const firstDay = Math.max((known.batches.get(sender) ?? 0) + 1, lastDay - keepDays);
+    for (let day = firstDay; day <= lastDay; day++) {
+      const [record] = (await store.read([{ record: { kind: 'day', keyId, day } }])) ?? [];
+      if (record === undefined) return false;
+      const tally = tallyOf(record.fields);
+      if (tally === undefined) continue;
+      const { month, place } = monthOf(day);
+      const counts: Counts = new Map();
+      for (const [index, outcome] of outcomes.entries()) {
+        if (tally[outcome] > 0) counts.set(tallyNumber(place, index), tally[outcome]);
+      }
+      const fields = new Map([[daysField(month), packCounts(counts)]]);
+      const expiresMs = nowMs() + totalsKeptDays * dayMs;
+      if ((await store.add({ record: totals, sender, number: day, fields, expiresMs })) === 'failed')
+        return false;
+    }
+    const oldest = daysField(monthOf(lastDay - totalsKeptDays).month);
+    return store.remove(
+      totals,
+      [...known.fields.keys()].filter((field) => field < oldest),
+    );
+  }
+}
+
+function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefined {
+  const tallies: Tally[] = [];
+  for (const [field, packed] of fields) {
+    if (!field.startsWith('minutes:')) continue;
+    const counts: Counts = new Map();
+    addPacked(counts, packed);
+    tallies.push(...talliesIn(counts).values());
+  }
+  return tallies.length === 0 ? undefined : sumOf(tallies);
+}
+
+/** The month of a day, such as 2026-11, and its place in it from 0. */
+function monthOf(day: number): { readonly month: string; readonly place: number } {
+  const date = new Date(day * 86_400_000).toISOString();
+  return { month: date.slice(0, 7), place: Number(date.slice(8, 10)) - 1 };
+}

@@ -1,0 +1,148 @@
+import { addressBit } from './address-estimate.ts';
+import {
+  addressesField,
+  admittedNumber,
+  clientErrorsNumber,
+  hoursField,
+  offeredNumber,
+  operationField,
+  requestsNumber,
+  serverErrorsNumber,
+} from './record-fields.ts';
+import { latest } from './store/counts.ts';
+import { outcomesMax, tallyNumber } from './tally.ts';
+import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
+import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
+
+interface OperationCounts {
+  readonly id: string;
+  requests: number;
+  clientErrors: number;
+  serverErrors: number;
+  lastMs: number;
+}
+
+/**
+ * What one key asked for and got, counted since the last batch. The running minute and the operations of the running hour
+ * are plain numbers, so that a request costs a few additions; they move into `unsent` when the minute or the hour ends, or
+ * when somebody reads.
+ */
+export class KeyUsage {
+  readonly keyId: string;
+  readonly unsent: UnsentCounts;
+  private readonly calendar: UsageCalendar;
+  private readonly room: UnsentRoom;
+  /** Instants of the store's clock: when its last request was decided, the minute and the hour that are counted. */
+  lastSeenMs = 0;
+  private minute = -1;
+  private minuteEndsMs = 0;
+  private readonly byOutcome = Array<number>(outcomesMax).fill(0);
+  private hour = -1;
+  private operations = new Map<string, OperationCounts>();
+  private lastOperation: OperationCounts | undefined;
+  private lastAddress = '';
+  private addressesDay = -1;
+  private readonly addressesSeen = new Set<number>();
+
+  constructor(keyId: string, { calendar, room }: { calendar: UsageCalendar; room: UnsentRoom }) {
+    this.keyId = keyId;
+    this.calendar = calendar;
+    this.room = room;
+    this.unsent = new UnsentCounts(room);
+  }
+
+  /** @param atMs when it was decided, on the deciding clock */
+  decided(outcome: number, atMs: number, address: string): void {
+    if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
+    this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
+    if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
+    if (address !== this.lastAddress) this.see(address);
+  }
+
+  ended(operationId: string, atMs: number, status: number): void {
+    const hour = Math.floor(atMs / this.calendar.hourMs);
+    if (hour !== this.hour) {
+      this.closeOperations();
+      this.hour = hour;
+    }
+    let counts = this.lastOperation;
+    if (counts?.id !== operationId) {
+      counts = this.operations.get(operationId);
+      if (counts === undefined) {
+        counts = { id: operationId, requests: 0, clientErrors: 0, serverErrors: 0, lastMs: 0 };
+        this.operations.set(operationId, counts);
+      }
+      this.lastOperation = counts;
+    }
+    counts.requests += 1;
+    if (status >= 500) counts.serverErrors += 1;
+    else if (status >= 400) counts.clientErrors += 1;
+    if (atMs > counts.lastMs) counts.lastMs = atMs;
+  }
+
+  /** Moves what is counted of the running minute and hour into `unsent`. */
+  close(): void {
+    this.closeMinute();
+    this.closeOperations();
+  }
+
+  private openMinute(atMs: number): void {
+    this.closeMinute();
+    const { minuteMs, dayMs } = this.calendar;
+    this.minute = Math.floor(atMs / minuteMs);
+    this.minuteEndsMs = (this.minute + 1) * minuteMs;
+    const day = Math.floor(atMs / dayMs);
+    if (day === this.addressesDay) return;
+    this.addressesDay = day;
+    this.addressesSeen.clear();
+    this.lastAddress = '';
+  }
+
+  private closeMinute(): void {
+    const { minuteMs, hourMs, dayMs } = this.calendar;
+    const startMs = this.minute * minuteMs;
+    const day = Math.floor(startMs / dayMs);
+    const hour = Math.floor(startMs / hourMs);
+    let offered = 0;
+    for (let outcome = 0; outcome < outcomesMax; outcome++) {
+      const requests = this.byOutcome[outcome] ?? 0;
+      if (requests === 0) continue;
+      this.byOutcome[outcome] = 0;
+      const number = tallyNumber(minuteOfHour(this.minute), outcome);
+      if (!this.unsent.add(day, minutesField(hour), number, requests)) {
+        this.room.lost += requests;
+        continue;
+      }
+      offered += requests;
+      if (outcome === 0) this.unsent.add(day, hoursField, admittedNumber(hourOfDay(hour)), requests);
+    }
+    if (offered === 0) return;
+    this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
+    // A later minute of this day may have been counted before: of instants the latest holds.
+    const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
+    this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
+  }
+
+  private closeOperations(): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor((this.hour * hourMs) / dayMs);
+    const place = hourOfDay(this.hour);
+    for (const { id, requests, clientErrors, serverErrors, lastMs } of this.operations.values()) {
+      const field = operationField(id);
+      this.unsent.add(day, field, requestsNumber(place), requests);
+      if (clientErrors > 0) this.unsent.add(day, field, clientErrorsNumber(place), clientErrors);
+      if (serverErrors > 0) this.unsent.add(day, field, serverErrorsNumber(place), serverErrors);
+      this.unsent.add(day, field, latest, lastMs - day * dayMs);
+    }
+    this.operations = new Map();
+    this.lastOperation = undefined;
+  }
+
+  private see(address: string): void {
+    this.lastAddress = address;
+    const bit = addressBit(address);
+    if (this.addressesSeen.has(bit)) return;
+    this.addressesSeen.add(bit);
+    this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1);
+  }
+}

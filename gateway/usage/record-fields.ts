@@ -1,0 +1,37 @@
+/**
+ * The fields of a record and what is counted under which number in them. The number 0 is the latest instant (`counts.ts`).
+ *
+ * | record | field | numbers |
+ * |---|---|---|
+ * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
+ * | | `hours` | requests and admitted requests by hour; 0: when the last was decided, ms of the day |
+ * | | `operation:<id>` | by hour requests, 4xx, 5xx; 0: when the last was decided, ms of the day |
+ * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
+ * | operations | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
+ * | a key's totals | `days:<month>` | requests by day of the month and outcome |
+ */
+export const hoursField = 'hours';
+export const addressesField = 'addresses';
+export const operationField = (operationId: string) => `operation:${operationId}`;
+export const daysField = (month: string) => `days:${month}`;
+
+/** In `hours`. */
+export const offeredNumber = (hour: number) => 1 + 2 * hour;
+export const admittedNumber = (hour: number) => 2 + 2 * hour;
+
+/** In `operation:<id>`. */
+export const requestsNumber = (hour: number) => 1 + 3 * hour;
+export const clientErrorsNumber = (hour: number) => 2 + 3 * hour;
+export const serverErrorsNumber = (hour: number) => 3 + 3 * hour;
+
+/** In a day of operations: the buckets of the histograms (`histogram.ts`), and behind them the sum of the durations, ms. */
+export const durationNumber = { own: 1_000, upstream: 1_100, sum: 99 } as const;
+
+/** The operation's id in the name of such a field, and its hour of the day. */
+export function operationInHour(field: string): { readonly hour: number; readonly operationId: string } {
+  return { hour: Number(field.slice(0, 2)), operationId: field.slice(3) };
+}
+
+export function operationHourField(hourOfDay: number, operationId: string): string {
+  return `${String(hourOfDay).padStart(2, '0')}:${operationId}`;
+}

@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import type { Decision } from '../model.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { KeyUsage } from './key-usage.ts';
+import { OperationsUsage } from './operations-usage.ts';
+import { addPacked, type Counts, packCounts } from './store/counts.ts';
+import type { Batch, RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
+import { type Outcome, outcomeOf, outcomes } from './tally.ts';
+import { type UnsentCounts, UnsentRoom } from './unsent-counts.ts';
+import type { UsageCalendar } from './usage-calendar.ts';
+
+/** Counts what becomes of requests, in this process's memory, and adds it to the store every few seconds. */
+export interface UsageRecorder {
+  /** A request of a key was decided. */
+  decided(keyId: string, decision: Decision, address: string): void;
+  /** An exchange is over. */
+  ended(exchange: EndedExchange): void;
+  /** What a record will hold once this process has sent everything. */
+  complete(record: RecordName, stored: StoredRecord): Map<string, Counts>;
+  /** The keys that this process has counted and not sent yet, with the instant of their last request. */
+  unsentKeys(): ReadonlyMap<string, number>;
+  /** Requests that are in no record, because the store was away for too long. */
+  lost(): number;
+  /** Sends everything that can be sent before the deadline. */
+  close(): Promise<void>;
+}
+
+export interface EndedExchange {
+  /** Set where a key's limits were decided: its operations are counted too. */
+  readonly keyId: string | undefined;
+  /** On the deciding clock where there was a decision, epoch ms. */
+  readonly atMs: number;
+  /** Empty where no operation matched. */
+  readonly operationId: string;
+  readonly status: number;
+  readonly ownMs: number;
+  readonly upstreamMs: number | undefined;
+}
+
+/** What is counted of one key or of all operations, and its batch that the store has not confirmed yet. */
+interface Source {
+  readonly counted: { readonly unsent: UnsentCounts; close(): void };
+  recordOf(day: number): RecordName;
+  batch: Batch | undefined;
+  /** Batches that the store has confirmed lately, and when: whoever reads may have a copy of the record from before them. */
+  confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
+}
+
+interface KeySource extends Source {
+  readonly counted: KeyUsage;
+  /** When the index of active keys was told last. */
+  notedMs: number;
+  /** The day of its last batch. */
+  day: number;
+  idleRounds: number;
+}
+
+const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcome, index])) as Record<
+  Outcome,
+  number
+>;
+
+/**
+ * Each key is sent once in `usageFlushIntervalMs`, and the keys are spread over that time: a turn of the event loop sends a
+ * part of them. The batch of a call that failed is sent again as it was, under the same number, and what was counted
+ * meanwhile waits for the next: so nothing is added twice.
+ */
+export function createUsageRecorder({
+  store,
+  calendar,
+  keptMs,
+  onNewDay,
+  bounds,
+}: {
+  readonly store: UsageStore;
+  readonly calendar: UsageCalendar;
+  /** How long the record of a day is kept after that day. */
+  readonly keptMs: number;
+  /** Called with each key that was counted on another day than before. */
+  readonly onNewDay?: (keyId: string) => void;
+  readonly bounds: Pick<
+    Bounds,
+    | 'usageFlushIntervalMs'
+    | 'usageSlicesPerFlush'
+    | 'usageUnsentCountsMax'
+    | 'usageIdleRoundsMax'
+    | 'usageActiveNotedMs'
+    | 'usageCloseTimeoutMs'
+    | 'usageReadsPerTurnMax'
+    | 'usageCallTimeoutMs'
+  >;
+}): UsageRecorder {
+  const sender = randomUUID().slice(0, 8);
+  const room = new UnsentRoom(bounds.usageUnsentCountsMax);
+  const keys = new Map<string, KeySource>();
+  const slices = Array.from({ length: bounds.usageSlicesPerFlush }, () => new Set<KeySource>());
+  const counted = new OperationsUsage({ calendar, room });
+  const operations: Source = {
+    counted,
+    recordOf: (day) => ({ kind: 'operations', day }),
+    batch: undefined,
+    confirmed: [],
+  };
+  let nextSlice = 0;
+  let batches = 0;
+  let isNoting = false;
+  const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
+
+  return {
+    decided(keyId, decision, address) {
+      const source = keys.get(keyId) ?? addKey(keyId);
+      source.counted.decided(outcomeIndex[outcomeOf(decision)], decision.rateLimit.nowMs, address);
+    },
+    ended({ keyId, atMs, operationId, status, ownMs, upstreamMs }) {
+      counted.ended(operationId, atMs, status, ownMs, upstreamMs);
+      if (keyId === undefined) return;
+      (keys.get(keyId) ?? addKey(keyId)).counted.ended(operationId, atMs, status);
+    },
+    complete(record, stored) {
+      const fields = new Map<string, Counts>();
+      for (const [field, packed] of stored.fields) addPacked(countsIn(fields, field), packed);
+      const source = record.kind === 'operations' ? operations : keys.get(record.keyId);
+      if (source === undefined || record.kind === 'totals') return fields;
+      source.counted.close();
+      const storedNumber = stored.batches.get(sender) ?? 0;
+      for (const batch of [...source.confirmed.map((one) => one.batch), source.batch]) {
+        if (batch === undefined || dayOf(batch) !== record.day || batch.number <= storedNumber) continue;
+        for (const [field, packed] of batch.fields) addPacked(countsIn(fields, field), packed);
+      }
+      for (const [field, unsent] of source.counted.unsent.of(record.day) ?? []) {
+        addPacked(countsIn(fields, field), packCounts(unsent));
+      }
+      return fields;
+    },
+    unsentKeys() {
+      const found = new Map<string, number>();
+      for (const [keyId, source] of keys) {
+        source.counted.close();
+        if (isUnsent(source)) found.set(keyId, source.counted.lastSeenMs);
+      }
+      return found;
+    },
+    lost: () => room.lost,
+    async close() {
+      clearInterval(timer);
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const deadlineTimer = setTimeout(resolve, bounds.usageCloseTimeoutMs);
+      let isLate = false;
+      void late.then(() => {
+        isLate = true;
+      });
+      const all = [operations, ...keys.values()];
+      for (let from = 0; from < all.length && !isLate; from += bounds.usageReadsPerTurnMax) {
+        const part = all.slice(from, from + bounds.usageReadsPerTurnMax);
+        await Promise.race([Promise.all(part.map(sendAll)), late]);
+      }
+      await Promise.race([noteActive([...keys.values()]), late]);
+      clearTimeout(deadlineTimer);
+    },
+  };
+
+  function addKey(keyId: string): KeySource {
+    const source: KeySource = {
+      counted: new KeyUsage(keyId, { calendar, room }),
+      recordOf: (day) => ({ kind: 'day', keyId, day }),
+      batch: undefined,
+      confirmed: [],
+      notedMs: 0,
+      day: 0,
+      idleRounds: 0,
+    };
+    slices[keys.size % slices.length]?.add(source);
+    keys.set(keyId, source);
+    return source;
+  }
+
+  function flushSlice(): void {
+    if (store.pausedBecause() !== undefined) return;
+    const slice = slices[nextSlice];
+    if (nextSlice === 0) {
+      forgetConfirmed(operations);
+      void sendNext(operations);
+    }
+    nextSlice = (nextSlice + 1) % slices.length;
+    for (const source of slice ?? []) {
+      forgetConfirmed(source);
+      source.counted.close();
+      if (isUnsent(source)) {
+        source.idleRounds = 0;
+        void sendNext(source);
+        const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
+        if (day !== source.day) onNewDay?.(source.counted.keyId);
+        source.day = day;
+        continue;
+      }
+      source.idleRounds += 1;
+      if (source.idleRounds <= bounds.usageIdleRoundsMax || source.confirmed.length > 0) continue;
+      slice?.delete(source);
+      keys.delete(source.counted.keyId);
+    }
+    void noteActive([...(slice ?? [])]);
+  }
+
+  /** A read that began before a batch was confirmed has ended when a call may have taken no longer. */
+  function forgetConfirmed(source: Source): void {
+    if (source.confirmed.length === 0) return;
+    const sinceMs = performance.now() - bounds.usageCallTimeoutMs;
+    source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
+  }
+
+  /** One batch: the one that was not confirmed, or else what was counted of the earliest day. */
+  async function sendNext(source: Source): Promise<boolean> {
+    const batch = source.batch ?? openBatch(source);
+    if (batch === undefined) return false;
+    if ((await store.add(batch)) === 'failed') return false;
+    if (source.batch !== batch) return true;
+    source.batch = undefined;
+    source.confirmed = [...source.confirmed, { batch, atMs: performance.now() }];
+    for (const packed of batch.fields.values()) room.give(packed.length / 2);
+    return true;
+  }
+
+  async function sendAll(source: Source): Promise<void> {
+    source.counted.close();
+    while (await sendNext(source));
+  }
+
+  function openBatch(source: Source): Batch | undefined {
+    source.counted.close();
+    const taken = source.counted.unsent.takeDay();
+    if (taken === undefined) return undefined;
+    const { day } = taken;
+    batches += 1;
+    const fields = new Map([...taken.fields].map(([field, counts]) => [field, packCounts(counts)]));
+    const expiresMs = (day + 1) * calendar.dayMs + keptMs;
+    source.batch = { record: source.recordOf(day), sender, number: batches, fields, expiresMs };
+    return source.batch;
+  }
+
+  async function noteActive(sources: readonly KeySource[]): Promise<void> {
+    if (isNoting) return;
+    const stale = sources.filter(
+      ({ counted: { lastSeenMs }, notedMs }) => lastSeenMs - notedMs > bounds.usageActiveNotedMs,
+    );
+    if (stale.length === 0) return;
+    isNoting = true;
+    const told = stale.map(({ counted: { keyId, lastSeenMs } }) => ({ keyId, lastSeenMs }));
+    if (await store.noteActive(told)) {
+      for (const [index, source] of stale.entries()) source.notedMs = told[index]?.lastSeenMs ?? 0;
+    }
+    isNoting = false;
+  }
+}
+
+function dayOf({ record }: Batch): number | undefined {
+  return record.kind === 'totals' ? undefined : record.day;
+}
+
+function isUnsent({ counted, batch }: Source): boolean {
+  return batch !== undefined || !counted.unsent.isEmpty;
+}
+
+function countsIn(fields: Map<string, Counts>, field: string): Counts {
+  const known = fields.get(field);
+  if (known !== undefined) return known;
+  const counts: Counts = new Map();
+  fields.set(field, counts);
+  return counts;
+}

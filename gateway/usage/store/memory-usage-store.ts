@@ -1,0 +1,97 @@
+import { addPacked, type Counts, type PackedCounts, packCounts } from './counts.ts';
+import type { ActiveKey, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
+
+interface Kept {
+  readonly fields: Map<string, PackedCounts>;
+  readonly batches: Map<string, number>;
+  readonly expiresMs: number;
+}
+
+/** The usage record in this process's memory: of the keys that were active last, until a record expires. */
+export function createMemoryUsageStore({
+  nowMs,
+  keysMax,
+}: {
+  readonly nowMs: () => number;
+  /** Keys that are remembered; beyond it those seen longest ago are forgotten. */
+  readonly keysMax: number;
+}): UsageStore {
+  /** By key id, last active last. */
+  const keys = new Map<string, { lastSeenMs: number; readonly records: Map<string, Kept> }>();
+  const operations = new Map<string, Kept>();
+
+  function recordsOf(record: RecordName): Map<string, Kept> | undefined {
+    return record.kind === 'operations' ? operations : keys.get(record.keyId)?.records;
+  }
+
+  return {
+    add({ record, sender, number, fields, expiresMs }) {
+      if (record.kind !== 'operations') touch(record.keyId, 0);
+      const records = recordsOf(record) ?? operations;
+      for (const [name, kept] of records) if (kept.expiresMs <= nowMs()) records.delete(name);
+      const name = nameOf(record);
+      const kept = records.get(name) ?? { fields: new Map(), batches: new Map(), expiresMs };
+      records.set(name, kept);
+      if ((kept.batches.get(sender) ?? 0) < number) {
+        kept.batches.set(sender, number);
+        for (const [field, packed] of fields) {
+          kept.fields.set(field, sumOf(kept.fields.get(field) ?? [], packed));
+        }
+      }
+      return Promise.resolve('added');
+    },
+    remove(record, fields) {
+      const kept = recordsOf(record)?.get(nameOf(record));
+      for (const field of fields) kept?.fields.delete(field);
+      return Promise.resolve(true);
+    },
+    read(reads) {
+      return Promise.resolve(
+        reads.map(({ record, fields }): StoredRecord => {
+          const kept = recordsOf(record)?.get(nameOf(record));
+          if (kept === undefined || kept.expiresMs <= nowMs())
+            return { fields: new Map(), batches: new Map() };
+          const batches = new Map(kept.batches);
+          if (fields === undefined) return { fields: new Map(kept.fields), batches };
+          const found = fields.flatMap((field) => {
+            const packed = kept.fields.get(field);
+            return packed === undefined ? [] : [[field, packed] as const];
+          });
+          return { fields: new Map(found), batches };
+        }),
+      );
+    },
+    noteActive(active) {
+      for (const { keyId, lastSeenMs } of active) touch(keyId, lastSeenMs);
+      return Promise.resolve(true);
+    },
+    active() {
+      const found = [...keys].map(([keyId, { lastSeenMs }]): ActiveKey => ({ keyId, lastSeenMs }));
+      return Promise.resolve(found.sort((a, b) => b.lastSeenMs - a.lastSeenMs));
+    },
+    pausedBecause: () => undefined,
+    close() {},
+  };
+
+  function touch(keyId: string, lastSeenMs: number): void {
+    const known = keys.get(keyId) ?? { lastSeenMs, records: new Map() };
+    known.lastSeenMs = Math.max(known.lastSeenMs, lastSeenMs);
+    keys.delete(keyId);
+    keys.set(keyId, known);
+    for (const oldest of keys.keys()) {
+      if (keys.size <= keysMax) break;
+      keys.delete(oldest);
+    }
+  }
+}
+
+function nameOf(record: RecordName): string {
+  return record.kind === 'totals' ? 'totals' : String(record.day);
+}
+
+function sumOf(one: PackedCounts, other: PackedCounts): PackedCounts {
+  const counts: Counts = new Map();
+  addPacked(counts, one);
+  addPacked(counts, other);
+  return packCounts(counts);
+}

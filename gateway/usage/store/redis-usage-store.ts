@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs';
+import { decode, encode } from '@msgpack/msgpack';
+import type { ChainableCommander, Redis, Result } from 'ioredis';
+import { redisKeys } from '../../redis-keys.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { PackedCounts } from './counts.ts';
+import type { Fields, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
+
+const addScript = readFileSync(new URL('add-counts.lua', import.meta.url), 'utf8');
+
+/** The field of a record in which the script remembers who added what last. */
+const batchesField = 'batches';
+
+/**
+ * The usage record in Redis: one hash for each record, whose fields are MessagePack. All calls go over a connection of
+ * its own, so that no decision waits behind a large reply.
+ */
+export function createRedisUsageStore({
+  client,
+  prefix,
+  keptMs,
+  bounds,
+}: {
+  readonly client: Redis;
+  readonly prefix: string;
+  /** How long the index of active keys stays after its last change. */
+  readonly keptMs: number;
+  readonly bounds: Pick<
+    Bounds,
+    'usageCallTimeoutMs' | 'usageActiveKeysMax' | 'usageMemoryCheckIntervalMs' | 'usageMemoryShareMax'
+  >;
+}): UsageStore {
+  client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
+  const activeName = redisKeys.usageActive.name(prefix);
+  let paused: string | undefined;
+  const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
+  client.on('ready', checkMemory);
+
+  return {
+    async add({ record, sender, number, fields, expiresMs }) {
+      const args: (string | Buffer)[] = [];
+      for (const [field, packed] of fields) args.push(field, toBuffer(encode(packed)));
+      const name = nameOf(record);
+      const added = await attempt(() =>
+        client.addCounts(name, sender, String(number), String(Math.ceil(expiresMs / 1000)), ...args),
+      );
+      return added === undefined ? 'failed' : 'added';
+    },
+
+    async remove(record, fields) {
+      if (fields.length === 0) return true;
+      return (await attempt(() => client.hdel(nameOf(record), ...fields))) !== undefined;
+    },
+
+    read(reads) {
+      return attempt(() => Promise.all(reads.map(({ record, fields }) => readOne(record, fields))));
+    },
+
+    async noteActive(keys) {
+      if (keys.length === 0) return true;
+      const scores = keys.flatMap(({ keyId, lastSeenMs }) => [lastSeenMs, keyId]);
+      const noted = await inPipeline((pipeline) =>
+        pipeline
+          .zadd(activeName, 'GT', ...scores)
+          .zremrangebyrank(activeName, 0, -bounds.usageActiveKeysMax - 1)
+          .pexpire(activeName, keptMs),
+      );
+      return noted !== undefined;
+    },
+
+    async active() {
+      const flat = await attempt(() =>
+        client.zrevrange(activeName, 0, bounds.usageActiveKeysMax - 1, 'WITHSCORES'),
+      );
+      if (flat === undefined) return undefined;
+      return Array.from({ length: flat.length / 2 }, (_, i) => ({
+        keyId: flat[2 * i] ?? '',
+        lastSeenMs: Number(flat[2 * i + 1]),
+      }));
+    },
+
+    pausedBecause: () => paused,
+
+    close() {
+      clearInterval(memoryTimer);
+      client.off('ready', checkMemory);
+    },
+  };
+
+  function nameOf(record: RecordName): string {
+    switch (record.kind) {
+      case 'day':
+        return `${redisKeys.usageDay.name(prefix, record.keyId)}:${record.day}`;
+      case 'totals':
+        return redisKeys.usageTotals.name(prefix, record.keyId);
+      case 'operations':
+        return `${redisKeys.usageOperations.name(prefix)}:${record.day}`;
+    }
+  }
+
+  async function readOne(record: RecordName, fields: readonly string[] | undefined): Promise<StoredRecord> {
+    if (fields === undefined) {
+      const { [batchesField]: batches, ...all } = await client.hgetallBuffer(nameOf(record));
+      return { fields: toFields(Object.entries(all)), batches: toBatches(batches) };
+    }
+    const values = await client.hmgetBuffer(nameOf(record), batchesField, ...fields);
+    const named = fields.map((field, i): [string, Buffer | null] => [field, values[i + 1] ?? null]);
+    return { fields: toFields(named), batches: toBatches(values[0]) };
+  }
+
+  /** The reply, or nothing when there is none in time: it may come too late, or the connection is down. */
+  async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
+    if (client.status !== 'ready') return undefined;
+    const { promise: late, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(resolve, bounds.usageCallTimeoutMs, undefined);
+    try {
+      return await Promise.race([call(), late]);
+    } catch {
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function inPipeline(fill: (pipeline: ChainableCommander) => ChainableCommander) {
+    return attempt(async () => {
+      const replies = await fill(client.pipeline()).exec();
+      for (const [error] of replies ?? []) if (error !== null) throw error;
+      return replies;
+    });
+  }
+
+  /** A Redis that is almost full must keep the room it has for quotas: the record stops before. */
+  async function checkMemory(): Promise<void> {
+    const info = await attempt(() => client.info('memory'));
+    if (info === undefined) return;
+    const used = figureIn(info, 'used_memory');
+    const max = figureIn(info, 'maxmemory');
+    const share = max === 0 ? 0 : used / max;
+    const percent = (of: number) => `${Math.round(of * 100)} %`;
+    paused =
+      share > bounds.usageMemoryShareMax
+        ? `Redis has used ${percent(share)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`
+        : undefined;
+  }
+}
+
+function figureIn(info: string, name: string): number {
+  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+}
+
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function toFields(values: readonly (readonly [string, Buffer | null])[]): Fields {
+  const fields = new Map<string, PackedCounts>();
+  for (const [field, packed] of values) if (packed !== null) fields.set(field, decode(packed) as number[]);
+  return fields;
+}
+
+function toBatches(packed: Buffer | null | undefined): ReadonlyMap<string, number> {
+  if (packed === null || packed === undefined) return new Map();
+  const flat = decode(packed) as (string | number)[];
+  const batches = new Map<string, number>();
+  for (let i = 0; i + 1 < flat.length; i += 2) batches.set(String(flat[i]), Number(flat[i + 1]));
+  return batches;
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    addCounts(
+      name: string,
+      sender: string,
+      number: string,
+      expiresSeconds: string,
+      ...fieldsAndCounts: (string | Buffer)[]
+    ): Result<0 | 1, Context>;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Decision, PlanWindow } from '../model.ts';
+import type { Counts } from './store/counts.ts';
+
+/**
+ * What became of a request of a valid key: it was admitted, or refused by a window (the one that its response names), or
+ * refused by a ban, or left undecided because Redis was away. The order is that of the stored numbers: add at the end.
+ */
+export const outcomes = [
+  'admitted',
+  'minute',
+  'day',
+  'banned',
+  'hour',
+  'second',
+  'month',
+  'undecided',
+] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+/** Numbers that one minute or one day takes in a field: one for each outcome. */
+export const outcomesMax = 8;
+
+/** Requests by outcome. */
+export type Tally = Readonly<Record<Outcome, number>>;
+
+export const emptyTally: Tally = {
+  admitted: 0,
+  minute: 0,
+  day: 0,
+  banned: 0,
+  hour: 0,
+  second: 0,
+  month: 0,
+  undecided: 0,
+};
+
+export function outcomeOf(decision: Decision): Outcome {
+  switch (decision.kind) {
+    case 'admitted':
+    case 'banned':
+      return decision.kind;
+    case 'unavailable':
+      return 'undecided';
+    case 'refused':
+      return decision.rateLimit.inForce.name as PlanWindow;
+  }
+}
+
+export function offeredOf(tally: Tally): number {
+  let sum = 0;
+  for (const outcome of outcomes) sum += tally[outcome];
+  return sum;
+}
+
+export function sumOf(tallies: Iterable<Tally>): Tally {
+  const sum = { ...emptyTally };
+  for (const tally of tallies) for (const outcome of outcomes) sum[outcome] += tally[outcome];
+  return sum;
+}
+
+/** The tallies in a field that has one number for each outcome of a period, by the period's place in the field. */
+export function talliesIn(counts: Counts): Map<number, Tally> {
+  const tallies = new Map<number, Record<Outcome, number>>();
+  for (const [number, value] of counts) {
+    if (number === 0) continue;
+    const place = Math.floor((number - 1) / outcomesMax);
+    const outcome = outcomes[(number - 1) % outcomesMax];
+    const tally = tallies.get(place) ?? { ...emptyTally };
+    if (outcome !== undefined) tally[outcome] += value;
+    tallies.set(place, tally);
+  }
+  return tallies;
+}
+
+/** The number under which an outcome of a period is counted; 0 is taken (`latest` in `counts.ts`). */
+export function tallyNumber(place: number, outcome: number): number {
+  return 1 + place * outcomesMax + outcome;
+}

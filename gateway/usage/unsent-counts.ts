@@ -1,0 +1,66 @@
+import { addCount, type Counts } from './store/counts.ts';
+
+/** Room for counts that are not in the store yet: all of a process together, since the store may be away for long. */
+export class UnsentRoom {
+  private left: number;
+  /** Requests that were not recorded because there was no room. */
+  lost = 0;
+
+  constructor(countsMax: number) {
+    this.left = countsMax;
+  }
+
+  take(): boolean {
+    if (this.left <= 0) return false;
+    this.left -= 1;
+    return true;
+  }
+
+  give(counts: number): void {
+    this.left += counts;
+  }
+}
+
+/** Counts by day and field that were not put into a batch yet. */
+export class UnsentCounts {
+  private readonly days = new Map<number, Map<string, Counts>>();
+  private readonly room: UnsentRoom;
+
+  constructor(room: UnsentRoom) {
+    this.room = room;
+  }
+
+  get isEmpty(): boolean {
+    return this.days.size === 0;
+  }
+
+  /** @returns false if there is no room for one more number */
+  add(day: number, field: string, number: number, value: number): boolean {
+    let fields = this.days.get(day);
+    let counts = fields?.get(field);
+    if (counts?.has(number) !== true && !this.room.take()) return false;
+    if (fields === undefined) {
+      fields = new Map();
+      this.days.set(day, fields);
+    }
+    if (counts === undefined) {
+      counts = new Map();
+      fields.set(field, counts);
+    }
+    addCount(counts, number, value);
+    return true;
+  }
+
+  of(day: number): ReadonlyMap<string, Counts> | undefined {
+    return this.days.get(day);
+  }
+
+  /** Takes the counts of the earliest day out. Their room is given back when they are sent. */
+  takeDay(): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
+    const day = Math.min(...this.days.keys());
+    const fields = this.days.get(day);
+    if (fields === undefined) return undefined;
+    this.days.delete(day);
+    return { day, fields };
+  }
+}

@@ -1,0 +1,355 @@
+import { bucketsSeconds } from '../structures/histogram.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { estimateAddresses } from './address-estimate.ts';
+import {
+  addressesField,
+  admittedNumber,
+  clientErrorsNumber,
+  durationNumber,
+  hoursField,
+  offeredNumber,
+  operationField,
+  operationInHour,
+  requestsNumber,
+  serverErrorsNumber,
+} from './record-fields.ts';
+import type { UsageRecorder } from './recorder.ts';
+import { type Counts, latest } from './store/counts.ts';
+import type { ActiveKey, RecordRead, StoredRecord, UsageStore } from './store/usage-store.ts';
+import { offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
+import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
+
+/** Reads the usage record: what the store has, and what this process has counted and not sent yet. */
+export interface UsageReader {
+  /** The minutes of a key in which it sent requests, from the minute of `fromMs` to that of `toMs`, in their order. */
+  minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
+  /** What a key asked each operation for, by hour. */
+  operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
+  /** About how many client addresses a key used, on each day of the period. */
+  addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
+  /** The last 24 hours of keys, the running minute included; a key without a record has none. */
+  recent(keyIds: readonly string[], nowMs: number): Promise<ReadonlyMap<string, RecentUsage> | undefined>;
+  /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
+  active(): Promise<readonly ActiveKey[] | undefined>;
+  /** The active keys that called an operation, with what they asked it for. */
+  callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
+  /** All operations, each with its hours in the period. */
+  operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
+}
+
+/** From the minute, hour or day of the one instant to that of the other, both included; epoch ms on the store's clock. */
+export interface Period {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface UsageMinute {
+  /** When it begins, epoch ms. */
+  readonly atMs: number;
+  readonly tally: Tally;
+}
+
+export interface OperationHour extends Calls {
+  readonly operationId: string;
+  readonly atMs: number;
+}
+
+export interface AddressesOfDay {
+  readonly atMs: number;
+  readonly about: number;
+}
+
+export interface RecentUsage {
+  readonly offered: number;
+  readonly admitted: number;
+  readonly lastSeenMs: number;
+}
+
+export interface Calls {
+  readonly requests: number;
+  readonly clientErrors: number;
+  readonly serverErrors: number;
+}
+
+export interface Caller extends Calls {
+  readonly keyId: string;
+  readonly lastMs: number;
+}
+
+export interface OperationUsage {
+  /** Empty: requests that matched no operation. */
+  readonly operationId: string;
+  readonly requests: number;
+  readonly byStatus: ReadonlyMap<number, number>;
+  readonly own: Durations;
+  readonly upstream: Durations;
+  readonly lastMs: number;
+}
+
+/** Percentiles are those of a histogram: the upper bound of the bucket that they lie in; undefined where nothing was counted. */
+export interface Durations {
+  readonly meanMs: number | undefined;
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+export function createUsageReader({
+  store,
+  recorder,
+  calendar,
+  bounds,
+}: {
+  readonly store: UsageStore;
+  readonly recorder: Pick<UsageRecorder, 'complete' | 'unsentKeys'>;
+  readonly calendar: UsageCalendar;
+  readonly bounds: Pick<Bounds, 'usageActiveKeysMax' | 'usageReadsPerTurnMax'>;
+}): UsageReader {
+  const { minuteMs, hourMs, dayMs } = calendar;
+
+  return {
+    async minutes(keyId, { fromMs, toMs }) {
+      const first = Math.floor(fromMs / minuteMs);
+      const last = Math.floor(toMs / minuteMs);
+      const days = daysOf({ fromMs, toMs });
+      const records = await read(
+        days.map((day) => {
+          const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => minutesField(hour));
+          return { record: { kind: 'day', keyId, day }, fields: hours };
+        }),
+      );
+      return records?.flatMap((fields, index) => {
+        const firstHour = ((days[index] ?? 0) * dayMs) / hourMs;
+        return hoursIn(fields, firstHour).filter(
+          ({ atMs }) => atMs >= first * minuteMs && atMs <= last * minuteMs,
+        );
+      });
+    },
+
+    async operationsOf(keyId, period) {
+      const days = daysOf(period);
+      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
+      return records?.flatMap((fields, index) =>
+        [...fields].flatMap(([field, counts]) => {
+          const operationId = operationIn(field);
+          if (operationId === undefined) return [];
+          return callsByHour(counts, (days[index] ?? 0) * dayMs)
+            .filter(({ atMs }) => isWithin(atMs, hourMs, period))
+            .map((calls) => ({ operationId, ...calls }));
+        }),
+      );
+    },
+
+    async addresses(keyId, period) {
+      const days = daysOf(period);
+      const records = await read(
+        days.map((day) => ({ record: { kind: 'day', keyId, day }, fields: [addressesField] })),
+      );
+      return records?.flatMap((fields, index) => {
+        const bits = fields.get(addressesField)?.size ?? 0;
+        return bits === 0 ? [] : [{ atMs: (days[index] ?? 0) * dayMs, about: estimateAddresses(bits) }];
+      });
+    },
+
+    async recent(keyIds, nowMs) {
+      const lastMinute = Math.floor(nowMs / minuteMs);
+      const firstMinute = lastMinute - dayMs / minuteMs + 1;
+      const firstHour = Math.floor((firstMinute * minuteMs) / hourMs);
+      const today = Math.floor(nowMs / dayMs);
+      const yesterday = today - 1;
+      const records = await read(
+        keyIds.flatMap((keyId): RecordRead[] => [
+          { record: { kind: 'day', keyId, day: yesterday }, fields: [hoursField, minutesField(firstHour)] },
+          { record: { kind: 'day', keyId, day: today }, fields: [hoursField, minutesField(firstHour)] },
+        ]),
+      );
+      if (records === undefined) return undefined;
+      const recent = new Map<string, RecentUsage>();
+      for (const [index, keyId] of keyIds.entries()) {
+        const days = [yesterday, today] as const;
+        let offered = 0;
+        let admitted = 0;
+        let lastSeenMs = 0;
+        for (const [place, day] of days.entries()) {
+          const fields = records[2 * index + place] ?? new Map<string, Counts>();
+          const hours: Counts = fields.get(hoursField) ?? new Map();
+          if (hours.size > 0) lastSeenMs = day * dayMs + (hours.get(latest) ?? 0);
+          const dayStart = (day * dayMs) / hourMs;
+          for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++) {
+            offered += hours.get(offeredNumber(hourOfDay(hour))) ?? 0;
+            admitted += hours.get(admittedNumber(hourOfDay(hour))) ?? 0;
+          }
+          // Of the first hour only the minutes behind its beginning belong to the last 24 hours.
+          if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
+          const minutes = talliesIn(fields.get(minutesField(firstHour)) ?? new Map());
+          for (const [minute, tally] of minutes) {
+            if (minute < minuteOfHour(firstMinute)) continue;
+            offered += offeredOf(tally);
+            admitted += tally.admitted;
+          }
+        }
+        if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
+      }
+      return recent;
+    },
+
+    async active() {
+      const known = await store.active();
+      if (known === undefined) return undefined;
+      const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
+      for (const [keyId, lastSeenMs] of recorder.unsentKeys()) {
+        all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
+      }
+      return [...all]
+        .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
+        .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
+        .slice(0, bounds.usageActiveKeysMax);
+    },
+
+    async callers(operationId, period) {
+      const active = await this.active();
+      if (active === undefined) return undefined;
+      const callers: Caller[] = [];
+      const field = operationField(operationId);
+      for (const day of daysOf(period)) {
+        const possible = active.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
+        const records = await read(
+          possible.map(({ keyId }) => ({ record: { kind: 'day', keyId, day }, fields: [field] })),
+        );
+        if (records === undefined) return undefined;
+        for (const [index, { keyId }] of possible.entries()) {
+          const counts = records[index]?.get(field);
+          if (counts === undefined) continue;
+          const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
+          const lastMs = day * dayMs + (counts.get(latest) ?? 0);
+          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs });
+        }
+      }
+      return [...Map.groupBy(callers, ({ keyId }) => keyId)]
+        .map(([keyId, days]) => {
+          return { keyId, ...sumOfCalls(days), lastMs: Math.max(...days.map(({ lastMs }) => lastMs)) };
+        })
+        .sort((a, b) => b.requests - a.requests);
+    },
+
+    async operations(period) {
+      const days = daysOf(period);
+      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
+      if (records === undefined) return undefined;
+      const byOperation = new Map<string, { counts: Counts; lastMs: number }>();
+      for (const [index, fields] of records.entries()) {
+        const dayStartMs = (days[index] ?? 0) * dayMs;
+        for (const [field, counts] of fields) {
+          const { hour, operationId } = operationInHour(field);
+          if (!isWithin(dayStartMs + hour * hourMs, hourMs, period)) continue;
+          const known = byOperation.get(operationId) ?? { counts: new Map(), lastMs: 0 };
+          byOperation.set(operationId, known);
+          known.lastMs = Math.max(known.lastMs, dayStartMs + (counts.get(latest) ?? 0));
+          for (const [number, value] of counts) {
+            if (number !== latest) known.counts.set(number, (known.counts.get(number) ?? 0) + value);
+          }
+        }
+      }
+      return [...byOperation].map(([operationId, { counts, lastMs }]) =>
+        toUsage(operationId, counts, lastMs),
+      );
+    },
+  };
+
+  /** The records as they will be once this process has sent everything, by field. */
+  async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
+    const found: Map<string, Counts>[] = [];
+    for (let from = 0; from < reads.length; from += bounds.usageReadsPerTurnMax) {
+      const part = reads.slice(from, from + bounds.usageReadsPerTurnMax);
+      const stored = await store.read(part);
+      if (stored === undefined) return undefined;
+      for (const [index, { record, fields }] of part.entries()) {
+        const complete = recorder.complete(record, stored[index] ?? nothingStored);
+        if (fields !== undefined) {
+          for (const field of complete.keys()) if (!fields.includes(field)) complete.delete(field);
+        }
+        found.push(complete);
+      }
+    }
+    return found;
+  }
+
+  function daysOf({ fromMs, toMs }: Period): number[] {
+    const first = Math.floor(fromMs / dayMs);
+    return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);
+  }
+
+  function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {
+    return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place).flatMap((hour) =>
+      [...talliesIn(fields.get(minutesField(hour)) ?? new Map())]
+        .sort(([a], [b]) => a - b)
+        .map(([minute, tally]) => ({ atMs: hour * hourMs + minute * minuteMs, tally })),
+    );
+  }
+
+  function callsByHour(counts: Counts, dayStartMs: number): (Calls & { atMs: number })[] {
+    return Array.from({ length: dayMs / hourMs }, (_, hour) => ({
+      atMs: dayStartMs + hour * hourMs,
+      requests: counts.get(requestsNumber(hour)) ?? 0,
+      clientErrors: counts.get(clientErrorsNumber(hour)) ?? 0,
+      serverErrors: counts.get(serverErrorsNumber(hour)) ?? 0,
+    })).filter(({ requests }) => requests > 0);
+  }
+}
+
+const nothingStored: StoredRecord = { fields: new Map(), batches: new Map() };
+
+/** Whether any of the time from `atMs` on belongs to a period. */
+function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {
+  return atMs + lengthMs > fromMs && atMs <= toMs;
+}
+
+function operationIn(field: string): string | undefined {
+  const start = operationField('');
+  return field.startsWith(start) ? field.slice(start.length) : undefined;
+}
+
+function sumOfCalls(all: readonly Calls[]): Calls {
+  const sum = { requests: 0, clientErrors: 0, serverErrors: 0 };
+  for (const { requests, clientErrors, serverErrors } of all) {
+    sum.requests += requests;
+    sum.clientErrors += clientErrors;
+    sum.serverErrors += serverErrors;
+  }
+  return sum;
+}
+
+function toUsage(operationId: string, counts: Counts, lastMs: number): OperationUsage {
+  const byStatus = new Map([...counts].filter(([number]) => number < durationNumber.own).sort());
+  return {
+    operationId,
+    requests: [...byStatus.values()].reduce((sum, requests) => sum + requests, 0),
+    byStatus,
+    own: durationsIn(counts, durationNumber.own),
+    upstream: durationsIn(counts, durationNumber.upstream),
+    lastMs,
+  };
+}
+
+function durationsIn(counts: Counts, first: number): Durations {
+  const buckets = [...bucketsSeconds, Number.POSITIVE_INFINITY].map((seconds, bucket) => ({
+    boundMs: seconds * 1_000,
+    requests: counts.get(first + bucket) ?? 0,
+  }));
+  const requests = buckets.reduce((sum, bucket) => sum + bucket.requests, 0);
+  const percentile = (share: number) => {
+    let seen = 0;
+    for (const bucket of buckets) {
+      seen += bucket.requests;
+      if (seen > 0 && seen >= share * requests) return bucket.boundMs;
+    }
+    return undefined;
+  };
+  const meanMs = requests === 0 ? undefined : (counts.get(first + durationNumber.sum) ?? 0) / requests;
+  return { meanMs, p50Ms: percentile(0.5), p99Ms: percentile(0.99) };
+}
+
+/** Rows of whole hours or days, made of minutes. */
+export function byPeriod(minutes: readonly UsageMinute[], lengthMs: number): UsageMinute[] {
+  const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / lengthMs) * lengthMs);
+  return [...groups].map(([atMs, within]) => ({ atMs, tally: sumOf(within.map(({ tally }) => tally)) }));
+}

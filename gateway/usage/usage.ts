@@ -1,0 +1,82 @@
+import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createDailyTotals, type DailyTotals } from './daily-totals.ts';
+import { createUsageRecorder, type UsageRecorder } from './recorder.ts';
+import { createMemoryUsageStore } from './store/memory-usage-store.ts';
+import { createRedisUsageStore } from './store/redis-usage-store.ts';
+import { usageCalendar } from './usage-calendar.ts';
+import { createUsageReader, type UsageReader } from './usage-reader.ts';
+
+/** The usage record: what each key asked for and what it got. Nothing else is stored of requests. */
+export interface Usage {
+  readonly recorder: UsageRecorder;
+  readonly reader: UsageReader;
+  /** The days of a key whose minutes may be gone, as far back as 400 days; undefined when the store gives no answer. */
+  totals(keyId: string): Promise<DailyTotals | undefined>;
+  state(): UsageState;
+  /** Adds what was counted last, for at most `bounds.usageCloseTimeoutMs`. */
+  close(): Promise<void>;
+}
+
+export interface UsageState {
+  /** For how many days minutes are kept: 1 without Redis. */
+  readonly keptDays: number;
+  /** Why nothing is recorded at the moment, if so. */
+  readonly pausedBecause?: string;
+  /** Requests of this process that are in no record: the store was away, or full, for too long. */
+  readonly lostRequests: number;
+}
+
+/** How long a record stays after its last day is over, so that the first minute of the oldest day is still there. */
+const graceDays = 2;
+
+export function createUsage({
+  redis,
+  keepDays,
+  minuteMs,
+  nowMs,
+  bounds,
+}: {
+  /** Absent: in memory, for a day. */
+  readonly redis?: RecordsInRedis;
+  readonly keepDays: number;
+  /** How long a minute is; tests have shorter ones. */
+  readonly minuteMs: number;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly bounds: Bounds;
+}): Usage {
+  const calendar = usageCalendar(minuteMs);
+  const keptMs = (redis === undefined ? 1 : keepDays + graceDays) * calendar.dayMs;
+  const store =
+    redis === undefined
+      ? createMemoryUsageStore({ nowMs, keysMax: bounds.usageKeysInMemoryMax })
+      : createRedisUsageStore({ ...redis, keptMs, bounds });
+  // In memory nothing is older than a day.
+  const totals = redis && createDailyTotals({ store, calendar, keepDays, nowMs, bounds });
+  const recorder = createUsageRecorder({
+    store,
+    calendar,
+    keptMs,
+    bounds,
+    ...(totals && { onNewDay: totals.enqueue }),
+  });
+  return {
+    recorder,
+    reader: createUsageReader({ store, recorder, calendar, bounds }),
+    totals: (keyId) => (totals === undefined ? Promise.resolve(new Map()) : totals.read(keyId)),
+    state() {
+      const pausedBecause = store.pausedBecause();
+      return {
+        keptDays: redis === undefined ? 1 : keepDays,
+        ...(pausedBecause !== undefined && { pausedBecause }),
+        lostRequests: recorder.lost(),
+      };
+    },
+    async close() {
+      totals?.close();
+      await recorder.close();
+      store.close();
+    },
+  };
+}

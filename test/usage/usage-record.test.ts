@@ -1,0 +1,415 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Decision, WindowName } from '../../gateway/model.ts';
+import { createRedisClient } from '../../gateway/redis/redis-client.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usage/tally.ts';
+import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
+import { byPeriod } from '../../gateway/usage/usage-reader.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { startTcpRelay } from '../support/tcp-relay.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+const today = Math.floor(Date.now() / dayMs) * dayMs;
+
+interface Event {
+  readonly keyId: string;
+  readonly atMs: number;
+  readonly outcome: Outcome;
+  readonly address: string;
+  readonly operationId: string;
+  readonly status: number;
+}
+
+const events = fc.array(
+  fc.record({
+    keyId: fc.constantFrom('acme', 'umbrella'),
+    // Around two midnights, so that days, hours and minutes change often.
+    atMs: fc.integer({ min: today - 2 * hourMs, max: today + dayMs + 2 * hourMs }),
+    outcome: fc.constantFrom(...outcomes),
+    address: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2'),
+    operationId: fc.constantFrom('listPets', 'addPet', ''),
+    status: fc.constantFrom(200, 201, 404, 429, 499, 502),
+  }),
+  { maxLength: 60 },
+);
+
+const period = { fromMs: today - dayMs, toMs: today + 2 * dayMs - 1 };
+
+function decisionOf({ outcome, atMs }: Pick<Event, 'outcome' | 'atMs'>): Decision {
+  const name: WindowName =
+    outcome === 'admitted' || outcome === 'banned' || outcome === 'undecided' ? 'minute' : outcome;
+  const inForce = { name, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
+  const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
+  if (outcome === 'admitted') return { kind: 'admitted', rateLimit, source: 'shared' };
+  if (outcome === 'banned') return { kind: 'banned', rateLimit, source: 'shared', retryAtMs: 0 };
+  if (outcome === 'undecided') return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs: 0 };
+  return { kind: 'refused', rateLimit, source: 'shared', retryAtMs: 0 };
+}
+
+function count({ recorder }: Usage, event: Event): void {
+  const { keyId, atMs, operationId, status, address } = event;
+  recorder.decided(keyId, decisionOf(event), address);
+  recorder.ended({ keyId, atMs, operationId, status, ownMs: 1, upstreamMs: undefined });
+}
+
+/** What should be read of a key. */
+function expected(all: readonly Event[], keyId: string) {
+  const own = all.filter((event) => event.keyId === keyId);
+  const minutes = Map.groupBy(own, ({ atMs }) => Math.floor(atMs / minuteMs) * minuteMs);
+  const hours = Map.groupBy(
+    own,
+    ({ atMs, operationId }) => `${Math.floor(atMs / hourMs) * hourMs} ${operationId}`,
+  );
+  return {
+    minutes: [...minutes]
+      .sort(([a], [b]) => a - b)
+      .map(([atMs, within]) => {
+        const tally: Record<Outcome, number> = { ...emptyTally };
+        for (const { outcome } of within) tally[outcome] += 1;
+        return { atMs, tally };
+      }),
+    operations: Object.fromEntries(
+      [...hours].map(([hour, within]) => [
+        hour,
+        [
+          within.length,
+          within.filter(({ status }) => status >= 400 && status < 500).length,
+          within.filter(({ status }) => status >= 500).length,
+        ],
+      ]),
+    ),
+    lastSeenMs: Math.max(0, ...own.map(({ atMs }) => atMs)),
+  };
+}
+
+async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeof expected>> {
+  const [minutes, operations, active] = await Promise.all([
+    reader.minutes(keyId, period),
+    reader.operationsOf(keyId, period),
+    reader.active(),
+  ]);
+  return {
+    minutes: [...(minutes ?? [])],
+    operations: Object.fromEntries(
+      (operations ?? []).map(({ atMs, operationId, requests, clientErrors, serverErrors }) => [
+        `${atMs} ${operationId}`,
+        [requests, clientErrors, serverErrors],
+      ]),
+    ),
+    lastSeenMs: active?.find((key) => key.keyId === keyId)?.lastSeenMs ?? 0,
+  };
+}
+
+interface Opening {
+  readonly bounds?: Partial<Bounds>;
+  readonly url?: string;
+  readonly prefix?: string;
+}
+
+async function openOnRedis({
+  bounds = {},
+  url = redisUrl(),
+  prefix = freshPrefix(),
+}: Opening = {}): Promise<Usage> {
+  const all = tunedBounds({ ...patientStore, usageCallTimeoutMs: 20_000, ...bounds });
+  const client = createRedisClient(url, all);
+  client.on('error', () => {});
+  if (client.status !== 'ready') await once(client, 'ready');
+  const usage = createUsage({
+    redis: { client, prefix },
+    keepDays: 8,
+    minuteMs,
+    nowMs: Date.now,
+    bounds: all,
+  });
+  return {
+    ...usage,
+    async close() {
+      await usage.close();
+      client.disconnect();
+    },
+  };
+}
+
+function openInMemory(bounds: Partial<Bounds> = {}): Promise<Usage> {
+  const nowMs = () => today + dayMs;
+  return Promise.resolve(createUsage({ keepDays: 8, minuteMs, nowMs, bounds: tunedBounds(bounds) }));
+}
+
+describe.each([
+  { name: 'in memory', open: openInMemory },
+  { name: 'in Redis', open: (bounds?: Partial<Bounds>) => openOnRedis({ bounds: bounds ?? {} }) },
+])('the record of one process $name', ({ open }) => {
+  it('says at once what became of every request, whether it has been sent to the store or not', async () => {
+    await fc.assert(
+      fc.asyncProperty(events, fc.nat({ max: 60 }), async (all, sentAfter) => {
+        // It sends in every turn of the event loop, so that there are batches under way while it is read.
+        const usage = await open({ usageFlushIntervalMs: 2, usageSlicesPerFlush: 2 });
+        for (const [index, event] of all.entries()) {
+          count(usage, event);
+          if (index === sentAfter) await sleep(5);
+        }
+        for (const keyId of ['acme', 'umbrella'])
+          expect(await found(usage, keyId)).toEqual(expected(all, keyId));
+        await usage.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('has the last 24 hours, the running minute included, and not a minute more', async () => {
+    const usage = await open();
+    onTestFinished(() => usage.close());
+    const nowMs = today + 10 * hourMs + 30 * minuteMs + 30_000;
+    const firstMs = nowMs - 30_000 - dayMs + minuteMs;
+    const at = (atMs: number, outcome: Outcome): Event => {
+      return { keyId: 'acme', atMs, outcome, address: 'a', operationId: 'listPets', status: 200 };
+    };
+    for (const event of [
+      ...[
+        at(firstMs - 1, 'admitted'),
+        at(firstMs - hourMs, 'minute'),
+        at(firstMs, 'admitted'),
+        at(firstMs, 'day'),
+      ],
+      ...[at(today - 1, 'minute'), at(today, 'banned'), at(nowMs, 'admitted'), at(nowMs, 'undecided')],
+    ]) {
+      count(usage, event);
+    }
+    const recent = await usage.reader.recent(['acme', 'nobody'], nowMs);
+    expect([...(recent ?? [])]).toEqual([['acme', { offered: 6, admitted: 2, lastSeenMs: nowMs }]]);
+  });
+
+  it('estimates how many addresses a key used, one address by its network included', async () => {
+    const usage = await open();
+    onTestFinished(() => usage.close());
+    const event = { keyId: 'acme', outcome: 'admitted', operationId: '', status: 200 } as const;
+    for (let host = 0; host < 300; host++) {
+      count(usage, { ...event, atMs: today + host, address: `192.0.${host >> 8}.${host & 255}` });
+      count(usage, { ...event, atMs: today + host, address: `2001:db8::${host.toString(16)}` });
+    }
+    const [{ about = 0 } = {}] = (await usage.reader.addresses('acme', period)) ?? [];
+    expect(about).toBeGreaterThan(301 * 0.9);
+    expect(about).toBeLessThan(301 * 1.1);
+  });
+
+  it('says who called an operation, how often and when last', async () => {
+    const usage = await open();
+    onTestFinished(() => usage.close());
+    const event = { outcome: 'admitted', address: 'a', status: 200 } as const;
+    for (const [keyId, operationId, atMs] of [
+      ...([
+        ['acme', 'getPet', today - 5],
+        ['acme', 'getPet', today + hourMs],
+      ] as const),
+      ...([
+        ['umbrella', 'getPet', today + 7],
+        ['umbrella', 'listPets', today + 9],
+      ] as const),
+    ] as const) {
+      count(usage, { ...event, keyId, operationId, atMs });
+    }
+    const none = { clientErrors: 0, serverErrors: 0 };
+    expect(await usage.reader.callers('getPet', period)).toEqual([
+      { keyId: 'acme', requests: 2, ...none, lastMs: today + hourMs },
+      { keyId: 'umbrella', requests: 1, ...none, lastMs: today + 7 },
+    ]);
+  });
+
+  it('adds up all operations: responses by status, and how long they took', async () => {
+    const usage = await open();
+    onTestFinished(() => usage.close());
+    const ended = {
+      keyId: undefined,
+      atMs: today,
+      operationId: 'getPet',
+      status: 200,
+      ownMs: 0.3,
+      upstreamMs: 4,
+    };
+    for (let request = 0; request < 98; request++) usage.recorder.ended(ended);
+    for (const status of [404, 502])
+      usage.recorder.ended({ ...ended, status, ownMs: 40, upstreamMs: undefined });
+    const [operation, ...others] = (await usage.reader.operations(period)) ?? [];
+    expect(others).toEqual([]);
+    expect(operation).toMatchObject({ operationId: 'getPet', requests: 100, lastMs: today });
+    expect(Object.fromEntries(operation?.byStatus ?? [])).toEqual({ 200: 98, 404: 1, 502: 1 });
+    expect(operation?.own).toMatchObject({ p50Ms: 0.5, p99Ms: 50 });
+    expect(operation?.upstream).toMatchObject({ p50Ms: 5, p99Ms: 5, meanMs: 4 });
+  });
+
+  it('loses nothing silently when there is no room: it says how many requests', async () => {
+    const usage = await open({ usageUnsentCountsMax: 20, usageFlushIntervalMs: 600_000 });
+    onTestFinished(() => usage.close());
+    const event = { keyId: 'acme', outcome: 'admitted', address: 'a', operationId: '', status: 200 } as const;
+    for (let minute = 0; minute < 100; minute++) count(usage, { ...event, atMs: today + minute * minuteMs });
+    const minutes = await usage.reader.minutes('acme', period);
+    const kept = (minutes ?? []).reduce((sum, { tally }) => sum + offeredOf(tally), 0);
+    expect(usage.state().lostRequests).toBeGreaterThan(50);
+    expect(kept + usage.state().lostRequests).toBe(100);
+  });
+});
+
+it('rows of hours and days are the sums of their minutes', () => {
+  const tally = { ...emptyTally, admitted: 1, day: 2 };
+  const minutes = [0, 59, 60, 1_439, 1_440].map((minute) => ({ atMs: today + minute * minuteMs, tally }));
+  expect(
+    byPeriod(minutes, hourMs).map(({ atMs, tally: sum }) => [atMs - today, sum.admitted, sum.day]),
+  ).toEqual([
+    [0, 2, 4],
+    [hourMs, 1, 2],
+    [23 * hourMs, 1, 2],
+    [dayMs, 1, 2],
+  ]);
+  expect(byPeriod(minutes, dayMs).map(({ tally: sum }) => sum.admitted)).toEqual([4, 1]);
+});
+
+describe('the record of several processes', () => {
+  it('is the same for each, and for one that starts after all others have ended', async () => {
+    await fc.assert(
+      fc.asyncProperty(events, async (all) => {
+        const prefix = freshPrefix();
+        const processes = await Promise.all([1, 2, 3].map(() => openOnRedis({ prefix })));
+        for (const [index, event] of all.entries()) count(processes[index % 3] as Usage, event);
+        for (const process of processes) await process.close();
+        const late = await openOnRedis({ prefix });
+        for (const keyId of ['acme', 'umbrella'])
+          expect(await found(late, keyId)).toEqual(expected(all, keyId));
+        await late.close();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('counts no batch twice when its reply is lost, and loses none', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const relay = await startTcpRelay(server.port);
+    onTestFinished(() => relay.stop());
+    const prefix = freshPrefix();
+    const bounds = { usageFlushIntervalMs: 20, usageSlicesPerFlush: 2, usageCallTimeoutMs: 200 };
+    const url = `redis://127.0.0.1:${relay.port}`;
+    const usage = await openOnRedis({ url, prefix, bounds: { ...bounds, storeSilenceMaxMs: 300 } });
+    const all: Event[] = [];
+    for (let cut = 0; cut < 12; cut++) {
+      // Replies are under way for longer than requests: a cut loses those of batches that were added.
+      relay.delay({ toServerMs: 0, toClientMs: cut % 3 === 2 ? 400 : 15 });
+      for (let request = 0; request < 20; request++) {
+        const event: Event = {
+          ...{ keyId: 'acme', atMs: today + all.length, outcome: 'admitted', address: 'a' },
+          ...{ operationId: 'listPets', status: 200 },
+        };
+        all.push(event);
+        count(usage, event);
+        await sleep(2);
+      }
+      relay.cut();
+      await sleep(60);
+    }
+    relay.delay({ toServerMs: 0, toClientMs: 0 });
+    const reader = await openOnRedis({ url: server.url, prefix });
+    onTestFinished(() => reader.close());
+    await until('everything has been sent', async () => {
+      const [minute] = (await reader.reader.minutes('acme', period)) ?? [];
+      return minute !== undefined && minute.tally.admitted >= all.length;
+    });
+    await sleep(300);
+    expect(await found(reader, 'acme')).toMatchObject({ minutes: expected(all, 'acme').minutes });
+    await usage.close();
+    expect(await found(reader, 'acme')).toMatchObject({ minutes: expected(all, 'acme').minutes });
+  });
+
+  it('has what was counted while Redis was frozen, once it is back', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const prefix = freshPrefix();
+    const bounds = { usageFlushIntervalMs: 50, usageCallTimeoutMs: 100 };
+    const usage = await openOnRedis({ url: server.url, prefix, bounds });
+    onTestFinished(() => usage.close());
+    server.freeze();
+    const event = { keyId: 'acme', outcome: 'minute', address: 'a', operationId: '', status: 429 } as const;
+    for (let minute = 0; minute < 30; minute++) {
+      count(usage, { ...event, atMs: today + minute * minuteMs });
+      await sleep(20);
+    }
+    server.thaw();
+    const reader = await openOnRedis({ url: server.url, prefix });
+    onTestFinished(() => reader.close());
+    const refused = async () =>
+      ((await reader.reader.minutes('acme', period)) ?? []).reduce((sum, { tally }) => sum + tally.minute, 0);
+    await until('it is there', async () => (await refused()) === 30);
+    await sleep(300);
+    expect(await refused()).toBe(30);
+  });
+});
+
+describe('the totals of past days', () => {
+  /** Counts a request in each of these days, counted back from now, and then totals them as on the present day. */
+  async function totalled(daysAgo: readonly number[], clock: { nowMs: number }) {
+    const prefix = freshPrefix();
+    const all = tunedBounds({
+      ...patientStore,
+      usageFlushIntervalMs: 20,
+      usageSlicesPerFlush: 2,
+      usageTotalsPauseMs: 2,
+    });
+    const client = createRedisClient(redisUrl(), all);
+    client.on('error', () => {});
+    if (client.status !== 'ready') await once(client, 'ready');
+    const open = () =>
+      createUsage({
+        redis: { client, prefix },
+        keepDays: 8,
+        minuteMs,
+        nowMs: () => clock.nowMs,
+        bounds: all,
+      });
+    const writer = open();
+    for (const days of daysAgo) {
+      for (const outcome of ['admitted', 'admitted', 'day', 'banned'] as const) {
+        const atMs = clock.nowMs - days * dayMs;
+        count(writer, { keyId: 'acme', atMs, outcome, address: 'a', operationId: 'listPets', status: 200 });
+      }
+    }
+    await writer.close();
+    const processes = [open(), open(), open()];
+    onTestFinished(async () => {
+      await Promise.all(processes.map((process) => process.close()));
+      client.disconnect();
+    });
+    return { prefix, client, processes, read: () => (processes[0] as Usage).totals('acme') };
+  }
+
+  it('have each day that is over for a day, once, however many processes add it', async () => {
+    const clock = { nowMs: Date.now() };
+    const { read } = await totalled([0, 1, 2, 3, 7], clock);
+    const day = Math.floor(clock.nowMs / dayMs);
+    await until('they are there', async () => (await read())?.size === 3);
+    await sleep(100);
+    const tally = { ...emptyTally, admitted: 2, day: 1, banned: 1 };
+    expect([...((await read()) ?? [])]).toEqual([7, 3, 2].map((ago) => [day - ago, tally]));
+    clock.nowMs += dayMs;
+    await until('one more is there', async () => (await read())?.has(day - 1) === true);
+    expect((await read())?.size).toBe(4);
+  });
+
+  it('lose the months that are over for 400 days', async () => {
+    const clock = { nowMs: Date.now() };
+    const { read, client, prefix } = await totalled([3], clock);
+    await until('it is there', async () => (await read())?.size === 1);
+    await client.hset(`${prefix}:{acme}:usage-totals`, 'days:2020-01', Buffer.from([0x92, 1, 1]));
+    expect((await read())?.size).toBe(2);
+    clock.nowMs += dayMs;
+    await until('the old month is gone', async () => (await read())?.size === 1);
+    expect(await client.pttl(`${prefix}:{acme}:usage-totals`)).toBeGreaterThan(399 * dayMs);
+  });
+});

@@ -1,0 +1,171 @@
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/counts.ts';
+import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
+import { inspect } from '../support/inspect.ts';
+import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { until } from '../support/until.ts';
+import { memorySubject, redisStoreSubject } from './usage-stores.ts';
+
+const day: RecordName = { kind: 'day', keyId: 'acme', day: 20_779 };
+const expiresMs = Date.now() + 600_000;
+
+function batch(number: number, fields: Record<string, Record<number, number>>, sender = 'one'): Batch {
+  const packed = Object.entries(fields).map(
+    ([field, counts]) => [field, packCounts(countsOf(counts))] as const,
+  );
+  return { record: day, sender, number, fields: new Map(packed), expiresMs };
+}
+
+function countsOf(counts: Record<number, number>): Counts {
+  return new Map(Object.entries(counts).map(([number, value]) => [Number(number), value]));
+}
+
+async function contentOf(store: UsageStore, record = day): Promise<Record<string, Record<string, number>>> {
+  const [stored] = (await store.read([{ record }])) ?? [];
+  const content = [...(stored?.fields ?? [])].map(([field, packed]) => {
+    const counts: Counts = new Map();
+    addPacked(counts, packed);
+    return [field, Object.fromEntries(counts)];
+  });
+  return Object.fromEntries(content);
+}
+
+const subjects = [
+  { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
+  { name: 'in Redis', start: () => redisStoreSubject() },
+];
+
+describe.each(subjects)('the usage record $name', ({ start }) => {
+  async function open() {
+    const subject = await start();
+    onTestFinished(() => subject.close());
+    return [subject.open(), subject.open()] as const;
+  }
+
+  it('adds up what several processes send; under 0 the latest holds', async () => {
+    const [one, other] = await open();
+    await one.add(batch(1, { hours: { 0: 500, 1: 2, 7: 300 } }));
+    await other.add(batch(1, { hours: { 0: 400, 3: 1, 7: 1 }, 'minutes:07': { 9: 1 } }, 'other'));
+    expect(await contentOf(one)).toEqual({ hours: { 0: 500, 1: 2, 3: 1, 7: 301 }, 'minutes:07': { 9: 1 } });
+    expect(await contentOf(other)).toEqual(await contentOf(one));
+  });
+
+  it('adds a batch once, however often it arrives, and says which one it has', async () => {
+    const [store] = await open();
+    for (const number of [1, 1, 2, 1, 2]) await store.add(batch(number, { hours: { 1: number } }));
+    expect(await contentOf(store)).toEqual({ hours: { 1: 3 } });
+    const [stored] = (await store.read([{ record: day, fields: ['hours'] }])) ?? [];
+    expect([...(stored?.batches ?? [])]).toEqual([['one', 2]]);
+  });
+
+  it('holds the sum of any batches of any processes, each sent once or more', async () => {
+    const sent = fc.record({
+      sender: fc.constantFrom('a', 'b', 'c'),
+      times: fc.integer({ min: 1, max: 3 }),
+      counts: fc.dictionary(
+        fc.constantFrom('hours', 'minutes:00', 'operation:listPets'),
+        fc.dictionary(fc.nat({ max: 500 }).map(String), fc.nat({ max: 2 ** 40 }), { noNullPrototype: true }),
+        { noNullPrototype: true },
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(sent, { maxLength: 12 }), async (all) => {
+        const subject = await start();
+        const stores = [subject.open(), subject.open()];
+        const expected: Record<string, Record<string, number>> = {};
+        for (const [index, { sender, times, counts }] of all.entries()) {
+          for (let time = 0; time < times; time++) {
+            await stores[time % 2]?.add(batch(index + 1, counts, sender));
+          }
+          for (const [field, values] of Object.entries(counts)) {
+            const sum = expected[field] ?? {};
+            expected[field] = sum;
+            for (const [number, value] of Object.entries(values)) {
+              const known = sum[number] ?? 0;
+              sum[number] = number === '0' ? Math.max(known, value) : known + value;
+            }
+          }
+        }
+        expect(await contentOf(stores[0] as UsageStore)).toEqual(expected);
+        await subject.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('reads many records at once, each in its place, and only the fields that were asked for', async () => {
+    const [store] = await open();
+    await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
+    const records = await store.read([
+      { record: { kind: 'day', keyId: 'nobody', day: 1 } },
+      { record: day, fields: ['addresses', 'none'] },
+      { record: { kind: 'operations', day: 1 } },
+    ]);
+    expect(records?.map(({ fields }) => [...fields.keys()])).toEqual([[], ['addresses'], []]);
+  });
+
+  it('removes fields', async () => {
+    const [store] = await open();
+    await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
+    expect(await store.remove(day, ['addresses'])).toBe(true);
+    expect(await contentOf(store)).toEqual({ hours: { 1: 1 } });
+  });
+
+  it('remembers the keys that were active last, and no more than there is room for', async () => {
+    const [store] = await open();
+    for (let key = 1; key <= 8; key++)
+      await store.noteActive([{ keyId: `key-${key}`, lastSeenMs: key * 1_000 }]);
+    await store.noteActive([{ keyId: 'key-5', lastSeenMs: 9_000 }]);
+    expect((await store.active())?.map(({ keyId }) => keyId)).toEqual([
+      'key-5',
+      'key-8',
+      'key-7',
+      'key-6',
+      'key-4',
+    ]);
+  });
+});
+
+describe('the usage record in Redis', () => {
+  it('has no key without an expiry', async () => {
+    const subject = await redisStoreSubject();
+    onTestFinished(() => subject.close());
+    const store = subject.open();
+    await store.add(batch(1, { hours: { 1: 1 } }));
+    await store.add({ ...batch(1, { hours: { 1: 1 } }), record: { kind: 'operations', day: 1 } });
+    await store.add({ ...batch(1, { hours: { 1: 1 } }), record: { kind: 'totals', keyId: 'acme' } });
+    await store.noteActive([{ keyId: 'acme', lastSeenMs: Date.now() }]);
+    expect(await subject.client.keys(`${subject.prefix}:*`)).toHaveLength(4);
+    expect(await keysWithoutExpiry(subject.client, `${subject.prefix}:*`)).toEqual([]);
+  });
+
+  it('remembers only so many processes that have added to a record', async () => {
+    const subject = await redisStoreSubject();
+    onTestFinished(() => subject.close());
+    const store = subject.open();
+    for (let process = 0; process < 100; process++) {
+      await store.add(batch(1, { hours: { 1: 1 } }, `process-${process}`));
+    }
+    expect(await contentOf(store)).toEqual({ hours: { 1: 100 } });
+    const [stored] = (await store.read([{ record: day }])) ?? [];
+    expect(stored?.batches.size).toBe(32);
+  });
+
+  it('says why it pauses while Redis is almost full, and goes on once there is room', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const inspector = inspect(server.url);
+    onTestFinished(() => inspector.disconnect());
+    const subject = await redisStoreSubject(server.url);
+    onTestFinished(() => subject.close());
+    const used = Number(/used_memory:(\d+)/.exec(await inspector.info('memory'))?.[1]);
+    await inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));
+    const store = subject.open();
+    await until('it pauses', () => store.pausedBecause() !== undefined);
+    expect(store.pausedBecause()).toMatch(/Redis has used \d+ % of its maxmemory; the record stops at 70 %/);
+    await inspector.config('SET', 'maxmemory', String(used * 10));
+    await until('it goes on', () => store.pausedBecause() === undefined);
+  });
+});
