@@ -115,6 +115,31 @@ it('the alert rules are valid, and fire when they should', () => {
   expect(ran.map(({ status, stdout, stderr }) => (status === 0 ? 0 : stdout + stderr))).toEqual([0, 0, 0]);
 });
 
+it('the README names every metric, with its labels', async () => {
+  const tls = makeCertificate();
+  const [plain, overTls] = [
+    await start(),
+    await start({}, (settings) => ({ ...settings, listen: { ...settings.listen, tls } })),
+  ];
+  await plain.send('nobody');
+  for (let request = 0; request < 130; request++) await plain.send(plain.tight.secret, '/pets/7');
+  const shown: Record<string, Set<string>> = {};
+  for (const { text, figures } of [await plain.read(), await overTls.read()]) {
+    for (const [, name = ''] of text.matchAll(/^# TYPE (tollgate_\w+)/gm)) shown[name] ??= new Set();
+    for (const series of figures.keys()) {
+      const labels = [...series.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label);
+      for (const label of labels) if (label !== 'le') shown[series.split('{')[0] ?? '']?.add(label);
+    }
+  }
+
+  const readme = readFileSync(new URL('../../gateway/observe/README.md', import.meta.url), 'utf8');
+  const told: Record<string, Set<string>> = {};
+  for (const [, name = '', labels = ''] of readme.matchAll(/^\| `(tollgate_\w+)` \|([^|]*)\|/gm)) {
+    told[name] = new Set(labels.match(/\w+/g));
+  }
+  expect(shown).toEqual(told);
+});
+
 it('every alert has a test', () => {
   const read = (file: string) =>
     readFileSync(new URL(`../../config/observe/${file}`, import.meta.url), 'utf8');

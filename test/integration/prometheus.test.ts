@@ -29,7 +29,7 @@ async function values(expression: string, ...labels: string[]): Promise<Record<s
   );
 }
 
-it('Prometheus finds of two processes on one Redis together what was sent to both', async () => {
+it('Prometheus scrapes two processes on one Redis, and its sums are what was sent to both', async () => {
   const secrets = [...Array<string>(25).fill(key.secret), ...Array<string>(7).fill('nobody')];
   for (const [index, secret] of secrets.entries()) {
     // Three of four go to the first process.
