@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdminListener } from './admin/admin-listener.ts';
 import { createAdminPaths } from './admin/admin-paths.ts';
@@ -8,6 +10,9 @@ import { createRoutes } from './admin/api/routes.ts';
 import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { type Exchange, openExchange } from './exchange.ts';
+import { createChanges } from './fleet/changes.ts';
+import { createPresence } from './fleet/presence.ts';
+import { type ProcessState, upstreamsSeen } from './fleet/process-state.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { calendarWindowsMs, type WindowsMs } from './limit/calendar-windows.ts';
 import { createLimiter } from './limit/limiter.ts';
@@ -18,6 +23,7 @@ import type { Settings } from './model.ts';
 import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { createMetricsText, type ObservedState } from './observe/metrics/metrics-text.ts';
+import { createRecentFigures } from './observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
 import { createReferenceAssets } from './pages/api-reference.ts';
 import { createUnreadPages } from './pages/unread-pages.ts';
@@ -37,6 +43,8 @@ export interface GatewayOptions {
   readonly bounds?: Bounds;
   /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
   readonly nowMs?: () => number;
+  /** Of this process; for the list of processes. */
+  readonly pid?: number;
   /** Lengths of the plan's windows; tests use short ones. */
   readonly windowsMs?: Partial<WindowsMs>;
 }
@@ -46,8 +54,8 @@ export interface Gateway {
   start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
   /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
   reload(settings: Settings): void;
-  /** Reports in `/readyz` that the last valid configuration stays in force. */
-  reportFailedReload(error: string): void;
+  /** Reports in `/readyz` that the last valid configuration stays in force. @param version of the one that is not valid */
+  reportFailedReload(error: string, version?: string): void;
   /**
    * The graceful end. `/readyz` says 503 for `graceMs`; then tunnels are closed, no connection is accepted any more, and
    * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the rest is cut.
@@ -61,6 +69,7 @@ export function createGateway({
   log: { logger, access },
   bounds = defaultBounds,
   nowMs = Date.now,
+  pid = 0,
   windowsMs,
 }: GatewayOptions): Gateway {
   const referenceAssets = createReferenceAssets();
@@ -91,6 +100,11 @@ export function createGateway({
           bounds,
         });
   const metrics = createRequestMetrics();
+  const recentFigures = createRecentFigures(metrics, bounds);
+  const processId = randomBytes(6).toString('hex');
+  const startedAt = new Date(nowMs()).toISOString();
+  const presence = createPresence({ records, own: describeProcess, bounds });
+  const changes = createChanges({ records, processId, nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({ upstreams: settings.upstreams, log: logger, bounds, atTurnEnd, nowMs });
   const stations: Stations = {
@@ -135,7 +149,13 @@ export function createGateway({
       metrics: createMetricsText(metrics, observe),
       admin: adminSettings,
       api: createAdminApi({
-        routes: createRoutes({ settings: () => snapshot.settings }),
+        routes: createRoutes({
+          settings: () => snapshot.settings,
+          state: currentState,
+          presence,
+          changes,
+          bounds,
+        }),
         admin: adminSettings,
         log: logger,
         nowMs,
@@ -194,6 +214,23 @@ export function createGateway({
     };
   }
 
+  function describeProcess(): ProcessState {
+    const { store, config, upstreams } = currentState();
+    return {
+      id: processId,
+      host: hostname(),
+      pid,
+      startedAt,
+      phase,
+      configVersion: config.version,
+      ...recentFigures.read(),
+      inFlight: metrics.inFlight(),
+      connections: listener.connections(),
+      store: { kind: store.kind, available: store.kind === 'memory' || store.available },
+      upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
+    };
+  }
+
   function setCertificates(next: Certificates): void {
     certificates = {
       ...(certificates.listen && { listen: next.listen ?? certificates.listen }),
@@ -217,10 +254,17 @@ export function createGateway({
       const adminAddress = await listenOn(admin.server, settings.admin);
       const listenAddress = await listener.listen(settings.listen);
       phase = 'serving';
+      presence.start();
       noticeTimer = setInterval(logExpiry, bounds.certificateNoticeIntervalMs).unref();
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
+      changes.record({
+        action: 'reload',
+        by: 'file',
+        before: snapshot.settings.version,
+        after: next.version,
+      });
       snapshot = createSnapshot(next, referenceAssets);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
@@ -228,8 +272,11 @@ export function createGateway({
       limiter.forgetRefusals();
       setCertificates(certificatesOf(next));
     },
-    reportFailedReload(error) {
+    reportFailedReload(error, version) {
       lastReloadError = error;
+      const before = snapshot.settings.version;
+      const after = version === undefined ? {} : { after: version };
+      changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
     },
     async drain({ graceMs }) {
       phase = 'draining';
@@ -237,7 +284,14 @@ export function createGateway({
       // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
-      await Promise.all([limiter.close(), usage?.close(), forwarder.close()]);
+      await Promise.all([
+        limiter.close(),
+        usage?.close(),
+        forwarder.close(),
+        presence.close(),
+        changes.close(),
+      ]);
+      recentFigures.close();
       records?.client.disconnect();
       admin.close();
       clearInterval(noticeTimer);

@@ -39,7 +39,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const { settings } = loaded;
   for (const warning of loaded.warnings) logger.warn(warning);
 
-  const gateway = createGateway({ settings, log, ...options });
+  const gateway = createGateway({ settings, log, pid: process.pid, ...options });
   const { listen, admin } = await gateway.start().catch(async (error) => {
     logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
     await log.close();
@@ -85,9 +85,9 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
       gateway.reload(next);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
-    onInvalid: ({ problems }) => {
+    onInvalid: ({ problems, version }) => {
       const text = formatProblems(problems);
-      gateway.reportFailedReload(text);
+      gateway.reportFailedReload(text, version);
       logger.error(
         { problems },
         `the configuration was not reloaded; the last good one stays in force\n${text}`,

@@ -102,6 +102,39 @@ export const redisKeys = {
     count: 'one per API key that read its limits within a minute',
     bytesEach: 120,
   },
+  processes: {
+    /** The hash tag keeps it in one slot with the next. */
+    name: (prefix: string) => `${prefix}:fleet:{processes}`,
+    pattern: '<prefix>:fleet:{processes}',
+    type: 'hash',
+    slot: 'its own',
+    expiry: '5 s after a process last wrote it',
+    writer: 'fleet/publish-presence.lua, once a second from each process',
+    count: 'one, with a field for each of up to 500 processes; none per API key',
+    // About 1,000 for each process with one target, and 130 for each further target.
+    bytesEach: 700_000,
+  },
+  processesSeen: {
+    name: (prefix: string) => `${prefix}:fleet:{processes}:seen`,
+    pattern: '<prefix>:fleet:{processes}:seen',
+    type: 'zset',
+    slot: 'with the last',
+    expiry: '5 s after a process last wrote it',
+    writer: 'fleet/publish-presence.lua, once a second from each process',
+    count: 'one, with an entry for each of up to 500 processes; none per API key',
+    bytesEach: 60_000,
+  },
+  changes: {
+    name: (prefix: string) => `${prefix}:changes`,
+    pattern: '<prefix>:changes',
+    type: 'stream',
+    slot: 'its own',
+    expiry: '90 days after the last change',
+    writer: 'fleet/record-change.lua with each reload of the configuration, valid or not, from each process',
+    count: 'one, with the last 1,000 changes; none per API key',
+    // 250 for a reload, up to 1,500 for one that failed.
+    bytesEach: 1_500_000,
+  },
   probe: {
     name: (prefix: string) => `${prefix}:probe`,
     pattern: '<prefix>:probe',
@@ -118,7 +151,7 @@ export interface RedisKeyKind {
   /** The key, or what stands before the rate limiter library's own `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
-  readonly type: 'hash' | 'string' | 'zset';
+  readonly type: 'hash' | 'stream' | 'string' | 'zset';
   /** What decides on the slot of a Redis Cluster. */
   readonly slot: string;
   readonly expiry: string;

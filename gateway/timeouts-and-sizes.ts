@@ -212,6 +212,24 @@ export const defaultBounds = Object.freeze({
   /** How long the end of the process waits for the last batches. */
   usageCloseTimeoutMs: 2_000,
 
+  /** How often a process publishes its own state, and for how long one that stopped is still listed. */
+  presenceIntervalMs: 1_000,
+  presenceExpiryMs: 5_000,
+  /** Processes that are listed, and targets that one lists of an upstream: a process takes about a kilobyte. */
+  presenceProcessesMax: 500,
+  presenceTargetsMax: 64,
+  /** The time that a process's rates and percentiles are of. */
+  recentFiguresMs: 10_000,
+  /** Changes that are kept, and for how long: 90 days. */
+  changesMax: 1_000,
+  changesKeptMs: 7_776_000_000,
+  /** Reports of one change by several processes come within this time. */
+  changesMergedWithinMs: 60_000,
+  /** How much is kept of why a reload failed. */
+  changeErrorCharsMax: 1_000,
+  /** Changes in one response. */
+  changesPerPageMax: 200,
+
   /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,
   /** A load that takes longer is logged, and is given up when its files change: the newer text may be the repair. */

@@ -35,7 +35,8 @@ const allowed: Record<string, readonly string[]> = {
   pages: nouns,
   respond: nouns,
   usage: [...nouns, 'redis'],
-  admin: [...nouns, 'tls', 'redis'],
+  fleet: [...nouns, 'redis'],
+  admin: [...nouns, 'tls', 'redis', 'fleet'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],
@@ -81,6 +82,7 @@ const allowed: Record<string, readonly string[]> = {
     'tls',
     'redis',
     'usage',
+    'fleet',
   ],
   'main.ts': [...nouns, 'gateway.ts', 'config', 'observe'],
 };

@@ -71,6 +71,8 @@ it('every key in Redis is in the table, with that type, an expiry, and at most t
   statuses.add(await send('', { path: '/docs' }));
   expect([...statuses].sort()).toEqual([200, 204, 401, 429, 503]);
 
+  gateway.reload(settings);
+
   const limiter = createLimiter({
     log: pino({ level: 'silent' }),
     nowMs: Date.now,

@@ -65,8 +65,7 @@ describe('no part of a secret leaves the gateway', () => {
   it('when Redis goes away, and never into Redis', async () => {
     const dump: unknown[] = [];
     for (const key of await fleet.inspector.keys('*')) {
-      const type = await fleet.inspector.type(key);
-      dump.push(key, type === 'hash' ? await fleet.inspector.hgetall(key) : await fleet.inspector.get(key));
+      dump.push(key, await contentOf(key));
     }
     expect(JSON.stringify(dump)).toContain(valid.entry.id);
     expectNoSecretIn('Redis', JSON.stringify(dump));
@@ -85,6 +84,23 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 });
+
+/** What a key of Redis holds, whatever its type. */
+async function contentOf(key: string): Promise<unknown> {
+  const { inspector } = fleet;
+  switch (await inspector.type(key)) {
+    case 'hash':
+      return inspector.hgetall(key);
+    case 'zset':
+      return inspector.zrange(key, 0, '-1');
+    case 'stream':
+      return inspector.xrange(key, '-', '+');
+    case 'none':
+      return undefined;
+    default:
+      return inspector.get(key);
+  }
+}
 
 /** Requests of careless and malicious clients; each is sent on its own connection. */
 function oddRequests(secret: string): string[] {

@@ -1,24 +1,41 @@
+import type { Changes } from '../../fleet/changes.ts';
+import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
+import type { GatewayState } from '../readiness.ts';
 import { createApiDocument } from './api-document.ts';
 import { plansView } from './plans-view.ts';
-import { noQuery } from './query-parameters.ts';
+import { cursor, noQuery, queryOf, wholeNumber } from './query-parameters.ts';
 import { defineRoute, type Route } from './route.ts';
 import { settingsText } from './settings-view.ts';
+import { stateView } from './state-view.ts';
+import { type DefaultTimeouts, upstreamsView } from './upstreams-view.ts';
 
 /** What the routes read. */
 export interface ApiSources {
   /** The settings in force. */
   readonly settings: () => Settings;
+  readonly state: () => GatewayState;
+  readonly presence: Pick<Presence, 'read'>;
+  readonly changes: Pick<Changes, 'read'>;
+  readonly bounds: DefaultTimeouts & Pick<Bounds, 'changesPerPageMax'>;
 }
 
 /**
  * Every route of the admin API. A new one is an entry here, and in `openapi.yaml`, which a test holds against the responses
  * and against this list.
  */
-export function createRoutes({ settings }: ApiSources): readonly Route[] {
+export function createRoutes({ settings, state, presence, changes, bounds }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
   return [
+    defineRoute({
+      method: 'GET',
+      path: '/state',
+      needs: 'read',
+      query: noQuery,
+      respond: async () => jsonResponse(stateView(state(), settings(), await presence.read())),
+    }),
     defineRoute({
       method: 'GET',
       path: '/settings',
@@ -32,6 +49,24 @@ export function createRoutes({ settings }: ApiSources): readonly Route[] {
       needs: 'read',
       query: noQuery,
       respond: () => jsonResponse(plansView(settings())),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/upstreams',
+      needs: 'read',
+      query: noQuery,
+      respond: async () => jsonResponse(upstreamsView(settings().upstreams, await presence.read(), bounds)),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/changes',
+      needs: 'read',
+      query: queryOf({
+        limit: wholeNumber(1, bounds.changesPerPageMax).default(50),
+        after: cursor(/^\d{1,15}-\d{1,15}$/).optional(),
+      }),
+      respond: async ({ query: { limit, after } }) =>
+        jsonResponse(await changes.read({ limit, ...(after !== undefined && { after }) })),
     }),
     defineRoute({
       method: 'GET',

@@ -27,6 +27,8 @@ export interface RequestMetrics {
   readonly upstreamFailures: ReadonlyMap<string, number>;
   readonly upstreamRetries: () => number;
   readonly requestDuration: Histogram;
+  /** What of the request did not pass at the upstream. */
+  readonly ownDuration: Histogram;
   readonly upstreamDuration: Histogram;
   readonly decisionDuration: Histogram;
   /** Exchanges that began and are not over. */
@@ -43,6 +45,7 @@ export function createRequestMetrics(): RequestMetrics {
   const refused = new Map<string, Map<string, number>>();
   const upstreamFailures = new Map<string, number>();
   const requestDuration = new Histogram();
+  const ownDuration = new Histogram();
   const upstreamDuration = new Histogram();
   const decisionDuration = new Histogram();
   let upstreamRetries = 0;
@@ -55,6 +58,7 @@ export function createRequestMetrics(): RequestMetrics {
     upstreamFailures,
     upstreamRetries: () => upstreamRetries,
     requestDuration,
+    ownDuration,
     upstreamDuration,
     decisionDuration,
     inFlight: () => inFlight,
@@ -66,7 +70,10 @@ export function createRequestMetrics(): RequestMetrics {
       const { offered, status, decision, key, errorCode, upstream, fault, startedMs, decidedMs } = exchange;
       const byStatus = child(requests, offered?.operation.id ?? '');
       add(child(byStatus, status), labelOf(exchange));
-      requestDuration.add(performance.now() - startedMs);
+      const totalMs = performance.now() - startedMs;
+      requestDuration.add(totalMs);
+      // A WebSocket is over when it is closed.
+      if (status !== 101) ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && labelOf(exchange) === 'refused') {

@@ -1,0 +1,44 @@
+import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
+import type { Settings } from '../../model.ts';
+import type { GatewayState } from '../readiness.ts';
+import { upstreamsInShort } from './upstreams-view.ts';
+
+/** How the gateway is: this process's configuration, store and certificates, and every process of the fleet. */
+export function stateView(
+  state: GatewayState,
+  { upstreams }: Pick<Settings, 'upstreams'>,
+  fleet: Fleet,
+): object {
+  const { environment, config, store, certificates } = state;
+  return {
+    environment,
+    config,
+    store: storeView(store),
+    upstreams: upstreamsInShort(upstreams, fleet),
+    certificates: Object.fromEntries(
+      Object.entries(certificates).map(([listener, { notAfter, notice }]) => [
+        listener,
+        { expiresAt: notAfter, ...(notice !== undefined && { notice }) },
+      ]),
+    ),
+    isComplete: fleet.isComplete,
+    answeredBy: fleet.answeredBy,
+    processes: fleet.processes.map(processView),
+  };
+}
+
+function storeView(store: GatewayState['store']): object {
+  if (store.kind === 'memory') return { kind: 'memory', available: true };
+  const { since, ...rest } = store;
+  return { ...rest, sinceAt: since };
+}
+
+/** What a process says of each target is in `/upstreams`. */
+function processView({ upstreams, ...process }: KnownProcess): object {
+  const targets = upstreams.flatMap((upstream) => upstream.targets);
+  return {
+    ...process,
+    targets: targets.length,
+    healthyTargets: targets.filter(({ healthy }) => healthy).length,
+  };
+}

@@ -1,0 +1,75 @@
+import type { Fleet } from '../../fleet/presence.ts';
+import type { TargetSeen } from '../../fleet/process-state.ts';
+import type { Upstream } from '../../model.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+
+/** What an upstream's timeouts are where it sets none. */
+export type DefaultTimeouts = Pick<
+  Bounds,
+  'connectTimeoutMs' | 'upstreamHeadersTimeoutMs' | 'upstreamTotalTimeoutMs'
+>;
+
+/** A target as the processes see it that have it. */
+interface TargetView {
+  readonly address: string;
+  /** Whether every one of them finds it healthy. */
+  readonly healthy: boolean;
+  /** Over all of them. */
+  readonly inFlight: number;
+  readonly processes: readonly ({ readonly id: string } & Omit<TargetSeen, 'address'>)[];
+}
+
+/** Every upstream with its targets, in the order of the configuration: the first is the default. */
+export function upstreamsView(
+  upstreams: readonly Upstream[],
+  fleet: Fleet,
+  bounds: DefaultTimeouts,
+): { readonly isComplete: boolean; readonly upstreams: readonly object[] } {
+  return {
+    isComplete: fleet.isComplete,
+    upstreams: upstreams.map(({ name, url, health, host, timeouts }) => ({
+      name,
+      url,
+      health,
+      host,
+      timeouts: {
+        connectMs: timeouts.connectMs ?? bounds.connectTimeoutMs,
+        headersMs: timeouts.headersMs ?? bounds.upstreamHeadersTimeoutMs,
+        totalMs: timeouts.totalMs ?? bounds.upstreamTotalTimeoutMs,
+      },
+      ...lookupErrorOf(name, fleet),
+      targets: targetsOf(name, fleet),
+    })),
+  };
+}
+
+/** The same in short, for a page that asks once a second. */
+export function upstreamsInShort(upstreams: readonly Upstream[], fleet: Fleet): readonly object[] {
+  return upstreams.map(({ name, url }) => ({
+    name,
+    url,
+    ...lookupErrorOf(name, fleet),
+    targets: targetsOf(name, fleet).map(({ address, healthy, inFlight }) => ({ address, healthy, inFlight })),
+  }));
+}
+
+function lookupErrorOf(name: string, { processes }: Fleet): { readonly lookupError?: string } {
+  const seen = processes.flatMap(({ upstreams }) => upstreams.filter((upstream) => upstream.name === name));
+  const lookupError = seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
+  return lookupError === undefined ? {} : { lookupError };
+}
+
+function targetsOf(name: string, { processes }: Fleet): readonly TargetView[] {
+  const seen = processes.flatMap(({ id, upstreams }) =>
+    upstreams
+      .filter((upstream) => upstream.name === name)
+      .flatMap(({ targets }) => targets.map(({ address, ...target }) => ({ address, id, ...target }))),
+  );
+  const byAddress = Map.groupBy(seen, ({ address }) => address);
+  return [...byAddress].map(([address, views]) => ({
+    address,
+    healthy: views.every(({ healthy }) => healthy),
+    inFlight: views.reduce((sum, { inFlight }) => sum + inFlight, 0),
+    processes: views.map(({ address: _, ...view }) => view),
+  }));
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Change, createChanges } from '../../gateway/fleet/changes.ts';
+import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 20 });
+
+/** The changes of one process, in Redis or in memory. */
+function changesOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
+  const records = redis && openRecords(redis, own);
+  const changes = createChanges({ records, processId, nowMs: Date.now, bounds: own });
+  onTestFinished(async () => {
+    await changes.close();
+    records?.client.disconnect();
+  });
+  return changes;
+}
+
+const reload = (before: string, after: string): Change => ({ action: 'reload', by: 'file', before, after });
+
+it('the same reload of several processes is one change that counts them; done again it is another', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const [first, second, third] = ['p1', 'p2', 'p3'].map((id) => changesOf(id, shared));
+  if (!first || !second || !third) throw new Error('three were made');
+  const list = async () => {
+    const { isComplete, changes } = await second.read({ limit: 10 });
+    return isComplete && changes.map(({ before, after, processes }) => `${before}>${after} ${processes}`);
+  };
+  const recorded = (expected: readonly string[]) => expect.poll(list).toEqual(expected);
+
+  for (const one of [first, second, third]) one.record(reload('a', 'b'));
+  await recorded(['a>b 3']);
+  for (const one of [first, second]) one.record(reload('b', 'a'));
+  await recorded(['b>a 2', 'a>b 3']);
+  first.record(reload('a', 'b'));
+  await recorded(['a>b 1', 'b>a 2', 'a>b 3']);
+  second.record(reload('a', 'b'));
+  await recorded(['a>b 2', 'b>a 2', 'a>b 3']);
+  third.record({ action: 'reload_failed', by: 'file', before: 'b', after: 'c', error: 'broken' });
+  await recorded(['b>c 1', 'a>b 2', 'b>a 2', 'a>b 3']);
+  const [failed] = (await first.read({ limit: 1 })).changes;
+  expect(failed).toEqual({
+    id: expect.stringMatching(/^\d+-\d+$/),
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    action: 'reload_failed',
+    by: 'file',
+    before: 'b',
+    after: 'c',
+    error: 'broken',
+    process: 'p3',
+    processes: 1,
+  });
+});
+
+it.each([
+  ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
+  ['memory', () => undefined],
+])(
+  'no more than the bound are kept in %s, and pages show each once, the newest first',
+  async (_where, where) => {
+    const redis = where();
+    const changes = changesOf('p', redis, { ...bounds, changesMax: 25 });
+    for (let version = 0; version < 40; version++) changes.record(reload(`v${version}`, `v${version + 1}`));
+    const newest = async () => (await changes.read({ limit: 1 })).changes[0]?.after;
+    await expect.poll(newest).toBe('v40');
+    const seen: (string | undefined)[] = [];
+    let after: string | undefined;
+    do {
+      const page = await changes.read({ limit: 10, ...(after !== undefined && { after }) });
+      seen.push(...page.changes.map((change) => change.after));
+      after = page.next;
+    } while (after !== undefined);
+    expect(seen).toEqual(Array.from({ length: 25 }, (_, index) => `v${40 - index}`));
+  },
+);
+
+it('what could not be written while Redis was away is written when it is back, in order, and known here meanwhile', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const shared = { url: server.url, prefix: freshPrefix() };
+  const writer = changesOf('p1', shared);
+  const reader = changesOf('p2', shared);
+  const seen = async (of: typeof reader) => {
+    const { isComplete, changes } = await of.read({ limit: 10 });
+    return [isComplete, ...changes.map(({ after }) => after)];
+  };
+  await expect.poll(() => seen(reader)).toEqual([true]);
+  await server.kill();
+  await until('it is away', async () => !(await writer.read({ limit: 1 })).isComplete);
+  writer.record(reload('a', 'b'));
+  writer.record(reload('b', 'c'));
+  expect(await seen(writer)).toEqual([false, 'c', 'b']);
+  expect(await seen(reader)).toEqual([false]);
+  await server.restart();
+  await expect.poll(() => seen(reader)).toEqual([true, 'c', 'b']);
+  await sleep(5 * bounds.presenceIntervalMs);
+  expect(await seen(reader)).toEqual([true, 'c', 'b']);
+});
+
+it('the reason of a failed reload is cut, and the default bounds keep a change for 90 days', async () => {
+  const changes = changesOf('p');
+  changes.record({ action: 'reload_failed', by: 'file', before: 'a', error: 'x'.repeat(100_000) });
+  const [change] = (await changes.read({ limit: 1 })).changes;
+  expect(change?.error).toHaveLength(bounds.changeErrorCharsMax);
+  expect(defaultBounds.changesKeptMs).toBe(90 * 86_400_000);
+});

@@ -1,0 +1,93 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { createPresence } from '../../gateway/fleet/presence.ts';
+import type { ProcessState } from '../../gateway/fleet/process-state.ts';
+import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { inspect } from '../support/inspect.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+
+const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 50 });
+
+function stateOf(id: string): ProcessState {
+  return {
+    id,
+    host: 'h',
+    pid: 1,
+    startedAt: '2026-11-22T00:00:00.000Z',
+    phase: 'serving',
+    configVersion: 'v',
+    requestsPerSecond: 0,
+    outcomes: {},
+    inFlight: 0,
+    connections: 0,
+    store: { kind: 'redis', available: true },
+    upstreams: [],
+  };
+}
+
+function startPresence(id: string, redis: { url: string; prefix: string }, own = bounds) {
+  const records = openRecords(redis, own);
+  const presence = createPresence({ records, own: () => stateOf(id), bounds: own });
+  presence.start();
+  onTestFinished(async () => {
+    await presence.close();
+    records.client.disconnect();
+  });
+  return {
+    presence,
+    /** As when the process is killed: it says nothing any more. */
+    vanish: () => records.client.disconnect(),
+    ids: async () => (await presence.read()).processes.map((process) => process.id),
+  };
+}
+
+it('every process lists all; one that vanished is gone after its expiry, one that closed at once', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const short = { ...bounds, presenceExpiryMs: 500 };
+  const [a, b, c] = ['a', 'b', 'c'].map((id) => startPresence(id, shared, short));
+  if (!a || !b || !c) throw new Error('three were made');
+  for (const one of [a, b, c]) await expect.poll(one.ids).toEqual(['a', 'b', 'c']);
+  c.vanish();
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  await b.presence.close();
+  expect(await a.ids()).toEqual(['a']);
+});
+
+it('without Redis, and while it is away, a process knows itself', async () => {
+  const alone = createPresence({ records: undefined, own: () => stateOf('m'), bounds });
+  expect(await alone.read()).toEqual({
+    isComplete: true,
+    answeredBy: 'm',
+    processes: [{ ...stateOf('m'), ageMs: 0 }],
+  });
+
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const shared = { url: server.url, prefix: freshPrefix() };
+  const [a, b] = [startPresence('a', shared), startPresence('b', shared)];
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  await server.kill();
+  await expect.poll(async () => (await a.presence.read()).isComplete).toBe(false);
+  expect(await a.ids()).toEqual(['a']);
+  await server.restart();
+  for (const one of [a, b]) await expect.poll(one.ids).toEqual(['a', 'b']);
+});
+
+it('no more processes are kept than the bound, and what is left in Redis expires', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const few = { ...bounds, presenceProcessesMax: 3 };
+  const all = Array.from({ length: 6 }, (_, index) => startPresence(`p${index}`, shared, few));
+  const redis = inspect(shared.url);
+  onTestFinished(() => redis.disconnect());
+  const names = async () => (await redis.keys(`${shared.prefix}*`)).sort();
+  const [hash, set] = [`${shared.prefix}:fleet:{processes}`, `${shared.prefix}:fleet:{processes}:seen`];
+  await expect.poll(names).toEqual([hash, set]);
+  for (let look = 0; look < 20; look++) {
+    expect(await redis.hlen(hash)).toBeLessThanOrEqual(3);
+    expect(await redis.zcard(set)).toBeLessThanOrEqual(3);
+    for (const name of [hash, set]) expect(await redis.pttl(name)).toBeLessThanOrEqual(few.presenceExpiryMs);
+  }
+  expect((await all[0]?.presence.read())?.processes.length).toBeLessThanOrEqual(4);
+});

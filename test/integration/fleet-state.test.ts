@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, makeKey, plans } from '../support/gateway-process.ts';
+import { patientStore } from '../support/tuning.ts';
+
+const { token, entry } = makeToken();
+const key = makeKey({ plan: 'business' });
+const tuning = { bounds: patientStore };
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet({
+    starts: [{ tuning }, { tuning }],
+    config: { keys: [key.entry], admin: { host: '127.0.0.1', port: 0, tokens: [entry] } },
+  });
+});
+afterAll(() => fleet.stop());
+
+function ask({ adminUrl }: GatewayProcess, path: string) {
+  return askAdmin(Number(new URL(adminUrl).port), `/api/v1${path}`, { token });
+}
+
+async function pidsSeenBy(gateway: GatewayProcess) {
+  const { processes } = (await ask(gateway, '/state')).body;
+  return processes.map(({ pid }: { pid: number }) => pid).sort();
+}
+
+describe('two processes on one Redis', () => {
+  it('are both in the state that either gives, with what each does', async () => {
+    const pids = fleet.gateways.map(({ child }) => child.pid).sort();
+    for (const gateway of fleet.gateways) await expect.poll(() => pidsSeenBy(gateway)).toEqual(pids);
+    const [busy, idle] = fleet.gateways;
+    if (!busy || !idle) throw new Error('two were started');
+    const headers = { authorization: `Bearer ${key.secret}` };
+    for (let request = 0; request < 20; request++) await fetch(`${busy.baseUrl}/pets`, { headers });
+    const busySeenByIdle = async () => {
+      const { body } = await ask(idle, '/state');
+      expect(body).toMatchObject({
+        environment: 'test',
+        isComplete: true,
+        store: { kind: 'redis', available: true },
+      });
+      const known = body.processes.find(({ pid }: { pid: number }) => pid === busy.child.pid);
+      return known.outcomes['2xx'] > 0 && known.p99Ms > 0 && known.upstreamP99Ms > 0 && known;
+    };
+    await expect.poll(busySeenByIdle).toMatchObject({
+      phase: 'serving',
+      configVersion: expect.stringMatching(/^[0-9a-f]{12}$/),
+      requestsPerSecond: expect.any(Number),
+      store: { kind: 'redis', available: true },
+      targets: 1,
+      healthyTargets: 1,
+    });
+  });
+
+  it('give the same upstreams, with how each of them sees the target', async () => {
+    for (const gateway of fleet.gateways) {
+      const [upstream] = (await ask(gateway, '/upstreams')).body.upstreams;
+      expect(upstream).toMatchObject({ name: 'default', timeouts: { connectMs: 2_000 } });
+      expect(upstream.targets).toHaveLength(1);
+      expect(upstream.targets[0].healthy).toBe(true);
+      expect(upstream.targets[0].processes).toHaveLength(2);
+    }
+  });
+
+  it('record a reload, and a failed one', async () => {
+    const [first, second] = fleet.gateways;
+    if (!first || !second) throw new Error('two were started');
+    await fleet.editConfig({ plans: { ...plans, free: { perMinute: 61 } } });
+    await expect
+      .poll(async () => (await ask(first, '/plans')).body.plans[0].windows)
+      .toEqual([{ name: 'minute', limit: 61 }]);
+    await fleet.editConfig({ plans: { ...plans, free: { perMinute: -1 } } });
+    const actions = async () =>
+      (await ask(second, '/changes')).body.changes.map((one: { action: string }) => one.action);
+    // Their folders differ, and so do the versions of what they load.
+    await expect.poll(actions).toEqual(expect.arrayContaining(['reload_failed', 'reload']));
+    await expect.poll(async () => (await ask(second, '/state')).body.config.lastError).toContain('perMinute');
+  });
+
+  it('know within its expiry that one of them was killed, and go on when Redis is away', async () => {
+    const [survivor, killed] = fleet.gateways;
+    if (!survivor || !killed) throw new Error('two were started');
+    await killed.stop('SIGKILL');
+    await expect.poll(() => pidsSeenBy(survivor)).toEqual([survivor.child.pid]);
+    expect((await ask(survivor, '/state')).body.isComplete).toBe(true);
+    await fleet.redis.kill();
+    await expect.poll(async () => (await ask(survivor, '/state')).body.isComplete).toBe(false);
+    const { status, body } = await ask(survivor, '/state');
+    expect([status, body.store.available, body.processes.length]).toEqual([200, false, 1]);
+    expect((await ask(survivor, '/changes')).body.changes.length).toBeGreaterThan(0);
+    for (const path of ['/settings', '/plans', '/upstreams', '/openapi.json']) {
+      expect([path, (await ask(survivor, path)).status]).toEqual([path, 200]);
+    }
+  });
+});
