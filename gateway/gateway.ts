@@ -259,18 +259,14 @@ export function createGateway({
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
-      changes.record({
-        action: 'reload',
-        by: 'file',
-        before: snapshot.settings.version,
-        after: next.version,
-      });
+      const before = snapshot.settings.version;
       snapshot = createSnapshot(next, referenceAssets);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
       setCertificates(certificatesOf(next));
+      changes.record({ action: 'reload', by: 'file', before, after: next.version });
     },
     reportFailedReload(error, version) {
       lastReloadError = error;
