@@ -33,3 +33,17 @@ test('npm start says that counts are in Redis only while Redis is there', async 
   expect(output).toMatch(/Counts are kept by this process alone: Redis is away \(.*ECONNREFUSED/);
   expect(await startDemo({})).toContain('Counts are kept in memory (set REDIS_URL');
 });
+
+test('npm start prints a line that reads the admin API, with a token of this run or that of ADMIN_TOKEN', async () => {
+  const drawn = await startDemo({});
+  const [, token = '', url = ''] = /curl -H 'Authorization: Bearer (tga_\w+)' (\S+)/.exec(drawn) ?? [];
+  const statusWith = async (url: string, bearer: string) =>
+    (await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })).status;
+  expect(await statusWith(url, token)).toBe(200);
+
+  const given = await startDemo({ ADMIN_TOKEN: 'a-token-of-their-own' });
+  const [, otherUrl = ''] = /curl -H "Authorization: Bearer \$ADMIN_TOKEN" (\S+)/.exec(given) ?? [];
+  expect(await statusWith(otherUrl, 'a-token-of-their-own')).toBe(200);
+  expect(await statusWith(otherUrl, token)).toBe(401);
+  expect(given).not.toContain('a-token-of-their-own');
+});

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
@@ -15,7 +16,8 @@ const tight = makeCustomKey(1, 1_000, randomSecret());
 const disabled = makeKey({ disabled: true }, randomSecret());
 const unknown = randomSecret();
 const redisPassword = randomSecret();
-const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword];
+const reader = makeToken('read');
+const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword, reader.token];
 
 let fleet: Fleet;
 const responses: string[] = [];
@@ -23,7 +25,11 @@ const responses: string[] = [];
 beforeAll(async () => {
   fleet = await startFleet({
     starts: [{}, { onFailure: 'refuse' }],
-    config: { keys: [valid.entry, tight.entry, disabled.entry], addressBucket: { perMinute: 1_000 } },
+    config: {
+      keys: [valid.entry, tight.entry, disabled.entry],
+      addressBucket: { perMinute: 1_000 },
+      admin: { host: '127.0.0.1', port: 0, tokens: [reader.entry] },
+    },
     redisPassword,
   });
 });
@@ -50,6 +56,15 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 
+  it('through the admin API, whoever asks it for whatever; of a digest it shows eight digits', async () => {
+    for (const { adminUrl } of fleet.gateways) {
+      const texts = await askEverything(Number(new URL(adminUrl).port));
+      expect(texts).toContain('"digestStart"');
+      expectNoSecretIn('the admin API', texts);
+      expectNoDigestIn('the admin API', texts);
+    }
+  });
+
   it('when a secret is written into the configuration in place of its digest', async () => {
     await fleet.editConfig({
       keys: [valid.entry, { ...tight.entry, secrets: [{ sha256: tight.secret }] }],
@@ -59,6 +74,7 @@ describe('no part of a secret leaves the gateway', () => {
       const { body, text } = await readiness(gateway);
       expect(body.status).toBe('degraded');
       expectNoSecretIn('/readyz', text);
+      expectNoSecretIn('the admin API', await askEverything(Number(new URL(gateway.adminUrl).port)));
     }
   });
 
@@ -84,6 +100,26 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 });
+
+/** Everything that the admin API offers to read, asked for with a token; and with every secret in place of one. */
+async function askEverything(port: number): Promise<string> {
+  const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
+  const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));
+  expect(paths.length).toBeGreaterThan(4);
+  const texts: string[] = [];
+  for (const path of paths) {
+    const url = `/api/v1${path}`;
+    const replies = [
+      await askAdmin(port, url, { token: reader.token }),
+      ...(await Promise.all(secrets.slice(0, -1).map((token) => askAdmin(port, url, { token })))),
+      ...(await Promise.all(
+        secrets.map((secret) => askAdmin(port, `${url}?${secret}=${secret}`, { token: reader.token })),
+      )),
+    ];
+    for (const { headers, text } of replies) texts.push(JSON.stringify(headers), text);
+  }
+  return texts.join('\n');
+}
 
 /** What a key of Redis holds, whatever its type. */
 async function contentOf(key: string): Promise<unknown> {

@@ -28,7 +28,7 @@ export async function settingsText(settings: Settings): Promise<string> {
 
 function withoutKeys(settings: Settings): object {
   const { version, environment, basePath, listen, admin, redis, bans, addressBucket, hsts } = settings;
-  const { bodyBytesMax, trustedProxies, cors, limitsPath, docs } = settings;
+  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs } = settings;
   return {
     version,
     environment,
@@ -58,6 +58,7 @@ function withoutKeys(settings: Settings): object {
     bans,
     addressBucket,
     bodyBytesMax,
+    usage,
     ...(cors && { cors }),
     ...(hsts && { hsts }),
     trustedProxies,

@@ -1,0 +1,198 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import type { Settings } from '../../gateway/model.ts';
+import { type AdminReply, askAdmin, makeToken } from '../support/admin-client.ts';
+import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a parsed document
+type Json = any;
+
+const document: Json = parse(
+  readFileSync(new URL('../../gateway/admin/api/openapi.yaml', import.meta.url), 'utf8'),
+);
+const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    path,
+    operation,
+  })),
+);
+const routes = createRoutes({ bounds: tunedBounds({}) } as unknown as ApiSources);
+
+/** The document in which no object may have a member that is not described. */
+const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
+  value?.type === 'object' && value.properties !== undefined && value.additionalProperties === undefined
+    ? { ...value, additionalProperties: false }
+    : value,
+);
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(strict, 'document');
+
+/** What is wrong with a response, by the schema that the document has for it; empty when nothing is. */
+function faultsOf({ status, body }: AdminReply, method: string, path: string): readonly unknown[] {
+  const { responses } = document.paths[path][method.toLowerCase()];
+  const pointer = [path, method.toLowerCase(), 'responses', status in responses ? String(status) : 'default']
+    .map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'))
+    .join('/');
+  const schema = responses[status]
+    ? { $ref: `document#/paths/${encodeURI(pointer)}/content/application~1json/schema` }
+    : { $ref: 'document#/components/responses/Error/content/application~1json/schema' };
+  const validate = ajv.compile(schema);
+  return validate(body) ? [] : (validate.errors ?? []);
+}
+
+const { token, entry } = makeToken();
+const key = makeKey({ plan: 'free' });
+const big = makeCustomKey(10, 100);
+const tight = { perMinute: 60, operations: ['listPets'] };
+
+/** Gateways of every kind: what is optional is there in one of them and absent in the other. */
+const starts: Record<string, () => Promise<Settings>> = {
+  'in memory': () => settingsOf({ upstream: { url: backend.url }, keys: [key.entry], admin }),
+  'on Redis': () =>
+    settingsOf({
+      upstreams: {
+        store: { url: backend.url, timeouts: { connect: '1s' } },
+        gone: { url: 'http://gone.invalid:1' },
+      },
+      plans: { free: tight, enterprise: 'custom' },
+      keys: [
+        { ...key.entry, name: 'Ada', secrets: [{ ...key.entry.secrets[0], expires: '2036-01-31' }] },
+        big.entry,
+      ],
+      redis: { url: redisUrl(), prefix: freshPrefix() },
+      cors: { origins: ['https://app.example.com'] },
+      hsts: { maxAge: '365d' },
+      limitsPath: '/limits',
+      docsPath: '/docs',
+      admin: { ...admin, hosts: ['gateway'] },
+    }),
+};
+const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
+let backend: RecordingBackend;
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okResponse('[]')) });
+});
+afterAll(() => backend.close());
+
+/** What stands for a name in a path. */
+const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets' };
+const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
+
+describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
+  let gateway: Gateway;
+  let port: number;
+  let settings: Settings;
+  beforeAll(async () => {
+    settings = await settingsFor();
+    gateway = createGateway({
+      settings,
+      log: { logger: pino({ level: 'silent' }), access: () => {} },
+      bounds: tunedBounds(patientStore),
+    });
+    const { listen, admin } = await gateway.start();
+    port = admin.port;
+    const headers = { authorization: `Bearer ${key.secret}` };
+    for (let request = 0; request < 3; request++)
+      await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
+    gateway.reload(settings);
+    gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
+    gateway.reload(settings);
+  });
+  afterAll(() => gateway.drain({ graceMs: 0 }));
+
+  const gets = operations.filter(({ method }) => method === 'GET');
+
+  it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
+    const ask = () => askAdmin(port, `/api/v1${concrete(path)}`, { token });
+    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
+    const reply = await ask();
+    expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
+    expect(instantsOutOfPlace(reply.body)).toEqual([]);
+    if (kind === 'on Redis' && path === '/settings') {
+      const { redis, keys, plans } = reply.body;
+      expect([redis.onFailure, plans[1].operations]).toEqual(['local', ['listPets']]);
+      expect(keys.map(({ id }: Json) => id)).toEqual([big.entry.id, key.entry.id].sort());
+    }
+  });
+
+  it.each(gets.map(({ path }) => path))('answers errors of GET %s as described', async (path) => {
+    const url = `/api/v1${concrete(path)}`;
+    const replies = [
+      await askAdmin(port, url),
+      await askAdmin(port, `${url}?nothing=1`, { token }),
+      await askAdmin(port, url, { token, headers: { host: 'evil.example' } }),
+      await askAdmin(port, url, { token, headers: { origin: 'https://evil.example' } }),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([401, 400, 421, 403]);
+    for (const reply of replies) expect(faultsOf(reply, 'GET', path)).toEqual([]);
+  });
+
+  it('shows every setting in /settings', async () => {
+    const { body } = await askAdmin(port, '/api/v1/settings', { token });
+    // The secrets are among the keys; of the API reference the path is shown, and not the document.
+    const { secrets: _, docs, ...shown } = settings;
+    expect(Object.keys(body)).toEqual(expect.arrayContaining(Object.keys(shown)));
+    expect(body.docsPath).toBe(docs?.path);
+  });
+});
+
+describe('the document', () => {
+  it('describes every route, and no other', () => {
+    const described = operations.map(({ method, path }) => `${method} ${path}`);
+    expect(described.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
+  });
+
+  it('describes every query parameter, and no other', () => {
+    for (const { method, path, query } of routes) {
+      const { parameters = [] } = document.paths[path][method.toLowerCase()];
+      const described = parameters.filter((one: Json) => one.in === 'query').map(({ name }: Json) => name);
+      expect([path, described.sort()]).toEqual([path, Object.keys(query.shape).sort()]);
+      const inPath = parameters.filter((one: Json) => one.in === 'path').map(({ name }: Json) => `{${name}}`);
+      expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
+    }
+  });
+
+  it('refers to every part that it describes, and describes every one that it refers to', () => {
+    const text = JSON.stringify(document);
+    const references = [...text.matchAll(/"#\/components\/(\w+\/[\w-]+)"/g)].map(([, name]) => name);
+    const described = Object.entries<object>(document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, parts]) => Object.keys(parts).map((name) => `${kind}/${name}`));
+    expect([...new Set(references)].sort()).toEqual(described.sort());
+  });
+
+  it('has what readers need', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const tags = document.tags.map(({ name }: Json) => name);
+    for (const { operation } of operations) {
+      expect(operation).toMatchObject({ summary: expect.any(String), description: expect.any(String) });
+      expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
+      for (const { description } of operation.parameters ?? []) expect(description).toMatch(/\.$/);
+    }
+  });
+});
+
+/** Members with an instant whose name does not end in `At`, and members whose name does that have none. */
+function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([name, inner]) => instantsOutOfPlace(inner, name));
+  }
+  const isInstant = typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
+  const isNamedSo = name === 'at' || /At$/.test(name);
+  return isInstant === isNamedSo ? [] : [`${name}: ${value}`];
+}
