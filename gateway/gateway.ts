@@ -154,6 +154,16 @@ export function createGateway({
           state: currentState,
           presence,
           changes,
+          keys: {
+            settings: () => snapshot.settings,
+            async readStatus(keys) {
+              const read = await limiter.read(keys);
+              return read.kind === 'read' ? read.keys : undefined;
+            },
+            ...(usage && { usage }),
+            nowMs: limiter.nowMs,
+            bounds,
+          },
           bounds,
         }),
         admin: adminSettings,

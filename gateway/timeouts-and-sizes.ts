@@ -186,6 +186,10 @@ export const defaultBounds = Object.freeze({
   adminGuessersMax: 10_000,
   /** How often wrong tokens are logged: their number, one line for all. */
   adminWrongTokensIntervalMs: 10_000,
+  /** Keys that one list filtered by state looks at before it answers with what it found and where to go on. */
+  adminKeysExaminedMax: 10_000,
+  /** Rows of one answer about the usage of a key: 8 days of minutes. */
+  adminUsageRowsMax: 11_520,
 
   /** How often what was counted of a key is added to the usage record, and into how many parts its keys are divided meanwhile. */
   usageFlushIntervalMs: 10_000,

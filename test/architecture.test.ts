@@ -36,7 +36,7 @@ const allowed: Record<string, readonly string[]> = {
   respond: nouns,
   usage: [...nouns, 'redis'],
   fleet: [...nouns, 'redis'],
-  admin: [...nouns, 'tls', 'redis', 'fleet'],
+  admin: [...nouns, 'tls', 'redis', 'usage', 'fleet'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],

@@ -45,6 +45,10 @@ const catalogue = {
   },
   headers_too_large: { status: 431, message: 'The header fields are too large.' },
   internal: { status: 500, message: 'The gateway failed on this request.' },
+  store_unavailable: {
+    status: 503,
+    message: 'Redis gives no answer at the moment, and what is asked for is only there; retry later.',
+  },
   busy: {
     status: 503,
     message: 'Too many requests are under way, or this one took too long; retry later.',

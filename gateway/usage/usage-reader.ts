@@ -27,7 +27,7 @@ export interface UsageReader {
   operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
-  /** The last 24 hours of keys, the running minute included; a key without a record has none. */
+  /** The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept. */
   recent(keyIds: readonly string[], nowMs: number): Promise<ReadonlyMap<string, RecentUsage> | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
   active(): Promise<readonly ActiveKey[] | undefined>;
@@ -86,7 +86,10 @@ export interface OperationUsage {
   readonly lastMs: number;
 }
 
-/** Percentiles are those of a histogram: the upper bound of the bucket that they lie in; undefined where nothing was counted. */
+/**
+ * Percentiles are those of a histogram: the upper bound of the bucket that they lie in, and the largest bound where they lie
+ * beyond it. Undefined where nothing was counted.
+ */
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -156,22 +159,26 @@ export function createUsageReader({
       const firstHour = Math.floor((firstMinute * minuteMs) / hourMs);
       const today = Math.floor(nowMs / dayMs);
       const yesterday = today - 1;
-      const records = await read(
-        keyIds.flatMap((keyId): RecordRead[] => [
-          { record: { kind: 'day', keyId, day: yesterday }, fields: [hoursField, minutesField(firstHour)] },
-          { record: { kind: 'day', keyId, day: today }, fields: [hoursField, minutesField(firstHour)] },
-        ]),
-      );
-      if (records === undefined) return undefined;
+      const days = [yesterday, today] as const;
+      const fields = [hoursField, minutesField(firstHour)];
+      const [records, indexed] = await Promise.all([
+        read(
+          keyIds.flatMap((keyId): RecordRead[] =>
+            days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })),
+          ),
+        ),
+        store.lastSeen(keyIds),
+      ]);
+      if (records === undefined || indexed === undefined) return undefined;
       const recent = new Map<string, RecentUsage>();
       for (const [index, keyId] of keyIds.entries()) {
-        const days = [yesterday, today] as const;
         let offered = 0;
         let admitted = 0;
-        let lastSeenMs = 0;
+        // Of a key that was not active since yesterday only the index knows.
+        let lastSeenMs = indexed[index] ?? 0;
         for (const [place, day] of days.entries()) {
-          const fields = records[2 * index + place] ?? new Map<string, Counts>();
-          const hours: Counts = fields.get(hoursField) ?? new Map();
+          const found = records[2 * index + place] ?? new Map<string, Counts>();
+          const hours: Counts = found.get(hoursField) ?? new Map();
           if (hours.size > 0) lastSeenMs = day * dayMs + (hours.get(latest) ?? 0);
           const dayStart = (day * dayMs) / hourMs;
           for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++) {
@@ -180,7 +187,7 @@ export function createUsageReader({
           }
           // Of the first hour only the minutes behind its beginning belong to the last 24 hours.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
-          const minutes = talliesIn(fields.get(minutesField(firstHour)) ?? new Map());
+          const minutes = talliesIn(found.get(minutesField(firstHour)) ?? new Map());
           for (const [minute, tally] of minutes) {
             if (minute < minuteOfHour(firstMinute)) continue;
             offered += offeredOf(tally);
@@ -331,7 +338,7 @@ function toUsage(operationId: string, counts: Counts, lastMs: number): Operation
 }
 
 function durationsIn(counts: Counts, first: number): Durations {
-  const buckets = [...bucketsSeconds, Number.POSITIVE_INFINITY].map((seconds, bucket) => ({
+  const buckets = [...bucketsSeconds, bucketsSeconds.at(-1) ?? 0].map((seconds, bucket) => ({
     boundMs: seconds * 1_000,
     requests: counts.get(first + bucket) ?? 0,
   }));
@@ -344,7 +351,8 @@ function durationsIn(counts: Counts, first: number): Durations {
     }
     return undefined;
   };
-  const meanMs = requests === 0 ? undefined : (counts.get(first + durationNumber.sum) ?? 0) / requests;
+  const sumMs = counts.get(first + durationNumber.sum) ?? 0;
+  const meanMs = requests === 0 ? undefined : Math.round((100 * sumMs) / requests) / 100;
   return { meanMs, p50Ms: percentile(0.5), p99Ms: percentile(0.99) };
 }
 

@@ -31,6 +31,26 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
+/** Any text of at least one character. */
+export function text(charsMax: number) {
+  const wanted = `must be a text of 1 to ${charsMax} characters`;
+  return z.string().min(1, wanted).max(charsMax, wanted);
+}
+
+/** A date (its first instant in UTC) or a date and time with its zone (RFC 3339), as epoch ms. */
+export function instant() {
+  return z
+    .string()
+    .regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/, {
+      error: instantWanted,
+      abort: true,
+    })
+    .transform((written) => Date.parse(written))
+    .refine((epochMs) => !Number.isNaN(epochMs), instantWanted);
+}
+
+const instantWanted = 'must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z';
+
 /** What the `next` of an earlier response holds. */
 export function cursor(pattern: RegExp) {
   return z.string().regex(pattern, 'must be the `next` of an earlier response');

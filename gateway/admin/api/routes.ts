@@ -3,6 +3,8 @@ import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
+import { createKeyRoutes } from '../keys/key-routes.ts';
+import type { KeySources } from '../keys/key-sources.ts';
 import type { GatewayState } from '../readiness.ts';
 import { createApiDocument } from './api-document.ts';
 import { plansView } from './plans-view.ts';
@@ -19,6 +21,7 @@ export interface ApiSources {
   readonly state: () => GatewayState;
   readonly presence: Pick<Presence, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
+  readonly keys: KeySources;
   readonly bounds: DefaultTimeouts & Pick<Bounds, 'changesPerPageMax'>;
 }
 
@@ -26,7 +29,14 @@ export interface ApiSources {
  * Every route of the admin API. A new one is an entry here, and in `openapi.yaml`, which a test holds against the responses
  * and against this list.
  */
-export function createRoutes({ settings, state, presence, changes, bounds }: ApiSources): readonly Route[] {
+export function createRoutes({
+  settings,
+  state,
+  presence,
+  changes,
+  keys,
+  bounds,
+}: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
   return [
     defineRoute({
@@ -43,6 +53,7 @@ export function createRoutes({ settings, state, presence, changes, bounds }: Api
       query: noQuery,
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
+    ...createKeyRoutes(keys),
     defineRoute({
       method: 'GET',
       path: '/plans',

@@ -69,6 +69,7 @@ export function createMemoryUsageStore({
       const found = [...keys].map(([keyId, { lastSeenMs }]): ActiveKey => ({ keyId, lastSeenMs }));
       return Promise.resolve(found.sort((a, b) => b.lastSeenMs - a.lastSeenMs));
     },
+    lastSeen: (keyIds) => Promise.resolve(keyIds.map((keyId) => keys.get(keyId)?.lastSeenMs ?? 0)),
     pausedBecause: () => undefined,
     close() {},
   };

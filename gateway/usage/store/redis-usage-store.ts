@@ -79,6 +79,12 @@ export function createRedisUsageStore({
       }));
     },
 
+    async lastSeen(keyIds) {
+      if (keyIds.length === 0) return [];
+      const scores = await attempt(() => client.zmscore(activeName, ...keyIds));
+      return scores?.map((score) => Number(score ?? 0));
+    },
+
     pausedBecause: () => paused,
 
     close() {

@@ -48,6 +48,8 @@ export interface UsageStore {
   noteActive(keys: readonly ActiveKey[]): Promise<boolean>;
   /** That index, last active first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
+  /** When keys were active last, in their order, epoch ms; 0 for one that is not in that index. */
+  lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
   /** Why nothing should be written at the moment, if so. */
   pausedBecause(): string | undefined;
   close(): void;

@@ -1,0 +1,87 @@
+import type { Key, KeyStatus } from '../../model.ts';
+import type { RecentUsage } from '../../usage/usage-reader.ts';
+import type { SecretView } from './key-sources.ts';
+
+/**
+ * What matters most about a key now. `disabled` and `expired` (no secret is valid any more): every request gets 401.
+ * `limited`: a window is spent. `near`: of a window longer than a second four fifths are. `unused`: no request is recorded.
+ */
+export const keyStates = ['ok', 'near', 'limited', 'banned', 'disabled', 'expired', 'unused'] as const;
+
+export type KeyState = (typeof keyStates)[number];
+
+const nearShare = 0.8;
+
+/** A key in a list. Instants are epoch ms. */
+export interface KeyItem {
+  readonly id: string;
+  readonly name?: string;
+  readonly plan: string;
+  readonly state: KeyState;
+  /** Where it is written. */
+  readonly source: 'file';
+  readonly windows: readonly {
+    readonly name: string;
+    readonly limit: number;
+    readonly used: number;
+    readonly remaining: number;
+    readonly resetMs: number;
+  }[];
+  readonly ban?: { readonly untilMs: number; readonly level: number };
+  readonly lastSeenMs?: number;
+  readonly offered24h?: number;
+  readonly refused24h?: number;
+}
+
+export interface KeyFacts {
+  readonly key: Key;
+  readonly status: KeyStatus;
+  readonly secrets: readonly SecretView[];
+  /** `off`: nothing is recorded at all; undefined: nothing of this key. */
+  readonly recent: RecentUsage | 'off' | undefined;
+  readonly nowMs: number;
+}
+
+export function keyItem(facts: KeyFacts): KeyItem {
+  const { key, status, recent } = facts;
+  const { rateLimit, used, banLevel } = status;
+  return {
+    id: key.id,
+    ...(key.name !== undefined && { name: key.name }),
+    plan: key.plan,
+    state: stateOf(facts),
+    source: 'file',
+    windows: rateLimit.windows.map(({ name, limit, remaining, resetMs }, index) => {
+      return { name, limit, used: used[index] ?? 0, remaining, resetMs };
+    }),
+    ...(rateLimit.banUntilMs !== undefined && { ban: { untilMs: rateLimit.banUntilMs, level: banLevel } }),
+    ...(recent !== 'off' && {
+      ...(recent && { lastSeenMs: recent.lastSeenMs }),
+      offered24h: recent?.offered ?? 0,
+      refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
+    }),
+  };
+}
+
+export function stateOf({ key, status, secrets, recent, nowMs }: KeyFacts): KeyState {
+  const fixed = fixedState(key, secrets, nowMs);
+  if (fixed !== undefined) return fixed;
+  const { rateLimit, used } = status;
+  if (rateLimit.banUntilMs !== undefined) return 'banned';
+  if (rateLimit.windows.some(({ remaining }) => remaining === 0)) return 'limited';
+  const isNear = ({ name, limit }: { name: string; limit: number }, index: number) =>
+    name !== 'second' && (used[index] ?? 0) >= nearShare * limit;
+  if (rateLimit.windows.some(isNear)) return 'near';
+  const isCounted = used.some((requests) => requests > 0);
+  return recent === undefined && !isCounted ? 'unused' : 'ok';
+}
+
+/** The state of a key that gets 401 whatever its counts are. */
+export function fixedState(
+  { disabled }: Key,
+  secrets: readonly SecretView[],
+  nowMs: number,
+): 'disabled' | 'expired' | undefined {
+  if (disabled) return 'disabled';
+  return secrets.some(({ expiresMs }) => expiresMs > nowMs) ? undefined : 'expired';
+}

@@ -1,0 +1,115 @@
+import { type AdminResponse, errorResponse, jsonResponse } from '../admin-response.ts';
+import { instant, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
+import { defineRoute, type Route } from '../api/route.ts';
+import { callersView } from '../operations/callers-view.ts';
+import { operationsView } from '../operations/operations-view.ts';
+import { keyStates } from './key-item.ts';
+import type { KeySources } from './key-sources.ts';
+import { keySorts, listKeys } from './list-keys.ts';
+import { showKey } from './show-key.ts';
+import { rowsOf, usageRows, usageSteps } from './usage-rows.ts';
+
+const pageMax = 500;
+const pageDefault = 50;
+const dayMs = 86_400_000;
+
+const period = { from: instant().optional(), to: instant().optional() };
+
+/** The routes that read keys, operations and what the usage record has of them. */
+export function createKeyRoutes(sources: KeySources): readonly Route[] {
+  const { adminUsageRowsMax: rowsMax } = sources.bounds;
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/keys',
+      needs: 'read',
+      query: queryOf({
+        state: oneOf(keyStates).optional(),
+        plan: text(64).optional(),
+        q: text(64).optional(),
+        sort: oneOf(keySorts).default('refused'),
+        after: text(128).optional(),
+        limit: wholeNumber(1, pageMax).default(pageDefault),
+      }),
+      respond: async ({ query }) => found(await listKeys(sources, query)),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/keys/{id}',
+      needs: 'read',
+      query: queryOf({}),
+      async respond({ params: { id = '' } }) {
+        const detail = await showKey(sources, id);
+        if (detail === undefined) return noSuchKey();
+        return detail === 'no_store' ? noStore() : jsonResponse(detail);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/keys/{id}/usage',
+      needs: 'read',
+      query: queryOf({ ...period, step: oneOf(usageSteps).default('minute') }),
+      async respond({ params: { id = '' }, query: { step, ...asked } }) {
+        const within = periodOf(asked);
+        if (typeof within === 'string') return errorResponse('invalid_request', within);
+        const query = { ...within, step };
+        if (rowsOf(query) > rowsMax) {
+          const message = `So many rows are not sent at once: ${rowsOf(query)} of one ${step}. Ask for at most ${rowsMax}, or for longer steps.`;
+          return errorResponse('invalid_request', message);
+        }
+        // A key that was removed from the configuration may still have a record.
+        const rows = await usageRows(sources, id, query);
+        if (rows?.length === 0 && !sources.settings().keys.has(id)) return noSuchKey();
+        return found(rows && { step, rows });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/operations',
+      needs: 'read',
+      query: queryOf(period),
+      async respond({ query }) {
+        const within = periodOf(query);
+        if (typeof within === 'string') return errorResponse('invalid_request', within);
+        return found(await operationsView(sources, within));
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/operations/{operationId}/callers',
+      needs: 'read',
+      query: queryOf({ ...period, limit: wholeNumber(1, pageMax).default(pageDefault) }),
+      async respond({ params: { operationId = '' }, query: { limit, ...asked } }) {
+        const within = periodOf(asked);
+        if (typeof within === 'string') return errorResponse('invalid_request', within);
+        const isKnown = sources.settings().operations.some(({ id }) => id === operationId);
+        if (!isKnown) return errorResponse('not_found', 'There is no operation with this id.');
+        return found(await callersView(sources, operationId, { ...within, limit }));
+      },
+    }),
+  ];
+
+  /** The last 24 hours, unless something else is asked for; a sentence where that makes no sense. */
+  function periodOf({ from, to }: { from?: number | undefined; to?: number | undefined }) {
+    const nowMs = sources.nowMs();
+    const toMs = to ?? nowMs;
+    const fromMs = from ?? Math.floor(toMs / 60_000) * 60_000 - dayMs + 60_000;
+    if (fromMs > toMs) return 'The query parameter `from` must not be later than `to`.';
+    if (toMs - fromMs > 400 * dayMs)
+      return 'The query parameters `from` and `to` must not be more than 400 days apart.';
+    return { fromMs, toMs };
+  }
+}
+
+/** Undefined: the store gave no answer. */
+function found(body: object | undefined): AdminResponse {
+  return body === undefined ? noStore() : jsonResponse(body);
+}
+
+function noStore(): AdminResponse {
+  return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
+}
+
+function noSuchKey(): AdminResponse {
+  return errorResponse('not_found', 'There is no key with this id.');
+}

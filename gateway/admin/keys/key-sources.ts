@@ -1,0 +1,61 @@
+import type { Key, KeyStatus, Settings } from '../../model.ts';
+import { rememberLast } from '../../remember-last.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Usage } from '../../usage/usage.ts';
+import type { UsageReader } from '../../usage/usage-reader.ts';
+
+/** What the views of keys and operations are made of. */
+export interface KeySources {
+  /** The settings in force. */
+  readonly settings: () => Settings;
+  /** Where keys are now in the store; undefined when it gives no answer. */
+  readonly readStatus: (keys: readonly Key[]) => Promise<readonly KeyStatus[] | undefined>;
+  /** Absent: nothing is recorded. */
+  readonly usage?: Pick<Usage, 'state' | 'totals'> & { readonly reader: UsageReader };
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly bounds: Pick<Bounds, 'usageReadsPerTurnMax' | 'adminKeysExaminedMax' | 'adminUsageRowsMax'>;
+}
+
+/** A secret of a key: enough of its digest to tell it from others, and when it expires (Infinity: never). */
+export interface SecretView {
+  readonly digestStart: string;
+  readonly expiresMs: number;
+}
+
+const digestDigitsShown = 8;
+
+/** The secrets of each key. Made once for each configuration. */
+export const secretsOf = rememberLast(({ secrets }: Settings): ReadonlyMap<string, readonly SecretView[]> => {
+  const byKey = new Map<string, SecretView[]>();
+  for (const [digest, { keyId, expiresMs }] of secrets) {
+    const view = { digestStart: digest.slice(0, digestDigitsShown), expiresMs };
+    const known = byKey.get(keyId);
+    if (known === undefined) byKey.set(keyId, [view]);
+    else known.push(view);
+  }
+  return byKey;
+});
+
+/** The ids of all keys in their order. Made once for each configuration. */
+export const sortedIds = rememberLast((settings: Settings): readonly string[] =>
+  [...settings.keys.keys()].sort(),
+);
+
+/** Where keys are now, asked for in parts, so that Redis serves decisions in between. */
+export async function readStatuses(
+  { readStatus, bounds }: Pick<KeySources, 'readStatus' | 'bounds'>,
+  keys: readonly Key[],
+): Promise<ReadonlyMap<string, KeyStatus> | undefined> {
+  const statuses = new Map<string, KeyStatus>();
+  for (let from = 0; from < keys.length; from += bounds.usageReadsPerTurnMax) {
+    const part = keys.slice(from, from + bounds.usageReadsPerTurnMax);
+    const read = await readStatus(part);
+    if (read === undefined) return undefined;
+    for (const [index, { id }] of part.entries()) {
+      const status = read[index];
+      if (status !== undefined) statuses.set(id, status);
+    }
+  }
+  return statuses;
+}

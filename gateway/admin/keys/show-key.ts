@@ -1,0 +1,113 @@
+import { offeredOf } from '../../usage/tally.ts';
+import type { UsageMinute } from '../../usage/usage-reader.ts';
+import { type KeyItem, keyItem } from './key-item.ts';
+import { type KeySources, readStatuses, secretsOf } from './key-sources.ts';
+import { rowOf, type UsageRow } from './usage-rows.ts';
+import { type Why, why } from './why.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const recentRefusalsMax = 20;
+
+export interface KeyDetail extends KeyItem {
+  readonly operations?: readonly string[];
+  readonly secrets: readonly {
+    readonly digestStart: string;
+    readonly expiresAt?: string;
+    readonly isExpired: boolean;
+  }[];
+  /** Refusals that count towards the next ban. */
+  readonly strikes: number;
+  readonly operations24h?: readonly {
+    readonly operationId: string;
+    readonly requests: number;
+    readonly clientErrors: number;
+    readonly serverErrors: number;
+  }[];
+  /** The last minutes of the last 24 hours in which something was refused, latest first. */
+  readonly recentRefusals?: readonly UsageRow[];
+  readonly why: Why;
+}
+
+/** Everything about one key. @returns undefined when there is no such key; `no_store` when the store gives no answer */
+export async function showKey(sources: KeySources, id: string): Promise<KeyDetail | 'no_store' | undefined> {
+  const settings = sources.settings();
+  const key = settings.keys.get(id);
+  if (key === undefined) return undefined;
+  const { usage } = sources;
+  const nowMs = sources.nowMs();
+  const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
+  const [statuses, recorded] = await Promise.all([
+    readStatuses(sources, [key]),
+    usage &&
+      Promise.all([
+        usage.reader.recent([id], nowMs),
+        usage.reader.minutes(id, period),
+        usage.reader.operationsOf(id, period),
+        usage.reader.addresses(id, { fromMs: nowMs, toMs: nowMs }),
+      ]),
+  ]);
+  const status = statuses?.get(id);
+  if (status === undefined) return 'no_store';
+  const [recent, minutes, operations, addresses] = recorded ?? [];
+  if (usage && !(recent && minutes && operations && addresses)) return 'no_store';
+  const secrets = secretsOf(settings).get(id) ?? [];
+  const facts = { key, status, secrets, nowMs };
+  const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
+  const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
+  return {
+    ...item,
+    ...(key.operations && { operations: key.operations }),
+    secrets: secrets
+      .toSorted((a, b) => a.expiresMs - b.expiresMs)
+      .map(({ digestStart, expiresMs }) => ({
+        digestStart,
+        ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+        isExpired: expiresMs <= nowMs,
+      })),
+    strikes: status.strikes,
+    ...(usage &&
+      minutes &&
+      operations && {
+        operations24h: byOperation(operations),
+        recentRefusals: minutes.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
+      }),
+    why: why({
+      ...facts,
+      state: item.state,
+      ...(usage &&
+        minutes &&
+        operations &&
+        addresses && {
+          recorded: {
+            minutes,
+            operations: operations.filter(({ atMs }) => atMs >= startOfHourMs),
+            addresses,
+            keptDays: usage.state().keptDays,
+          },
+        }),
+    }),
+  };
+}
+
+function isRefusing({ tally }: UsageMinute): boolean {
+  return tally.admitted < offeredOf(tally);
+}
+
+interface Calls {
+  readonly operationId: string;
+  readonly requests: number;
+  readonly clientErrors: number;
+  readonly serverErrors: number;
+}
+
+function byOperation(hours: readonly Calls[]): Calls[] {
+  return [...Map.groupBy(hours, ({ operationId }) => operationId)]
+    .map(([operationId, all]) => ({
+      operationId,
+      requests: all.reduce((sum, { requests }) => sum + requests, 0),
+      clientErrors: all.reduce((sum, { clientErrors }) => sum + clientErrors, 0),
+      serverErrors: all.reduce((sum, { serverErrors }) => sum + serverErrors, 0),
+    }))
+    .sort((a, b) => b.requests - a.requests);
+}

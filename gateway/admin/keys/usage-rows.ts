@@ -1,0 +1,83 @@
+import { offeredOf, type Tally } from '../../usage/tally.ts';
+import { byPeriod, type Period, type UsageMinute } from '../../usage/usage-reader.ts';
+import type { KeySources } from './key-sources.ts';
+import { refusedByWindow } from './why.ts';
+
+export const usageSteps = ['minute', 'hour', 'day'] as const;
+
+export type UsageStep = (typeof usageSteps)[number];
+
+const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+/** What a key asked for and got in one minute, hour or day. Those without a request have no row. */
+export interface UsageRow {
+  /** When it begins. */
+  readonly at: string;
+  readonly offered: number;
+  readonly admitted: number;
+  /** By the window that refused. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly banned: number;
+  /** Answered 503, because Redis was away; only where there were any. */
+  readonly undecided?: number;
+}
+
+export interface UsageQuery extends Period {
+  readonly step: UsageStep;
+}
+
+/** How many rows a query may have at most. */
+export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
+  return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
+}
+
+/**
+ * The record of a key. Days whose minutes are gone are there as whole days only. Undefined when the store gives no answer.
+ */
+export async function usageRows(
+  { usage, nowMs }: KeySources,
+  keyId: string,
+  { fromMs, toMs, step }: UsageQuery,
+): Promise<readonly UsageRow[] | undefined> {
+  if (usage === undefined) return [];
+  const length = stepMs[step];
+  // A row is whole: the first one begins where its minute, hour or day does.
+  const period = {
+    fromMs: Math.floor(fromMs / length) * length,
+    toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs()),
+  };
+  const keptFromMs = (Math.floor(nowMs() / stepMs.day) - usage.state().keptDays) * stepMs.day;
+  const minutes = await usage.reader.minutes(keyId, {
+    ...period,
+    fromMs: Math.max(period.fromMs, keptFromMs),
+  });
+  if (minutes === undefined) return undefined;
+  const rows = byPeriod(minutes, length);
+  if (step !== 'day' || period.fromMs >= keptFromMs) return rows.map(rowOf);
+  const totals = await usage.totals(keyId);
+  if (totals === undefined) return undefined;
+  const older = [...totals]
+    .map(([day, tally]) => ({ atMs: day * stepMs.day, tally }))
+    .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < keptFromMs)
+    .sort((a, b) => a.atMs - b.atMs);
+  return [...older, ...rows].map(rowOf);
+}
+
+export function rowOf({ atMs, tally }: UsageMinute): UsageRow {
+  return { at: atOf(atMs), ...figuresOf(tally) };
+}
+
+function figuresOf(tally: Tally): Omit<UsageRow, 'at'> {
+  return {
+    offered: offeredOf(tally),
+    admitted: tally.admitted,
+    refused: refusedByWindow(tally),
+    banned: tally.banned,
+    ...(tally.undecided > 0 && { undecided: tally.undecided }),
+  };
+}
+
+/** An instant at the beginning of a minute, without the fraction of a second that it never has. */
+function atOf(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,203 @@
+import type { Key, KeyStatus } from '../../model.ts';
+import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
+import type { AddressesOfDay, OperationHour, UsageMinute } from '../../usage/usage-reader.ts';
+import { fixedState, type KeyState } from './key-item.ts';
+import type { SecretView } from './key-sources.ts';
+
+/** What the sentence is made of. */
+export interface WhyFacts {
+  readonly key: Key;
+  readonly state: KeyState;
+  readonly status: KeyStatus;
+  readonly secrets: readonly SecretView[];
+  /** Of the last 24 hours; absent: nothing is recorded. */
+  readonly recorded?: {
+    readonly minutes: readonly UsageMinute[];
+    /** Of the running hour. */
+    readonly operations: readonly OperationHour[];
+    readonly addresses: readonly AddressesOfDay[];
+    readonly keptDays: number;
+    readonly lastSeenMs?: number;
+  };
+  readonly nowMs: number;
+}
+
+export interface Why {
+  /** Can be forwarded to whoever holds the key. Times are UTC. */
+  readonly sentence: string;
+  readonly last24h?: {
+    readonly offered: number;
+    readonly admitted: number;
+    readonly refused: Readonly<Record<string, number>>;
+    readonly banned: number;
+    readonly minutesRefused: number;
+    readonly firstRefusedAt?: string;
+  };
+  /** What it asked for in the running hour, most first. */
+  readonly operationsThisHour?: readonly { readonly operationId: string; readonly requests: number }[];
+  /** An estimate: no address is stored. */
+  readonly addressesToday?: number;
+}
+
+/** Why a key gets what it gets, as a sentence and as data. */
+export function why(facts: WhyFacts): Why {
+  const { recorded } = facts;
+  if (recorded === undefined) return { sentence: nowSentence(facts) };
+  const { minutes, operations, addresses } = recorded;
+  const tally = sumOf(minutes.map((minute) => minute.tally));
+  const refusing = minutes.filter((minute) => refusals(minute.tally) > 0);
+  const [first] = refusing;
+  const byOperation = [...Map.groupBy(operations, ({ operationId }) => operationId)]
+    .map(([operationId, hours]) => ({
+      operationId,
+      requests: hours.reduce((sum, { requests }) => sum + requests, 0),
+    }))
+    .sort((a, b) => b.requests - a.requests);
+  const addressesToday = addresses.at(-1)?.about;
+  const sentences = [
+    nowSentence(facts),
+    daySentence(facts, tally, refusing),
+    hourSentence(byOperation, addressesToday),
+  ];
+  return {
+    sentence: sentences.filter((sentence) => sentence !== '').join(' '),
+    last24h: {
+      offered: offeredOf(tally),
+      admitted: tally.admitted,
+      refused: refusedByWindow(tally),
+      banned: tally.banned,
+      minutesRefused: refusing.length,
+      ...(first && { firstRefusedAt: new Date(first.atMs).toISOString() }),
+    },
+    operationsThisHour: byOperation,
+    ...(addressesToday !== undefined && { addressesToday }),
+  };
+}
+
+/** Requests refused by each window that refused any. */
+export function refusedByWindow({ second, minute, hour, day, month }: Tally): Record<string, number> {
+  const all = Object.entries({ second, minute, hour, day, month });
+  return Object.fromEntries(all.filter(([, refused]) => refused > 0));
+}
+
+function refusals(tally: Tally): number {
+  return offeredOf(tally) - tally.admitted;
+}
+
+function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts): string {
+  const who = `${key.id} (${key.plan})`;
+  const { rateLimit, banLevel } = status;
+  switch (fixedState(key, secrets, nowMs)) {
+    case 'disabled':
+      return `${who} is disabled in the configuration: each of its requests gets 401.`;
+    case 'expired':
+      return expiredSentence(who, secrets);
+    case undefined:
+  }
+  if (rateLimit.banUntilMs !== undefined) {
+    const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
+    return `${who} is banned until ${timeOf(rateLimit.banUntilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
+  }
+  if (state === 'unused') {
+    const days = recorded === undefined || recorded.keptDays === 1 ? 'day' : `${recorded.keptDays} days`;
+    const since = recorded === undefined ? '' : ` in the last ${days}`;
+    return `${who} has sent no request${since}.`;
+  }
+  const spent = rateLimit.windows.filter(({ remaining }) => remaining === 0);
+  const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
+  if (inForce !== undefined) {
+    const all = `all ${count(inForce.limit, 'request')} of this ${inForce.name}`;
+    return `${who} has used ${all} and may call again at ${timeOf(inForce.resetMs, nowMs)}.`;
+  }
+  const used = rateLimit.windows.map(
+    ({ name, limit }, index) => `${figure(status.used[index] ?? 0)} of ${figure(limit)} of this ${name}`,
+  );
+  return `${who} may call: it has used ${listOf(used)}.`;
+}
+
+function expiredSentence(who: string, secrets: readonly SecretView[]): string {
+  if (secrets.length === 0) return `${who} has no secret: nobody can call with it.`;
+  const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
+  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)}: each of its requests gets 401 until it has another one.`;
+}
+
+function daySentence({ state }: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {
+  const offered = offeredOf(tally);
+  if (offered === 0) return state === 'unused' ? '' : 'In the last 24 h it sent no request.';
+  const [first] = refusing;
+  if (first === undefined) return `In the last 24 h none of its ${count(offered, 'request')} was refused.`;
+  const by = [
+    ...Object.entries(refusedByWindow(tally)).map(([name, refused]) => ({
+      who: `the ${name} limit`,
+      refused,
+    })),
+    { who: 'a ban', refused: tally.banned },
+    { who: 'the absence of Redis', refused: tally.undecided },
+  ]
+    .filter(({ refused }) => refused > 0)
+    .sort((a, b) => b.refused - a.refused);
+  const parts = by.map(({ who, refused }, index) =>
+    index === 0 ? `${who} refused ${figure(refused)}` : `${who} ${figure(refused)}`,
+  );
+  const minutes = `in ${count(refusing.length, 'minute')}`;
+  return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${clockOf(first.atMs).slice(0, 5)}.`;
+}
+
+function hourSentence(
+  operations: readonly { readonly operationId: string; readonly requests: number }[],
+  addresses: number | undefined,
+): string {
+  const all = operations.reduce((sum, { requests }) => sum + requests, 0);
+  const [most] = operations;
+  const parts = [
+    ...(most === undefined
+      ? []
+      : [
+          `this hour ${percent(most.requests / all)} are ${most.operationId === '' ? 'for no operation' : most.operationId}`,
+        ]),
+    ...(addresses === undefined
+      ? []
+      : [`about ${count(addresses, 'address', 'addresses')} ${addresses === 1 ? 'uses' : 'use'} it`]),
+  ];
+  const text = parts.join('; ');
+  return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** With the day, if that is another one. */
+function timeOf(atMs: number, nowMs: number): string {
+  const day = dayOf(atMs);
+  return day === dayOf(nowMs) ? `${clockOf(atMs)} UTC` : `${clockOf(atMs)} UTC on ${day}`;
+}
+
+function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}
+
+function clockOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(11, 19);
+}
+
+function figure(number: number): string {
+  return number.toLocaleString('en-US');
+}
+
+function count(number: number, one: string, many = `${one}s`): string {
+  return `${figure(number)} ${number === 1 ? one : many}`;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+function ordinal(number: number): string {
+  return (
+    new Map([
+      [2, 'second'],
+      [3, 'third'],
+    ]).get(number) ?? `${number}th`
+  );
+}
+
+function listOf(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}

@@ -1,0 +1,35 @@
+import type { Period } from '../../usage/usage-reader.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+
+/**
+ * Who called an operation in a period, most first, of the keys that were active last (10,000 at most): what it costs is one
+ * read of each of them and day. Undefined when the store gives no answer.
+ */
+export async function callersView(
+  { settings, usage }: KeySources,
+  operationId: string,
+  { limit, ...period }: Period & { readonly limit: number },
+): Promise<object | undefined> {
+  const callers = usage === undefined ? [] : await usage.reader.callers(operationId, period);
+  if (callers === undefined) return undefined;
+  const { keys } = settings();
+  return {
+    operationId,
+    fromAt: new Date(period.fromMs).toISOString(),
+    toAt: new Date(period.toMs).toISOString(),
+    callers: callers.slice(0, limit).map(({ keyId, requests, clientErrors, serverErrors, lastMs }) => {
+      const key = keys.get(keyId);
+      return {
+        id: keyId,
+        ...(key?.name !== undefined && { name: key.name }),
+        // A key that was removed in the meantime is on no plan.
+        ...(key && { plan: key.plan }),
+        requests,
+        clientErrors,
+        serverErrors,
+        lastSeenMs: lastMs,
+      };
+    }),
+    ...(callers.length > limit && { more: callers.length - limit }),
+  };
+}

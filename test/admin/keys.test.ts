@@ -1,0 +1,262 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../support/gateway-process.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const token = makeToken('read');
+const bounds = {
+  ...patientStore,
+  usageFlushIntervalMs: 1_000,
+  usageSlicesPerFlush: 10,
+  usageActiveNotedMs: 0,
+};
+
+let backend: RecordingBackend;
+beforeAll(async () => {
+  backend = await startRecordingBackend({
+    react: ({ target }, socket) => socket.write(okResponse('{}', target.endsWith('/404') ? 404 : 200)),
+  });
+  return () => backend.close();
+});
+
+const open: GatewayProcess[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
+});
+
+async function start(overrides: Record<string, unknown>): Promise<GatewayProcess> {
+  const config = testConfig({
+    upstream: { url: backend.url, health: '/healthz' },
+    admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+    ...overrides,
+  });
+  const gateway = await startGateway(config, { tuning: { bounds } });
+  open.push(gateway);
+  return gateway;
+}
+
+function onRedis(prefix: string, url = redisUrl()) {
+  return { redis: { url, prefix } };
+}
+
+async function ask<Body>(gateway: GatewayProcess, path: string, status = 200): Promise<Body> {
+  const response = await askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, {
+    token: token.token,
+  });
+  expect([response.status, response.body]).toEqual([status, expect.anything()]);
+  return response.body as Body;
+}
+
+/** Sends requests one after the other. @returns how many of each status there were */
+async function send(gateway: GatewayProcess, secret: string, times: number, path = '/pets') {
+  const statuses: Record<number, number> = {};
+  for (let request = 0; request < times; request++) {
+    const response = await fetch(`${gateway.baseUrl}${path}`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
+    await response.arrayBuffer();
+    statuses[response.status] = (statuses[response.status] ?? 0) + 1;
+  }
+  return statuses;
+}
+
+interface Item {
+  readonly id: string;
+  readonly state: string;
+  readonly offered24h: number;
+  readonly refused24h: number;
+  readonly lastSeenMs?: number;
+  readonly windows: readonly { name: string; used: number; remaining: number }[];
+}
+interface Page {
+  readonly keys: readonly Item[];
+  readonly next?: string;
+}
+interface Usage {
+  readonly step: string;
+  readonly rows: readonly {
+    at: string;
+    offered: number;
+    admitted: number;
+    refused: Record<string, number>;
+    banned: number;
+  }[];
+}
+
+function totalOf({ rows }: Usage) {
+  let [offered, admitted, banned] = [0, 0, 0];
+  const refused: Record<string, number> = {};
+  for (const row of rows) {
+    offered += row.offered;
+    admitted += row.admitted;
+    banned += row.banned;
+    for (const [window, requests] of Object.entries(row.refused))
+      refused[window] = (refused[window] ?? 0) + requests;
+  }
+  return { offered, admitted, refused, banned };
+}
+
+describe.each([
+  { where: 'in memory', store: () => ({}) },
+  { where: 'in Redis', store: () => onRedis(freshPrefix()) },
+])('the record $where', ({ store }) => {
+  it('says at once of a key what was sent, to the request', async () => {
+    const key = makeCustomKey(7, 1_000);
+    const gateway = await start({ keys: [key.entry], bans: { after: 5 }, ...store() });
+    // A minute that ends meanwhile would admit more: what was sent decides, not what was planned.
+    const statuses = await send(gateway, key.secret, 20);
+    const usage = totalOf(await ask<Usage>(gateway, `/keys/${key.entry.id}/usage`));
+    expect([usage.offered, usage.admitted]).toEqual([20, statuses[200]]);
+    expect(usage.banned).toBeGreaterThan(0);
+    expect((usage.refused.minute ?? 0) + usage.banned).toBe(statuses[429]);
+    const { keys } = await ask<Page>(gateway, '/keys');
+    expect(keys).toMatchObject([
+      { id: key.entry.id, state: 'banned', offered24h: 20, refused24h: statuses[429] },
+    ]);
+  });
+});
+
+describe('the record of several processes', () => {
+  it('is what all of them were sent, over a restart too; each says so a flush later', async () => {
+    const key = makeCustomKey(50, 1_000_000);
+    const config = { keys: [key.entry], bans: { after: 1_000_000 }, ...onRedis(freshPrefix()) };
+    const [one, other] = await Promise.all([start(config), start(config)]);
+    const sent = [await send(one, key.secret, 40), await send(other, key.secret, 30, '/pets/404')];
+    expect(await one.stop()).toBe(0);
+    const third = await start(config);
+    sent.push(await send(third, key.secret, 10));
+    const admitted = sent.reduce((sum, { 200: ok = 0, 404: missing = 0 }) => sum + ok + missing, 0);
+    const path = `/keys/${key.entry.id}/usage`;
+    for (const gateway of [other, third]) {
+      await until('it has everything', async () => totalOf(await ask<Usage>(gateway, path)).offered === 80);
+      await sleep(50);
+      const { banned, ...total } = totalOf(await ask<Usage>(gateway, path));
+      expect([total, banned]).toEqual([{ offered: 80, admitted, refused: { minute: 80 - admitted } }, 0]);
+      expect(totalOf(await ask<Usage>(gateway, `${path}?step=hour`))).toEqual({ ...total, banned: 0 });
+      expect(totalOf(await ask<Usage>(gateway, `${path}?step=day`))).toEqual({ ...total, banned: 0 });
+    }
+    interface Callers {
+      readonly callers: readonly { id: string; requests: number; clientErrors: number }[];
+    }
+    const { callers } = await ask<Callers>(third, '/operations/listPets/callers');
+    expect(callers).toMatchObject([{ id: key.entry.id, requests: 50 }]);
+    interface Operations {
+      readonly operations: readonly {
+        operationId: string;
+        requests: number;
+        statuses: Record<string, number>;
+      }[];
+    }
+    const { operations } = await ask<Operations>(third, '/operations');
+    const getPet = operations.find(({ operationId }) => operationId === 'getPet');
+    expect(getPet).toMatchObject({ requests: 30, statuses: sent[1] });
+  });
+});
+
+describe('the list of keys', () => {
+  const limited = makeCustomKey(1, 1_000);
+  const calm = makeCustomKey(1_000, 1_000);
+  const near = makeCustomKey(1_000, 10);
+  const banned = makeCustomKey(1, 1_000);
+  const unused = makeKey({ id: 'unused' });
+  const disabled = makeKey({ id: 'disabled', disabled: true });
+  const expired = makeKey({ id: 'expired' });
+  const past = { ...expired.entry, secrets: [{ ...expired.entry.secrets[0], expires: '2020-01-01' }] };
+  const keys = [limited.entry, calm.entry, near.entry, banned.entry, unused.entry, disabled.entry, past];
+
+  it('has each state, sorted by what hurts, in pages, and filtered', async () => {
+    const gateway = await start({ keys, bans: { after: 5 } });
+    await send(gateway, banned.secret, 12);
+    await send(gateway, calm.secret, 3);
+    await send(gateway, near.secret, 9);
+    await send(gateway, limited.secret, 4);
+    const { keys: all } = await ask<Page>(gateway, '/keys');
+    const idle = ['disabled', 'expired', 'unused'];
+    expect(all.map(({ id }) => id)).toEqual(
+      [banned, limited, ...[calm, near].sort((a, b) => (a.entry.id < b.entry.id ? -1 : 1))]
+        .map(({ entry }) => entry.id)
+        .concat(idle),
+    );
+    const states = Object.fromEntries(all.map(({ id, state }) => [id, state]));
+    expect(states).toMatchObject({
+      ...{ [banned.entry.id]: 'banned', [calm.entry.id]: 'ok', [near.entry.id]: 'near' },
+      ...{ disabled: 'disabled', expired: 'expired', unused: 'unused' },
+    });
+
+    const paged: string[] = [];
+    let after = '';
+    do {
+      const { keys: page, next = '' } = await ask<Page>(
+        gateway,
+        `/keys?limit=2${after && `&after=${after}`}`,
+      );
+      paged.push(...page.map(({ id }) => id));
+      after = next;
+    } while (after !== '');
+    expect(paged).toEqual(all.map(({ id }) => id));
+
+    for (const [query, ids] of [
+      ['state=near', [near.entry.id]],
+      ['state=unused', ['unused']],
+      ['plan=free&sort=id', idle],
+      ['q=DISABL', ['disabled']],
+      ['q=nobody', []],
+      ['sort=id', all.map(({ id }) => id).sort()],
+    ] as const) {
+      expect((await ask<Page>(gateway, `/keys?${query}`)).keys.map(({ id }) => id)).toEqual(ids);
+    }
+    const [first] = (await ask<Page>(gateway, '/keys?sort=lastSeen&limit=1')).keys;
+    expect(first?.id).toBe(limited.entry.id);
+  });
+
+  it('is there without a record too', async () => {
+    const gateway = await start({ keys, usage: { keepDays: 0 } });
+    await send(gateway, near.secret, 9);
+    const { keys: all } = await ask<Page>(gateway, '/keys');
+    expect(all.map(({ id }) => id)).toEqual(keys.map(({ id }) => id).sort());
+    expect(all.find(({ id }) => id === near.entry.id)).toMatchObject({ state: 'near' });
+    expect(all.some((item) => 'offered24h' in item)).toBe(false);
+    expect(await ask<Usage>(gateway, `/keys/${near.entry.id}/usage`)).toEqual({ step: 'minute', rows: [] });
+  });
+
+  it('refuses what makes no sense, and says what it was', async () => {
+    const gateway = await start({ keys });
+    for (const [path, status, text] of [
+      ['/keys?state=happy', 400, '`state` must be one of ok, near'],
+      ['/keys?limit=0', 400, '`limit` must be a whole number from 1 to 500'],
+      ['/keys?sort=colour', 400, '`sort` must be one of'],
+      ['/keys/nobody', 404, 'There is no key with this id.'],
+      ['/keys/nobody/usage', 404, 'There is no key with this id.'],
+      ['/keys/unused/usage?from=yesterday', 400, '`from` must be a date such as'],
+      ['/keys/unused/usage?from=2026-11-22&to=2026-11-21', 400, '`from` must not be later than `to`'],
+      ['/keys/unused/usage?from=2026-01-01&to=2026-03-01', 400, 'at most 11520'],
+      ['/keys/unused/usage?from=2020-01-01&step=day', 400, 'more than 400 days'],
+      ['/operations/nothing/callers', 404, 'There is no operation with this id.'],
+    ] as const) {
+      const error = await ask<{ status: number; message: string }>(gateway, path, status);
+      expect([path, error.status, error.message]).toEqual([path, status, expect.stringContaining(text)]);
+    }
+  });
+
+  it('hears 503 while Redis is away, and not a wrong figure', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const gateway = await start({ keys, ...onRedis(freshPrefix(), server.url) });
+    await ask<Page>(gateway, '/keys');
+    await server.kill();
+    for (const path of ['/keys', '/keys/unused', '/keys/unused/usage', '/operations']) {
+      expect(await ask<{ code: string }>(gateway, path, 503)).toMatchObject({ code: 'store_unavailable' });
+    }
+  });
+});
