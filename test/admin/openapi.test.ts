@@ -28,7 +28,8 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = createRoutes({ bounds: tunedBounds({}) } as unknown as ApiSources);
+const bounds = tunedBounds({});
+const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
 
 /** The document in which no object may have a member that is not described. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
@@ -157,7 +158,7 @@ describe('the document', () => {
 
   it('describes every query parameter, and no other', () => {
     for (const { method, path, query } of routes) {
-      const { parameters = [] } = document.paths[path][method.toLowerCase()];
+      const parameters = parametersOf(document.paths[path][method.toLowerCase()]);
       const described = parameters.filter((one: Json) => one.in === 'query').map(({ name }: Json) => name);
       expect([path, described.sort()]).toEqual([path, Object.keys(query.shape).sort()]);
       const inPath = parameters.filter((one: Json) => one.in === 'path').map(({ name }: Json) => `{${name}}`);
@@ -181,10 +182,17 @@ describe('the document', () => {
     for (const { operation } of operations) {
       expect(operation).toMatchObject({ summary: expect.any(String), description: expect.any(String) });
       expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
-      for (const { description } of operation.parameters ?? []) expect(description).toMatch(/\.$/);
+      for (const { description } of parametersOf(operation)) expect(description).toMatch(/\.$/);
     }
   });
 });
+
+/** The parameters of an operation, those included that the document describes once for several. */
+function parametersOf({ parameters = [] }: Json): readonly Json[] {
+  return parameters.map(({ $ref, ...own }: Json) =>
+    $ref === undefined ? own : document.components.parameters[$ref.split('/').at(-1)],
+  );
+}
 
 /** Members with an instant whose name does not end in `At`, and members whose name does that have none. */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
