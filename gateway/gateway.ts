@@ -190,6 +190,7 @@ export function createGateway({
     const { config, store, upstreams } = currentState();
     return {
       config,
+      ...(usage && { usage: usage.state() }),
       storeAvailable: store.kind === 'memory' || store.available,
       storeCalls: calls,
       decidedLocally,
@@ -220,6 +221,7 @@ export function createGateway({
           return [name, { notAfter, ...(notice !== undefined && { notice }) }];
         }),
       ),
+      ...(usage && { usage: usage.state() }),
       upstreams: forwarder.state(),
     };
   }

@@ -14,8 +14,18 @@ export interface GatewayState {
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
   /** Those of the listeners that speak TLS, by the name of the setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
+  /** The record of what keys ask for; absent: nothing is recorded. */
+  readonly usage?: UsageReadiness;
   /** By name; the first is the default. With the short form `upstream` there is one, and its name is `default`. */
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
+}
+
+interface UsageReadiness {
+  readonly keptDays: number;
+  /** Set while nothing is recorded. */
+  readonly pausedBecause?: string;
+  /** Requests of this process that are in no record. */
+  readonly lostRequests: number;
 }
 
 interface UpstreamReadiness {
@@ -75,6 +85,9 @@ export function judgeReadiness(state: GatewayState): Readiness {
   reasons.push(...upstreamReasons(state.upstreams));
   if (state.config.lastError !== undefined) {
     reasons.push('the configuration on disk is not valid; the last good one is in force');
+  }
+  if (state.usage?.pausedBecause !== undefined) {
+    reasons.push(`what keys use is not recorded: ${state.usage.pausedBecause}`);
   }
   for (const { notice } of Object.values(state.certificates)) if (notice !== undefined) reasons.push(notice);
   const status = fatal.length > 0 ? 'unavailable' : reasons.length > 0 ? 'degraded' : 'ok';

@@ -34,6 +34,11 @@ describe('judgeReadiness', () => {
       { upstreams: { default: upstreamWith(busy) } },
       /127\.0\.0\.1:3000/,
     ],
+    [
+      'nothing is recorded',
+      { usage: { keptDays: 8, pausedBecause: 'Redis is almost full', lostRequests: 0 } },
+      /not recorded: Redis is almost full/,
+    ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
   ])(
     'stays ready but degraded while %s, since all replicas have that at the same time',

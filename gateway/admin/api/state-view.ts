@@ -9,11 +9,12 @@ export function stateView(
   { upstreams }: Pick<Settings, 'upstreams'>,
   fleet: Fleet,
 ): object {
-  const { environment, config, store, certificates } = state;
+  const { environment, config, store, certificates, usage } = state;
   return {
     environment,
     config,
     store: storeView(store),
+    ...(usage && { usage }),
     upstreams: upstreamsInShort(upstreams, fleet),
     certificates: Object.fromEntries(
       Object.entries(certificates).map(([listener, { notAfter, notice }]) => [

@@ -8,6 +8,8 @@ import type { RequestMetrics } from './request-metrics.ts';
 export interface ObservedState {
   readonly config: { readonly version: string; readonly loadedAt: string; readonly lastError?: string };
   readonly storeAvailable: boolean;
+  /** Absent: nothing is recorded. */
+  readonly usage?: { readonly pausedBecause?: string; readonly lostRequests: number };
   /** Decisions that the store was asked for, by how it went; and requests decided without it. */
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;
@@ -123,6 +125,14 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
   family('decided_locally_total', 'counter', 'Requests decided without the store.', () =>
     one(observe().decidedLocally),
   );
+  family('usage_recording', 'gauge', '1 while what keys use is recorded, 0 while that pauses.', () => {
+    const { usage } = observe();
+    return usage === undefined ? [] : one(usage.pausedBecause === undefined ? 1 : 0);
+  });
+  family('usage_lost_requests_total', 'counter', 'Requests that are in no record.', () => {
+    const { usage } = observe();
+    return usage === undefined ? [] : one(usage.lostRequests);
+  });
   family('target_healthy', 'gauge', '1 while a target of an upstream is healthy.', () =>
     targets(({ healthy }) => (healthy ? 1 : 0)),
   );
