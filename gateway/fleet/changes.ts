@@ -144,7 +144,7 @@ export function createChanges({
     const read = client.xrevrange(redisKeys.changes.name(prefix), from, '-', 'COUNT', limit + 1);
     return withinDeadline(
       read.then(
-        (entries) => entries.map(toChange),
+        (entries) => entries.flatMap(toChange),
         () => undefined,
       ),
       bounds.storePatientDeadlineMs,
@@ -172,9 +172,14 @@ export function createChanges({
 }
 
 /** The fields as `record-change.lua` writes them. */
-function toChange([id, fields]: readonly [string, readonly string[]]): RecordedChange {
-  const [, , , change = '{}', , reports = ''] = fields;
-  return { id, ...JSON.parse(change), processes: reports.split(' ').length };
+function toChange([id, fields]: readonly [string, readonly string[]]): RecordedChange[] {
+  const [, , , change = '', , reports = ''] = fields;
+  try {
+    return [{ id, ...JSON.parse(change), processes: reports.split(' ').length }];
+  } catch {
+    // Somebody else has written to the stream.
+    return [];
+  }
 }
 
 declare module 'ioredis' {

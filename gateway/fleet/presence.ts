@@ -88,9 +88,9 @@ export function createPresence({
     const nowMs = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
     return pairs(seen).flatMap(([id, seenMs]) => {
       const ageMs = Math.max(0, nowMs - Number(seenMs));
-      const state = states[id];
+      const state = parseState(states[id]);
       if (id === ownId || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
-      return [{ ...(JSON.parse(state) as ProcessState), ageMs }];
+      return [{ ...state, ageMs }];
     });
   }
 
@@ -116,6 +116,17 @@ export function createPresence({
 function fleetOf(own: ProcessState, others: readonly KnownProcess[] | undefined): Fleet {
   const processes = [{ ...own, ageMs: 0 }, ...(others ?? [])].sort(byStart);
   return { isComplete: others !== undefined, answeredBy: own.id, processes };
+}
+
+/** While a fleet is upgraded another version may have written it: what is not a state is left out. */
+function parseState(text = ''): ProcessState | undefined {
+  try {
+    const state: ProcessState = JSON.parse(text);
+    const hasTargets = state.upstreams.every(({ targets }) => Array.isArray(targets));
+    return hasTargets && typeof state.id === 'string' ? state : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The oldest first, so that lists stay where they are while processes come and go. */

@@ -75,6 +75,29 @@ it('without Redis, and while it is away, a process knows itself', async () => {
   for (const one of [a, b]) await expect.poll(one.ids).toEqual(['a', 'b']);
 });
 
+it('what another version has published does not keep a process from listing the others', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const [a, b] = [startPresence('a', shared), startPresence('b', shared)];
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  const redis = inspect(shared.url);
+  onTestFinished(() => redis.disconnect());
+  const [hash, set] = [`${shared.prefix}:fleet:{processes}`, `${shared.prefix}:fleet:{processes}:seen`];
+  const strange = [
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"id":"x"}',
+    '{"id":"x","upstreams":[{}]}',
+    '{"id":1,"upstreams":[]}',
+  ];
+  for (const [index, text] of strange.entries()) {
+    await redis.hset(hash, `x${index}`, text);
+    await redis.zadd(set, Date.now(), `x${index}`);
+  }
+  expect(await b.ids()).toEqual(['a', 'b']);
+});
+
 it('no more processes are kept than the bound, and what is left in Redis expires', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const few = { ...bounds, presenceProcessesMax: 3 };
