@@ -6,7 +6,7 @@ import { maskUrl } from './mask-url.ts';
 /** Of a digest, as in the log: enough to tell secrets apart, too little to find one by. */
 const digestDigitsShown = 8;
 
-/** Keys whose text is made in one turn of the event loop, so that requests wait for a millisecond at most. */
+/** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */
 const keysPerTurn = 500;
 
 /**
@@ -16,7 +16,7 @@ const keysPerTurn = 500;
  */
 export async function settingsText(settings: Settings): Promise<string> {
   const ids = [...settings.keys.keys()].sort();
-  const secrets = secretsByKey(settings);
+  const secrets = await secretsByKey(settings);
   const texts: string[] = [];
   for (let at = 0; at < ids.length; at += keysPerTurn) {
     const views = ids.slice(at, at + keysPerTurn).flatMap((id) => keyView(settings.keys.get(id), secrets));
@@ -114,13 +114,16 @@ interface SecretView {
   readonly expiresAt?: string;
 }
 
-function secretsByKey({ secrets }: Settings): ReadonlyMap<string, SecretView[]> {
+async function secretsByKey({ secrets }: Settings): Promise<ReadonlyMap<string, SecretView[]>> {
   const byKey = new Map<string, SecretView[]>();
+  let looked = 0;
   for (const [digest, { keyId, expiresMs }] of secrets) {
     const of = byKey.get(keyId) ?? [];
     const expires = Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() };
     of.push({ digestStart: start(digest), ...expires });
     byKey.set(keyId, of);
+    looked += 1;
+    if (looked % keysPerTurn === 0) await nextTurn();
   }
   return byKey;
 }

@@ -1,0 +1,184 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createAdminListener } from '../../gateway/admin/admin-listener.ts';
+import { createAdminPaths } from '../../gateway/admin/admin-paths.ts';
+import { jsonResponse } from '../../gateway/admin/admin-response.ts';
+import { createAdminApi } from '../../gateway/admin/api/admin-api.ts';
+import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admin/api/query-parameters.ts';
+import { defineRoute } from '../../gateway/admin/api/route.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { openRawClient } from '../support/raw-http.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+
+const reader = makeToken('read', 'ada');
+const writer = makeToken('write', 'bob');
+const logged: unknown[] = [];
+const bounds = tunedBounds({
+  headersTimeoutMs: 300,
+  connectionsCheckingIntervalMs: 50,
+  adminResponseTimeoutMs: 300,
+  adminRequestsMax: 4,
+});
+
+const routes = [
+  defineRoute({
+    method: 'GET',
+    path: '/things/{id}/parts/{part}',
+    needs: 'read',
+    query: queryOf({
+      limit: wholeNumber(1, 10).default(5),
+      sort: oneOf(['name', 'age']).optional(),
+      after: cursor(/^\d+$/).optional(),
+    }),
+    respond: ({ params, query, token }) => jsonResponse({ params, query, by: token.name }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/things',
+    needs: 'write',
+    query: noQuery,
+    respond: ({ token }) => jsonResponse({ by: token.name }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/simulate',
+    needs: 'read',
+    query: noQuery,
+    respond: () => jsonResponse({ simulated: true }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/throws',
+    needs: 'read',
+    query: noQuery,
+    respond: () => {
+      throw new Error('the cause');
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/hangs',
+    needs: 'read',
+    query: noQuery,
+    respond: () => new Promise(() => {}),
+  }),
+];
+
+const tokens = [reader.entry, writer.entry];
+const admin = () => ({ host: '', port: 0, tokens, hosts: [] });
+const log = { warn: () => {}, error: (...entry: unknown[]) => void logged.push(entry) };
+const listener = createAdminListener({
+  respond: createAdminPaths({
+    currentState: () => {
+      throw new Error('the state');
+    },
+    metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
+    admin,
+    api: createAdminApi({ routes, admin, log, nowMs: Date.now, bounds }),
+  }),
+  reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
+  bounds,
+  onFailedHandshake: () => {},
+});
+let port: number;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => listener.server.listen(0, '127.0.0.1', resolve));
+  port = (listener.server.address() as AddressInfo).port;
+});
+beforeEach(() => {
+  logged.length = 0;
+});
+afterAll(() => listener.close());
+
+const ask = (path: string, options: Parameters<typeof askAdmin>[2] = { token: reader.token }) =>
+  askAdmin(port, `/api/v1${path}`, options);
+
+describe('a route', () => {
+  it('is given the segments of the path, decoded, its query and whose token it was', async () => {
+    const { status, body } = await ask('/things/a%2Fb%20%C3%A9/parts/1?limit=10&sort=age&after=7');
+    expect([status, body]).toEqual([
+      200,
+      { params: { id: 'a/b é', part: '1' }, query: { limit: 10, sort: 'age', after: '7' }, by: 'ada' },
+    ]);
+    expect((await ask('/things/x/parts/1')).body.query).toEqual({ limit: 5 });
+  });
+
+  it.each([
+    ['limit=0', 'The query parameter `limit` must be a whole number from 1 to 10.'],
+    ['limit=11', 'The query parameter `limit` must be a whole number from 1 to 10.'],
+    ['limit=', 'The query parameter `limit` must be a whole number from 1 to 10.'],
+    ['limit=1e1', 'The query parameter `limit` must be a whole number from 1 to 10.'],
+    ['sort=size', 'The query parameter `sort` must be one of name, age.'],
+    ['after=x', 'The query parameter `after` must be the `next` of an earlier response.'],
+    ['limit=1&limit=2', 'The query parameter `limit` is there twice.'],
+    ['Limit=1', 'There is no query parameter `Limit` here; known are: limit, sort, after.'],
+    ['__proto__=1', 'There is no query parameter `__proto__` here; known are: limit, sort, after.'],
+    ['%3Cb%3E=1', 'There is an unknown query parameter; known are: limit, sort, after.'],
+  ])('with the query %s is answered 400 with the reason', async (search, message) => {
+    const { status, body } = await ask(`/things/x/parts/1?${search}`);
+    expect([status, body.message]).toEqual([400, message]);
+  });
+
+  it('whose segment is no UTF-8 is answered 400, and one with an empty segment 404', async () => {
+    expect((await ask('/things/%E9/parts/1')).status).toBe(400);
+    expect((await ask('/things/%/parts/1')).status).toBe(400);
+    expect((await ask('/things//parts/1')).status).toBe(404);
+  });
+
+  it('that changes something is offered to a token that may write, and one that only asks with POST to any', async () => {
+    const post = (path: string, { token }: { token: string }) => ask(path, { token, method: 'POST' });
+    expect((await post('/things', writer)).body).toEqual({ by: 'bob' });
+    expect((await post('/things', reader)).status).toBe(403);
+    expect((await post('/simulate', reader)).body).toEqual({ simulated: true });
+  });
+
+  it.each([
+    ['GET', '/things', 405, 'POST'],
+    ['HEAD', '/things', 405, 'POST'],
+    ['DELETE', '/throws', 405, 'GET, HEAD'],
+    ['DELETE', '/nothing', 404, undefined],
+  ])('is not offered to %s %s: %i', async (method, path, status, allow) => {
+    const reply = await ask(path, { token: writer.token, method });
+    expect([reply.status, reply.headers.allow]).toEqual([status, allow]);
+  });
+
+  it('that throws is answered 500 without the cause, which is logged with the id of the request', async () => {
+    const { status, text, headers } = await ask('/throws');
+    expect([status, text.includes('the cause')]).toEqual([500, false]);
+    const err = expect.objectContaining({ message: 'the cause' });
+    expect(logged).toEqual([[{ err, requestId: headers['x-request-id'] }, expect.any(String)]]);
+    expect((await ask('/things/x/parts/1')).status).toBe(200);
+  });
+});
+
+it('what throws outside the API is answered 500 too, and logged', async () => {
+  const { status, text } = await askAdmin(port, '/readyz');
+  expect([status, text.includes('the state')]).toEqual([500, false]);
+  expect(logged).toHaveLength(1);
+});
+
+it('a request that does not arrive is answered 408, with the body and fields of every error', async () => {
+  const client = await openRawClient(port);
+  client.send('GET /healthz HTTP/1.1\r\nHost: loc');
+  const { status, headers, body } = await client.response();
+  expect([status, JSON.parse(body).code]).toEqual([408, 'request_timeout']);
+  expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  await client.closed;
+});
+
+it('a body is not waited for: the response comes at once, and ends the connection', async () => {
+  const client = await openRawClient(port);
+  const head = `POST /api/v1/simulate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${writer.token}\r\n`;
+  client.send(`${head}Content-Length: 1000000\r\n\r\n{`);
+  const { status, headers } = await client.response();
+  expect([status, headers.get('connection')]).toEqual([200, 'close']);
+  await client.closed;
+});
+
+// The last: its requests hold their places for good.
+it('a route that hangs is answered 503 after a while, and holds its place until it ends', async () => {
+  const held = await Promise.all(Array.from({ length: bounds.adminRequestsMax }, () => ask('/hangs')));
+  expect(held.map(({ status }) => status)).toEqual(held.map(() => 503));
+  expect((await ask('/things/x/parts/1')).status).toBe(503);
+  expect((await askAdmin(port, '/metrics')).status).toBe(200);
+});
