@@ -198,6 +198,8 @@ export const defaultBounds = Object.freeze({
   usageCallTimeoutMs: 1_000,
   /** Numbers that were counted and not sent yet, of all keys: about 60 octets each. Beyond it, new ones are not recorded. */
   usageUnsentCountsMax: 500_000,
+  /** Operations of one key that a process records by name in a day; further ones are counted together. */
+  usageOperationsPerKeyMax: 100,
   /** After so many flushes without a request a process forgets a key. */
   usageIdleRoundsMax: 30,
   /** Keys in the index of those that were active last; an entry is at most this old. */

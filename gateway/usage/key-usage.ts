@@ -14,6 +14,9 @@ import { outcomesMax, tallyNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
+/** What all operations are called together that found no name of their own. */
+const otherOperations = '*';
+
 interface OperationCounts {
   readonly id: string;
   requests: number;
@@ -39,15 +42,22 @@ export class KeyUsage {
   private readonly byOutcome = Array<number>(outcomesMax).fill(0);
   private hour = -1;
   private operations = new Map<string, OperationCounts>();
+  /** Those that have a field of their own today. */
+  private readonly named = new Set<string>();
+  private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
   private lastAddress = '';
   private addressesDay = -1;
   private readonly addressesSeen = new Set<number>();
 
-  constructor(keyId: string, { calendar, room }: { calendar: UsageCalendar; room: UnsentRoom }) {
+  constructor(
+    keyId: string,
+    { calendar, room, operationsMax }: { calendar: UsageCalendar; room: UnsentRoom; operationsMax: number },
+  ) {
     this.keyId = keyId;
     this.calendar = calendar;
     this.room = room;
+    this.operationsMax = operationsMax;
     this.unsent = new UnsentCounts(room);
   }
 
@@ -67,10 +77,11 @@ export class KeyUsage {
     }
     let counts = this.lastOperation;
     if (counts?.id !== operationId) {
-      counts = this.operations.get(operationId);
+      const id = this.nameOf(operationId);
+      counts = this.operations.get(id);
       if (counts === undefined) {
-        counts = { id: operationId, requests: 0, clientErrors: 0, serverErrors: 0, lastMs: 0 };
-        this.operations.set(operationId, counts);
+        counts = { id, requests: 0, clientErrors: 0, serverErrors: 0, lastMs: 0 };
+        this.operations.set(id, counts);
       }
       this.lastOperation = counts;
     }
@@ -95,6 +106,7 @@ export class KeyUsage {
     if (day === this.addressesDay) return;
     this.addressesDay = day;
     this.addressesSeen.clear();
+    this.named.clear();
     this.lastAddress = '';
   }
 
@@ -136,6 +148,13 @@ export class KeyUsage {
     }
     this.operations = new Map();
     this.lastOperation = undefined;
+  }
+
+  private nameOf(operationId: string): string {
+    if (this.named.has(operationId)) return operationId;
+    if (this.named.size >= this.operationsMax) return otherOperations;
+    this.named.add(operationId);
+    return operationId;
   }
 
   private see(address: string): void {

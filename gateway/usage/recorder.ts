@@ -83,6 +83,7 @@ export function createUsageRecorder({
     | 'usageFlushIntervalMs'
     | 'usageSlicesPerFlush'
     | 'usageUnsentCountsMax'
+    | 'usageOperationsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageActiveNotedMs'
     | 'usageCloseTimeoutMs'
@@ -161,7 +162,7 @@ export function createUsageRecorder({
 
   function addKey(keyId: string): KeySource {
     const source: KeySource = {
-      counted: new KeyUsage(keyId, { calendar, room }),
+      counted: new KeyUsage(keyId, { calendar, room, operationsMax: bounds.usageOperationsPerKeyMax }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,
       confirmed: [],

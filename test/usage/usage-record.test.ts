@@ -247,6 +247,19 @@ describe.each([
     expect(operation?.upstream).toMatchObject({ p50Ms: 5, p99Ms: 5, meanMs: 4 });
   });
 
+  it('records so many operations of a key by name, and the others together', async () => {
+    const usage = await open({ usageOperationsPerKeyMax: 3 });
+    onTestFinished(() => usage.close());
+    const event = { keyId: 'acme', outcome: 'admitted', address: 'a', status: 200, atMs: today } as const;
+    for (let operation = 0; operation < 10; operation++) {
+      for (let time = 0; time < 2; time++) count(usage, { ...event, operationId: `operation${operation}` });
+    }
+    const found = (await usage.reader.operationsOf('acme', period)) ?? [];
+    expect(Object.fromEntries(found.map(({ operationId, requests }) => [operationId, requests]))).toEqual({
+      ...{ operation0: 2, operation1: 2, operation2: 2, '*': 14 },
+    });
+  });
+
   it('loses nothing silently when there is no room: it says how many requests', async () => {
     const usage = await open({ usageUnsentCountsMax: 20, usageFlushIntervalMs: 600_000 });
     onTestFinished(() => usage.close());
@@ -288,6 +301,28 @@ describe('the record of several processes', () => {
       }),
       { numRuns: 20 },
     );
+  });
+
+  it('takes at most 16 KiB of Redis for a key that sends in every minute of a day, refusals among them', async () => {
+    const prefix = freshPrefix();
+    const usage = await openOnRedis({ prefix, bounds: { usageFlushIntervalMs: 600_000 } });
+    for (let minute = 0; minute < 1_440; minute++) {
+      for (let request = 0; request < 340; request++) {
+        const isRefused = request >= 300;
+        count(usage, {
+          ...{ keyId: 'acme', atMs: today + minute * minuteMs, outcome: isRefused ? 'minute' : 'admitted' },
+          ...{ address: `192.0.2.${request % 20}`, operationId: `operation${request % 5}` },
+          status: isRefused ? 429 : request % 10 === 0 ? 404 : 200,
+        });
+      }
+    }
+    await usage.close();
+    const client = createRedisClient(redisUrl(), tunedBounds(patientStore));
+    onTestFinished(() => client.disconnect());
+    if (client.status !== 'ready') await once(client, 'ready');
+    const bytes = await client.memory('USAGE', `${prefix}:{acme}:usage:${today / dayMs}`, 'SAMPLES', 0);
+    expect(bytes).toBeGreaterThan(8_192);
+    expect(bytes).toBeLessThan(16_384);
   });
 
   it('counts no batch twice when its reply is lost, and loses none', async () => {
