@@ -17,8 +17,8 @@ export interface UsageRecorder {
   ended(exchange: EndedExchange): void;
   /** What a record will hold once this process has sent everything. */
   complete(record: RecordName, stored: StoredRecord): Map<string, Counts>;
-  /** The keys that this process has counted and not sent yet, with the instant of their last request. */
-  unsentKeys(): ReadonlyMap<string, number>;
+  /** The keys that this process has counted lately, with the instant of their last request: the index may have an older one. */
+  lastSeen(): ReadonlyMap<string, number>;
   /** Requests that are in no record, because the store was away for too long. */
   lost(): number;
   /** Sends everything that can be sent before the deadline. */
@@ -133,14 +133,7 @@ export function createUsageRecorder({
       }
       return fields;
     },
-    unsentKeys() {
-      const found = new Map<string, number>();
-      for (const [keyId, source] of keys) {
-        source.counted.close();
-        if (isUnsent(source)) found.set(keyId, source.counted.lastSeenMs);
-      }
-      return found;
-    },
+    lastSeen: () => new Map([...keys].map(([keyId, { counted }]) => [keyId, counted.lastSeenMs])),
     lost: () => room.lost,
     async close() {
       clearInterval(timer);

@@ -103,7 +103,7 @@ export function createUsageReader({
   bounds,
 }: {
   readonly store: UsageStore;
-  readonly recorder: Pick<UsageRecorder, 'complete' | 'unsentKeys'>;
+  readonly recorder: Pick<UsageRecorder, 'complete' | 'lastSeen'>;
   readonly calendar: UsageCalendar;
   readonly bounds: Pick<Bounds, 'usageActiveKeysMax' | 'usageReadsPerTurnMax'>;
 }): UsageReader {
@@ -203,7 +203,7 @@ export function createUsageReader({
       const known = await store.active();
       if (known === undefined) return undefined;
       const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
-      for (const [keyId, lastSeenMs] of recorder.unsentKeys()) {
+      for (const [keyId, lastSeenMs] of recorder.lastSeen()) {
         all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
       }
       return [...all]
