@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
 import { type MetricsFigures, metricsAtMost } from './measure-metrics.ts';
+import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
 import type { TlsFigures } from './measure-tls.ts';
 import type { Sample } from './scenarios.ts';
@@ -27,6 +28,7 @@ export interface Report {
   readonly tls: readonly TlsFigures[];
   readonly keys: readonly KeysFigures[];
   readonly metrics?: MetricsFigures;
+  readonly record?: RecordFigures;
 }
 
 /** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
@@ -70,6 +72,9 @@ export function renderReport(report: Report): string {
       ? ['## More and more keys in the configuration (1,000 of them in play)', renderKeys(keys)]
       : []),
     ...(metrics === undefined ? [] : ['## Prometheus asks for `/metrics`', renderMetrics(metrics)]),
+    ...(report.record === undefined
+      ? []
+      : ['## The usage record, with it and without', renderRecord(report.record)]),
     '## Machine',
     table(['what', 'which'], Object.entries(machine)),
   ]
@@ -212,6 +217,32 @@ function renderMetrics({ keys, operations, bytes, ms, cpuMs }: MetricsFigures): 
   const time = spread(ms, (value) => value.toFixed(1));
   const cells = [whole(keys), whole(operations), time, cpuMs.toFixed(1), size(bytes), isMet ? 'yes' : 'NO'];
   return table([...head, 'met'], [cells]);
+}
+
+function renderRecord({ loads, list }: RecordFigures): string {
+  const rows = loads.map(({ load, atMost, on, off }) => {
+    const ratio = ratioOf(on.map(cpuOf), off.map(cpuOf));
+    const median = ratio?.median ?? Number.NaN;
+    const measured = ratio === undefined ? '' : spread(ratio, (value) => value.toFixed(3));
+    return [`CPU of a ${load} request, on / off`, String(atMost), measured, median <= atMost ? 'yes' : 'NO'];
+  });
+  const mb = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
+  const { listMs, activeKeysBytes } = recordAtMost;
+  rows.push(
+    [
+      `a list of 50 keys sorted by refusals, ${whole(list.active)} of ${whole(list.keys)} active`,
+      `${listMs} ms`,
+      `${spread(list.ms, (value) => value.toFixed(1))} ms`,
+      list.ms.median <= listMs ? 'yes' : 'NO',
+    ],
+    [
+      `memory of ${whole(list.activeKeys)} active keys`,
+      mb(activeKeysBytes),
+      mb(list.activeKeysBytes),
+      list.activeKeysBytes <= activeKeysBytes ? 'yes' : 'NO',
+    ],
+  );
+  return table(['figure', 'at most', 'measured', 'met'], rows);
 }
 
 const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;

@@ -9,6 +9,7 @@ import { type KeysFigures, measureKeys } from './growth-keys.ts';
 import { installPeers } from './install-peers.ts';
 import { describeMachine } from './machine.ts';
 import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
+import { measureRecord, type RecordFigures } from './measure-record.ts';
 import { measureScenarios } from './measure-scenarios.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { pinBenchmark } from './pin.ts';
@@ -30,7 +31,7 @@ const firstWarmUpSeconds = 8;
 /** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
 /** What `--only` takes. */
-const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys', 'metrics'];
+const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys', 'metrics', 'record'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds and few sizes: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
@@ -102,6 +103,16 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let metrics: MetricsFigures | undefined;
   if (options.wanted('metrics')) metrics = await measureMetrics(stage, options);
+  let record: RecordFigures | undefined;
+  if (options.wanted('record')) {
+    record = await measureRecord({
+      ...common,
+      stage,
+      rounds: 2 * options.rounds,
+      warmUpSeconds: options.quick ? warmUpSeconds : firstWarmUpSeconds,
+      seconds: options.quick ? 1 : 2,
+    });
+  }
   redis.close();
 
   const own = running.find(({ subject }) => subject === tollgate);
@@ -119,6 +130,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     tls,
     keys,
     ...(metrics && { metrics }),
+    ...(record && { record }),
   };
   return writeReport(report);
 }

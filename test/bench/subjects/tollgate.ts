@@ -29,11 +29,21 @@ interface StartOptions {
   /** For example `--cpu-prof`. */
   readonly nodeOptions?: string[];
   readonly apiFile?: string;
+  /** Further settings, YAML. */
+  readonly settings?: string;
+  /** Further members of `admin`, such as `, tokens: […]`. */
+  readonly adminMembers?: string;
 }
 
 export async function startTollgate(
   { dir, backendPort, redisPort, credentials, subjectCpus, tls }: Stage,
-  { name = 'tollgate', nodeOptions = [], apiFile = openapi }: StartOptions = {},
+  {
+    name = 'tollgate',
+    nodeOptions = [],
+    apiFile = openapi,
+    settings = '',
+    adminMembers = '',
+  }: StartOptions = {},
 ): Promise<StartedTollgate> {
   const home = join(dir, name);
   mkdirSync(home, { recursive: true });
@@ -42,7 +52,10 @@ export async function startTollgate(
   const keysFile = join(home, 'keys.yaml');
   copyFileSync(apiFile, join(home, 'openapi.yaml'));
   writeFileSync(keysFile, keysYaml(credentials.all));
-  writeFileSync(configFile, configYaml({ port, adminPort, backendPort, redisPort, name, tls }));
+  writeFileSync(
+    configFile,
+    `${configYaml({ port, adminPort, backendPort, redisPort, name, tls, adminMembers })}${settings}\n`,
+  );
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
@@ -59,15 +72,24 @@ interface ConfigParts {
   readonly redisPort: number;
   readonly name: string;
   readonly tls: Stage['tls'];
+  readonly adminMembers: string;
 }
 
-function configYaml({ port, adminPort, backendPort, redisPort, name, tls }: ConfigParts): string {
+function configYaml({
+  port,
+  adminPort,
+  backendPort,
+  redisPort,
+  name,
+  tls,
+  adminMembers,
+}: ConfigParts): string {
   const tlsPart = tls === undefined ? '' : `, tls: { cert: ${tls.cert}, key: ${tls.key} }`;
   return `
 environment: bench
 baseUrl: http://127.0.0.1:${port}/v1
 listen: { host: 127.0.0.1, port: ${port}${tlsPart} }
-admin: { host: 127.0.0.1, port: ${adminPort} }
+admin: { host: 127.0.0.1, port: ${adminPort}${adminMembers} }
 upstream: { url: "http://127.0.0.1:${backendPort}", health: /healthz }
 plans:
   free: { perMinute: 60, perDay: 1000 }
