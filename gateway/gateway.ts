@@ -308,17 +308,22 @@ export function createGateway({
 }
 
 /** What the usage record needs of an exchange that is over. */
-function endedExchange(
-  { key, decision, decidedMs, offered, status, startedMs, upstream }: Exchange,
-  nowMs: () => number,
-): EndedExchange {
+function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
+  const { key, decision, decidedMs, offered, status, startedMs, upstream } = exchange;
   return {
     // What a bucket decides is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
     atMs: decision?.rateLimit.nowMs ?? nowMs(),
     operationId: offered?.operation.id ?? '',
     status,
+    ending: trafficEndingOf(exchange),
     ownMs: performance.now() - startedMs - (upstream?.upstreamMs ?? 0),
     upstreamMs: upstream?.upstreamMs,
   };
+}
+
+function trafficEndingOf({ decidedMs, decision, fault, status }: Exchange): EndedExchange['ending'] {
+  if (status >= 500) return fault === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
+  if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
+  return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
 }

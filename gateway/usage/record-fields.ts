@@ -7,7 +7,8 @@
  * | | `hours` | requests and admitted requests by hour; 0: when the last was decided, ms of the day |
  * | | `operation:<id>` | by hour requests, 4xx, 5xx; 0: when the last was decided, ms of the day |
  * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
- * | operations | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
+ * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
+ * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
  * | a key's totals | `days:<month>` | requests by day of the month and outcome |
  */
 export const hoursField = 'hours';
@@ -26,6 +27,8 @@ export const serverErrorsNumber = (hour: number) => 3 + 3 * hour;
 
 /** In a day of operations: the buckets of the histograms (`histogram.ts`), and behind them the sum of the durations, ms. */
 export const durationNumber = { own: 1_000, upstream: 1_100, sum: 99 } as const;
+
+export const isOperationField = (field: string) => /^\d\d:/.test(field);
 
 /** The operation's id in the name of such a field, and its hour of the day. */
 export function operationInHour(field: string): { readonly hour: number; readonly operationId: string } {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Decision } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
-import { OperationsUsage } from './operations-usage.ts';
+import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 import { addPacked, type Counts, packCounts } from './store/counts.ts';
 import type { Batch, RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
 import { type Outcome, outcomeOf, outcomes } from './tally.ts';
@@ -25,16 +25,9 @@ export interface UsageRecorder {
   close(): Promise<void>;
 }
 
-export interface EndedExchange {
+export interface EndedExchange extends EndedRequest {
   /** Set where a key's limits were decided: its operations are counted too. */
   readonly keyId: string | undefined;
-  /** On the deciding clock where there was a decision, epoch ms. */
-  readonly atMs: number;
-  /** Empty where no operation matched. */
-  readonly operationId: string;
-  readonly status: number;
-  readonly ownMs: number;
-  readonly upstreamMs: number | undefined;
 }
 
 /** What is counted of one key or of all operations, and its batch that the store has not confirmed yet. */
@@ -112,8 +105,9 @@ export function createUsageRecorder({
       const source = keys.get(keyId) ?? addKey(keyId);
       source.counted.decided(outcomeIndex[outcomeOf(decision)], decision.rateLimit.nowMs, address);
     },
-    ended({ keyId, atMs, operationId, status, ownMs, upstreamMs }) {
-      counted.ended(operationId, atMs, status, ownMs, upstreamMs);
+    ended(exchange) {
+      counted.ended(exchange);
+      const { keyId, operationId, atMs, status } = exchange;
       if (keyId === undefined) return;
       (keys.get(keyId) ?? addKey(keyId)).counted.ended(operationId, atMs, status);
     },

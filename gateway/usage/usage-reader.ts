@@ -7,6 +7,7 @@ import {
   clientErrorsNumber,
   durationNumber,
   hoursField,
+  isOperationField,
   offeredNumber,
   operationField,
   operationInHour,
@@ -17,6 +18,7 @@ import type { UsageRecorder } from './recorder.ts';
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordRead, StoredRecord, UsageStore } from './store/usage-store.ts';
 import { offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
+import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
 /** Reads the usage record: what the store has, and what this process has counted and not sent yet. */
@@ -33,6 +35,8 @@ export interface UsageReader {
   active(): Promise<readonly ActiveKey[] | undefined>;
   /** The active keys that called an operation, with what they asked it for. */
   callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
+  /** All requests by minute, those in which there were any. */
+  traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
   /** All operations, each with its hours in the period. */
   operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
 }
@@ -85,6 +89,16 @@ export interface OperationUsage {
   readonly upstream: Durations;
   readonly lastMs: number;
 }
+
+export interface TrafficMinute {
+  readonly atMs: number;
+  readonly ended: Readonly<Record<TrafficEnding, number>>;
+  readonly own: Buckets;
+  readonly upstream: Buckets;
+}
+
+/** How many durations fell into each bucket of a histogram (`structures/histogram.ts`). */
+export type Buckets = readonly number[];
 
 /**
  * Percentiles are those of a histogram: the upper bound of the bucket that they lie in, and the largest bound where they lie
@@ -238,6 +252,17 @@ export function createUsageReader({
         .sort((a, b) => b.requests - a.requests);
     },
 
+    async traffic(period) {
+      const days = daysOf(period);
+      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
+      return records?.flatMap((fields, index) => {
+        const firstHour = ((days[index] ?? 0) * dayMs) / hourMs;
+        return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place)
+          .flatMap((hour) => trafficOfHour(fields, hour))
+          .filter(({ atMs }) => isWithin(atMs, minuteMs, period));
+      });
+    },
+
     async operations(period) {
       const days = daysOf(period);
       const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
@@ -246,6 +271,7 @@ export function createUsageReader({
       for (const [index, fields] of records.entries()) {
         const dayStartMs = (days[index] ?? 0) * dayMs;
         for (const [field, counts] of fields) {
+          if (!isOperationField(field)) continue;
           const { hour, operationId } = operationInHour(field);
           if (!isWithin(dayStartMs + hour * hourMs, hourMs, period)) continue;
           const known = byOperation.get(operationId) ?? { counts: new Map(), lastMs: 0 };
@@ -293,6 +319,21 @@ export function createUsageReader({
     );
   }
 
+  function trafficOfHour(fields: ReadonlyMap<string, Counts>, hour: number): TrafficMinute[] {
+    const own = byMinute(fields.get(trafficField('own', hour)), 'buckets');
+    const upstream = byMinute(fields.get(trafficField('upstream', hour)), 'buckets');
+    return [...byMinute(fields.get(trafficField('ended', hour)), 'endings')]
+      .sort(([a], [b]) => a - b)
+      .map(([minute, counts]) => ({
+        atMs: hour * hourMs + minute * minuteMs,
+        ended: Object.fromEntries(
+          trafficEndings.map((ending, index) => [ending, counts[index] ?? 0]),
+        ) as Record<TrafficEnding, number>,
+        own: own.get(minute) ?? [],
+        upstream: upstream.get(minute) ?? [],
+      }));
+  }
+
   function callsByHour(counts: Counts, dayStartMs: number): (Calls & { atMs: number })[] {
     return Array.from({ length: dayMs / hourMs }, (_, hour) => ({
       atMs: dayStartMs + hour * hourMs,
@@ -338,22 +379,29 @@ function toUsage(operationId: string, counts: Counts, lastMs: number): Operation
 }
 
 function durationsIn(counts: Counts, first: number): Durations {
-  const buckets = [...bucketsSeconds, bucketsSeconds.at(-1) ?? 0].map((seconds, bucket) => ({
-    boundMs: seconds * 1_000,
-    requests: counts.get(first + bucket) ?? 0,
-  }));
-  const requests = buckets.reduce((sum, bucket) => sum + bucket.requests, 0);
+  const buckets = Array.from(
+    { length: bucketsSeconds.length + 1 },
+    (_, bucket) => counts.get(first + bucket) ?? 0,
+  );
+  const requests = buckets.reduce((sum, inBucket) => sum + inBucket, 0);
+  const sumMs = counts.get(first + durationNumber.sum) ?? 0;
+  const meanMs = requests === 0 ? undefined : Math.round((100 * sumMs) / requests) / 100;
+  return { meanMs, ...percentilesOf(buckets) };
+}
+
+/** Undefined where nothing was counted. */
+export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
+  const all = buckets.reduce((sum, inBucket) => sum + inBucket, 0);
   const percentile = (share: number) => {
     let seen = 0;
-    for (const bucket of buckets) {
-      seen += bucket.requests;
-      if (seen > 0 && seen >= share * requests) return bucket.boundMs;
+    for (const [bucket, inBucket] of buckets.entries()) {
+      seen += inBucket;
+      if (seen > 0 && seen >= share * all)
+        return 1_000 * (bucketsSeconds[bucket] ?? bucketsSeconds.at(-1) ?? 0);
     }
     return undefined;
   };
-  const sumMs = counts.get(first + durationNumber.sum) ?? 0;
-  const meanMs = requests === 0 ? undefined : Math.round((100 * sumMs) / requests) / 100;
-  return { meanMs, p50Ms: percentile(0.5), p99Ms: percentile(0.99) };
+  return { p50Ms: percentile(0.5), p99Ms: percentile(0.99) };
 }
 
 /** Rows of whole hours or days, made of minutes. */

@@ -164,6 +164,22 @@ describe('the record of several processes', () => {
   });
 });
 
+it('the traffic has each request once, by how it ended', async () => {
+  const key = makeCustomKey(5, 1_000);
+  const gateway = await start({ keys: [key.entry], bans: { after: 4 } });
+  const sent = await send(gateway, key.secret, 12);
+  await send(gateway, 'nobody', 3);
+  interface Traffic {
+    readonly rows: readonly Record<string, number>[];
+  }
+  const { rows } = await ask<Traffic>(gateway, '/traffic');
+  const sum = (ending: string) => rows.reduce((all, row) => all + (row[ending] ?? 0), 0);
+  expect([sum('requests'), sum('served'), sum('rejected')]).toEqual([15, sent[200], 3]);
+  expect(sum('refused') + sum('banned')).toBe(sent[429]);
+  expect(sum('banned')).toBeGreaterThan(0);
+  expect((await ask<Traffic>(gateway, '/traffic?step=hour')).rows.length).toBeLessThanOrEqual(2);
+});
+
 describe('the list of keys', () => {
   const limited = makeCustomKey(1, 1_000);
   const calm = makeCustomKey(1_000, 1_000);

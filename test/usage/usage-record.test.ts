@@ -58,7 +58,7 @@ function decisionOf({ outcome, atMs }: Pick<Event, 'outcome' | 'atMs'>): Decisio
 function count({ recorder }: Usage, event: Event): void {
   const { keyId, atMs, operationId, status, address } = event;
   recorder.decided(keyId, decisionOf(event), address);
-  recorder.ended({ keyId, atMs, operationId, status, ownMs: 1, upstreamMs: undefined });
+  recorder.ended({ keyId, atMs, operationId, status, ending: 'served', ownMs: 1, upstreamMs: undefined });
 }
 
 /** What should be read of a key. */
@@ -233,6 +233,7 @@ describe.each([
       atMs: today,
       operationId: 'getPet',
       status: 200,
+      ending: 'served' as const,
       ownMs: 0.3,
       upstreamMs: 4,
     };

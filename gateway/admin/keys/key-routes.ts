@@ -3,6 +3,7 @@ import { instant, oneOf, queryOf, text, wholeNumber } from '../api/query-paramet
 import { defineRoute, type Route } from '../api/route.ts';
 import { callersView } from '../operations/callers-view.ts';
 import { operationsView } from '../operations/operations-view.ts';
+import { trafficSteps, trafficView } from '../operations/traffic-view.ts';
 import { keyStates } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 import { keySorts, listKeys } from './list-keys.ts';
@@ -12,6 +13,7 @@ import { rowsOf, usageRows, usageSteps } from './usage-rows.ts';
 const pageMax = 500;
 const pageDefault = 50;
 const dayMs = 86_400_000;
+const trafficDaysMax = 8;
 
 const period = { from: instant().optional(), to: instant().optional() };
 
@@ -61,6 +63,21 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
         const rows = await usageRows(sources, id, query);
         if (rows?.length === 0 && !sources.settings().keys.has(id)) return noSuchKey();
         return found(rows && { step, rows });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/traffic',
+      needs: 'read',
+      query: queryOf({ ...period, step: oneOf(trafficSteps).default('minute') }),
+      async respond({ query: { step, ...asked } }) {
+        const within = periodOf(asked);
+        if (typeof within === 'string') return errorResponse('invalid_request', within);
+        if (within.toMs - within.fromMs > trafficDaysMax * dayMs) {
+          const message = `The query parameters \`from\` and \`to\` must not be more than ${trafficDaysMax} days apart.`;
+          return errorResponse('invalid_request', message);
+        }
+        return found(await trafficView(sources, { ...within, step }));
       },
     }),
     defineRoute({

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, makeKey, startGateway } from '../support/gateway-process.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** Row 31 of the list of faults, on whole processes; lost replies and a Redis that freezes are in `usage/`. */
+const token = makeToken('read');
+const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
+const flushMs = 1_000;
+const tuning = { bounds: { ...patientStore, usageFlushIntervalMs: flushMs, usageSlicesPerFlush: 10 } };
+
+async function start(keys: readonly ReturnType<typeof makeKey>[], gateways: number): Promise<Fleet> {
+  const starts = Array.from({ length: gateways }, () => ({ tuning }));
+  const fleet = await startFleet({ starts, config: { keys: keys.map(({ entry }) => entry), admin } });
+  onTestFinished(() => fleet.stop());
+  return fleet;
+}
+
+async function send({ baseUrl }: GatewayProcess, secret: string, times: number): Promise<void> {
+  for (let request = 0; request < times; request++) {
+    const response = await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
+    await response.arrayBuffer();
+    expect(response.status).toBe(200);
+  }
+}
+
+async function offered(gateway: GatewayProcess, keyId: string): Promise<number> {
+  const path = `/api/v1/keys/${keyId}/usage?step=day`;
+  const { body } = await askAdmin(Number(new URL(gateway.adminUrl).port), path, { token: token.token });
+  const rows = body.rows as readonly { readonly offered: number }[];
+  return rows.reduce((sum, row) => sum + row.offered, 0);
+}
+
+it('a process that is killed takes at most what it counted since its last flush', async () => {
+  const key = makeKey({ plan: 'business' });
+  const fleet = await start([key], 2);
+  const [victim, witness] = fleet.gateways;
+  if (victim === undefined || witness === undefined) throw new Error('two gateways were started');
+  await send(victim, key.secret, 30);
+  await until('it is in the store', async () => (await offered(witness, key.entry.id)) === 30);
+  await send(victim, key.secret, 5);
+  await victim.stop('SIGKILL');
+  const heir = await startGateway(
+    { ...fleet.config, redis: { url: fleet.redis.url, prefix: fleet.prefix } },
+    { tuning },
+  );
+  onTestFinished(async () => void (await heir.stop('SIGKILL')));
+  await sleep(2 * flushMs);
+  for (const gateway of [witness, heir]) {
+    expect(await offered(gateway, key.entry.id)).toBeGreaterThanOrEqual(30);
+    expect(await offered(gateway, key.entry.id)).toBeLessThanOrEqual(35);
+  }
+  await send(heir, key.secret, 4);
+  expect(await offered(heir, key.entry.id)).toBeGreaterThanOrEqual(34);
+});
+
+it('a flush is one call a key, however many requests it had, and a key without requests costs none', async () => {
+  const [busy, idle] = [makeKey({ plan: 'business' }), makeKey({ plan: 'business' })];
+  const fleet = await start([busy, idle], 1);
+  const [gateway] = fleet.gateways;
+  if (gateway === undefined) throw new Error('one gateway was started');
+  const monitor = await fleet.inspector.monitor();
+  onTestFinished(() => monitor.disconnect());
+  const calls: string[] = [];
+  monitor.on('monitor', (_time: string, [command = '', , , name = '']: string[]) => {
+    if (/^eval/i.test(command) && name.includes(':usage')) calls.push(name);
+  });
+  const startedMs = performance.now();
+  await send(gateway, busy.secret, 200);
+  await until('it is in the store', async () => calls.some((name) => name.includes(busy.entry.id)));
+  await sleep(flushMs);
+  const flushes = Math.ceil((performance.now() - startedMs) / flushMs) + 1;
+  const ofKey = calls.filter((name) => name.includes(busy.entry.id));
+  expect(ofKey.length).toBeLessThanOrEqual(flushes);
+  expect(calls.filter((name) => name.includes('operations')).length).toBeLessThanOrEqual(flushes);
+  expect(calls.filter((name) => name.includes(idle.entry.id))).toEqual([]);
+});
