@@ -7,7 +7,7 @@ import { formatProblems } from './config/problems/format-problems.ts';
 import { restartNeeded, watchSettings } from './config/watch-settings.ts';
 import { createGateway, type GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
-import { terminalOf } from './observe/terminal-log.ts';
+import { terminalOf } from './terminal/terminal.ts';
 import { defaultBounds } from './timeouts-and-sizes.ts';
 
 export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowsMs'> {

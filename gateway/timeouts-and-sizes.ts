@@ -259,6 +259,20 @@ export const defaultBounds = Object.freeze({
   /** How long `tollgate check` waits for the lookup of the upstreams' host names, all together. */
   checkLookupTimeoutMs: 2_000,
 
+  /** How long a command waits for a response of the admin API: longer than `adminResponseTimeoutMs`. And the longest it reads. */
+  adminCallTimeoutMs: 15_000,
+  adminReplyBytesMax: 67_108_864,
+  /** How often `tollgate top` asks for the state and draws it, and after how long without a response it says so. */
+  topIntervalMs: 1_000,
+  topSilenceShownMs: 3_000,
+  /** How often it asks for the keys at most, and for how long it leaves them when that took long: so many times as long. */
+  topKeysIntervalMs: 5_000,
+  topKeysPauseFactor: 20,
+  /** Keys of each of its two lists. */
+  topKeysMax: 10,
+  /** Of a longer line of a log, `tollgate why` reads the beginning: the gateway's own are shorter. */
+  logLineReadBytesMax: 1_048_576,
+
   /** Log lines are collected up to this many characters: each write is work for another thread. */
   logLinesLengthMax: 65_536,
   /** The longest a line waits for others, so that a quiet gateway shows its lines too. */

@@ -112,5 +112,5 @@ function reasonAgainstShape(entry: unknown): string | undefined {
 }
 
 function unknownKey(id: string, { keys }: Settings): string {
-  return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "keys list" shows them.'}`;
+  return `There is no key ${id}${didYouMean(id, keys.keys()) || '; "keys configured" shows them.'}`;
 }

@@ -196,6 +196,9 @@ Keys of this run:
 The admin API, with the token ${process.env.ADMIN_TOKEN ? 'in ADMIN_TOKEN' : 'of this run'}:
   curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
+What it does, live, in another terminal (q ends it):
+  TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.ADMIN_TOKEN ? '"$ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
+
 In a second terminal, a request that gets a 200:
   curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
 

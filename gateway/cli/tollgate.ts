@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `tollgate run | check | schema | keys … | admin …`. */
+/** The command line: `tollgate run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
@@ -8,6 +8,7 @@ import { formatProblems } from '../config/problems/format-problems.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../config/schema/limit-fields.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
 import { planWindows } from '../model.ts';
+import { addReadingCommands } from './admin/commands.ts';
 import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
 import { addSecret, createKey, type Issued, limitOption, type NewKey } from './create-key.ts';
@@ -94,8 +95,8 @@ keys
   );
 
 keys
-  .command('list')
-  .description('list the keys with their limits')
+  .command('configured')
+  .description('list the keys of a configuration with their limits, without asking the gateway')
   .addOption(configOption())
   .action(({ config }: { config: string }) => {
     const loaded = load(config);
@@ -124,13 +125,27 @@ program
     }
   });
 
+addReadingCommands(program, { keys, configOption });
+
 type CreateOptions = Omit<NewKey, 'limits'> & LimitsByField & { readonly config: string };
 
 program.hook('preAction', (_, command) => {
-  const takesConfig = command.options.some(({ long }) => long === '--config');
-  if (takesConfig && command.opts().config === undefined && command.args.length === 0) {
+  const takes = (option: string) => command.options.some(({ long }) => long === option);
+  // Those that ask a gateway need its address, which may be told in another way.
+  if (
+    takes('--config') &&
+    !takes('--admin') &&
+    command.opts().config === undefined &&
+    command.args.length === 0
+  ) {
     program.error('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
   }
+});
+
+// Whoever reads it has read enough, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
 });
 
 try {

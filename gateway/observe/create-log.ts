@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { createTerminalLog, type Terminal } from './terminal-log.ts';
+import { createTerminalLog } from './terminal-log.ts';
 
 export interface Log {
   readonly logger: Logger;

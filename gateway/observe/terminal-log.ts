@@ -1,34 +1,9 @@
 import { pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
+import { printableJson } from '../terminal/printable.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
-
-/** The terminal that a person reads the log at. */
-export interface Terminal {
-  /** Now: the window may be resized. */
-  readonly columns: () => number;
-  readonly colours: boolean;
-  /** Whether a line that was written can be replaced. */
-  readonly rewrites: boolean;
-}
-
-/** Where the terminal does not say how wide it is. */
-const usualColumns = 100;
-
-/** The terminal that a stream writes to; undefined when it is none. */
-export function terminalOf(
-  stream: { readonly isTTY?: boolean; readonly columns?: number },
-  env: NodeJS.ProcessEnv,
-): Terminal | undefined {
-  if (stream.isTTY !== true) return undefined;
-  const isDumb = env.TERM === undefined || env.TERM === 'dumb';
-  return {
-    columns: () => stream.columns || usualColumns,
-    // By no-color.org any value but the empty one turns them off.
-    colours: !isDumb && !env.NO_COLOR,
-    rewrites: !isDumb,
-  };
-}
 
 export interface TerminalLog {
   /** One entry of the log, as JSON. */
@@ -60,11 +35,11 @@ export function createTerminalLog(
     stream: {
       write(line) {
         last = undefined;
-        output.write(pretty(line));
+        output.write(pretty(printableEntry(line)));
       },
     },
     access(line) {
-      const entry = JSON.parse(line);
+      const entry = printableEntry(line);
       const request = sameness(entry);
       const atMs = Date.parse(entry.time);
       const repeats =
@@ -78,6 +53,12 @@ export function createTerminalLog(
       output.write(`${times > 1 ? previousLine : ''}${shown}\n`);
     },
   };
+}
+
+/** An entry of the log. Causes and paths are somebody else's words, which must not steer the terminal. */
+// biome-ignore lint/suspicious/noExplicitAny: an entry has whatever was logged
+function printableEntry(line: string): any {
+  return printableJson(JSON.parse(line));
 }
 
 /** Moves to the line above and clears it. */

@@ -1,26 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { digestSecret } from '../../gateway/config/issue-secret.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { configFolder, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
-
-/** Runs the command line as a process. */
-async function tollgate(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, ['gateway/cli/tollgate.ts', ...args], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr, [exitCode]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit'),
-  ]);
-  return { exitCode, stdout, stderr };
-}
+import { runTollgate as tollgate } from '../support/run-tollgate.ts';
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
@@ -228,9 +212,9 @@ test('keys add-secret gives a key a second secret, and both are valid', async ()
   ]);
 });
 
-test('keys list shows each key with its limits and no digest', async () => {
+test('keys configured shows each key with its limits and no digest', async () => {
   const { file } = configFolder();
-  const { stdout } = await tollgate(['keys', 'list', '--config', file]);
+  const { stdout } = await tollgate(['keys', 'configured', '--config', file]);
   expect(stdout).toBe(
     'ID    PLAN  LIMITS              VALID SECRETS  NAME\nacme  free  60/minute 1000/day  1\n',
   );

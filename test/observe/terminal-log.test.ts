@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTerminalLog, terminalOf } from '../../gateway/observe/terminal-log.ts';
+import { createTerminalLog } from '../../gateway/observe/terminal-log.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 
 const startMs = Date.parse('2026-11-21T10:00:00Z');
@@ -82,33 +82,14 @@ describe('the log at a terminal', () => {
     expect(written()).not.toContain('\u001b');
     expect(written().split('\n')).toHaveLength(3);
   });
-});
 
-describe('terminalOf', () => {
-  const stream = { isTTY: true, columns: 120 };
-  const usual = { TERM: 'xterm-256color' };
-
-  it('is undefined where there is no terminal: in a pipe or a file', () => {
-    expect(terminalOf({}, usual)).toBeUndefined();
-  });
-
-  it.each([
-    [usual, true],
-    [{ ...usual, NO_COLOR: '' }, true],
-    [{ ...usual, NO_COLOR: '1' }, false],
-    [{ ...usual, NO_COLOR: '0' }, false],
-    [{ TERM: 'dumb' }, false],
-    [{}, false],
-  ])('with %j has colours: %s', (env, colours) => {
-    expect(terminalOf(stream, env)).toMatchObject({ colours });
-  });
-
-  it('has the present width of the terminal, or 100 columns', () => {
-    const resized = { isTTY: true, columns: 120 };
-    const terminal = terminalOf(resized, usual);
-    expect(terminal?.columns()).toBe(120);
-    resized.columns = 80;
-    expect(terminal?.columns()).toBe(80);
-    expect(terminalOf({ isTTY: true, columns: 0 }, usual)?.columns()).toBe(100);
+  it('shows control characters of somebody else as text: none reaches the terminal', () => {
+    const { log, request, written } = openTerminal(false);
+    request(0, { path: '/v1/\u009b2J', keyId: 'a\u001b]0;title\u0007' });
+    log.stream.write(
+      `${JSON.stringify({ level: 40, time: startMs, msg: 'away', reason: '\u001b[2J\u202e' })}\n`,
+    );
+    expect(written()).not.toMatch(/[^\P{C}\n]/u);
+    expect(written()).toContain('reason \\u{1b}[2J\\u{202e}');
   });
 });

@@ -155,6 +155,9 @@ const upstreamName = text(
 
 export const keyListSchema = list(keySchema, 'a list of keys');
 
+/** What of the admin listener's settings tells where it is. All else may be as it likes. */
+export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
+
 export const settingsSchema = fields('a mapping of settings', {
   environment: text('a word of A-Z a-z 0-9 . _ -, such as production', /^[A-Za-z0-9._-]{1,64}$/).describe(
     'The name of this environment, for logs and the Redis prefix.',

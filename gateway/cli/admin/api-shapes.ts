@@ -1,0 +1,138 @@
+import * as z from 'zod';
+
+/**
+ * What the commands read of the admin API's responses, which its OpenAPI document describes whole. Members that are not
+ * here are ignored, so that a command can ask a gateway of a later version.
+ */
+const count = z.number();
+const epochMs = z.number();
+
+export const keyItem = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  plan: z.string(),
+  state: z.string(),
+  windows: z.array(
+    z.object({ name: z.string(), limit: count, used: count, remaining: count, resetMs: epochMs }),
+  ),
+  ban: z.object({ untilMs: epochMs, level: count }).optional(),
+  lastSeenMs: epochMs.optional(),
+  offered24h: count.optional(),
+  refused24h: count.optional(),
+});
+
+export const keyPage = z.object({ keys: z.array(keyItem), next: z.string().optional() });
+
+const usageRow = z.object({
+  at: z.string(),
+  offered: count,
+  admitted: count,
+  refused: z.record(z.string(), count),
+  banned: count,
+  undecided: count.optional(),
+});
+
+export const usage = z.object({ step: z.string(), rows: z.array(usageRow) });
+
+export const keyDetail = keyItem.extend({
+  operations: z.array(z.string()).optional(),
+  secrets: z.array(
+    z.object({ digestStart: z.string(), expiresAt: z.string().optional(), isExpired: z.boolean() }),
+  ),
+  strikes: count,
+  operations24h: z
+    .array(z.object({ operationId: z.string(), requests: count, clientErrors: count, serverErrors: count }))
+    .optional(),
+  recentRefusals: z.array(usageRow).optional(),
+  why: z.object({ sentence: z.string() }),
+});
+
+export const callers = z.object({
+  operationId: z.string(),
+  fromAt: z.string(),
+  toAt: z.string(),
+  callers: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional(),
+      requests: count,
+      clientErrors: count,
+      serverErrors: count,
+      lastSeenMs: epochMs,
+    }),
+  ),
+  more: count.optional(),
+});
+
+export const changes = z.object({
+  isComplete: z.boolean(),
+  changes: z.array(
+    z.object({
+      id: z.string(),
+      at: z.string(),
+      action: z.string(),
+      by: z.string(),
+      before: z.string().optional(),
+      after: z.string().optional(),
+      error: z.string().optional(),
+      process: z.string(),
+      processes: count,
+    }),
+  ),
+  next: z.string().optional(),
+});
+
+const gatewayProcess = z.object({
+  id: z.string(),
+  host: z.string(),
+  pid: count,
+  startedAt: z.string(),
+  phase: z.string(),
+  configVersion: z.string(),
+  requestsPerSecond: count,
+  outcomes: z.record(z.string(), count),
+  p50Ms: count.optional(),
+  p99Ms: count.optional(),
+  upstreamP50Ms: count.optional(),
+  upstreamP99Ms: count.optional(),
+  inFlight: count,
+  connections: count,
+  store: z.object({ kind: z.string(), available: z.boolean() }),
+  targets: count,
+  healthyTargets: count,
+  ageMs: count,
+});
+
+export const state = z.object({
+  environment: z.string(),
+  config: z.object({ version: z.string(), loadedAt: z.string(), lastError: z.string().optional() }),
+  store: z.object({
+    kind: z.string(),
+    available: z.boolean(),
+    sinceAt: z.string().optional(),
+    reason: z.string().optional(),
+  }),
+  usage: z.object({ keptDays: count, pausedBecause: z.string().optional() }).optional(),
+  upstreams: z.array(
+    z.object({
+      name: z.string(),
+      url: z.string(),
+      lookupError: z.string().optional(),
+      targets: z.array(z.object({ address: z.string(), healthy: z.boolean(), inFlight: count })),
+    }),
+  ),
+  certificates: z.record(z.string(), z.object({ expiresAt: z.string(), notice: z.string().optional() })),
+  isComplete: z.boolean(),
+  answeredBy: z.string(),
+  processes: z.array(gatewayProcess),
+});
+
+export type KeyItem = z.output<typeof keyItem>;
+export type KeyDetail = z.output<typeof keyDetail>;
+export type Usage = z.output<typeof usage>;
+export type UsageRow = z.output<typeof usageRow>;
+export type Callers = z.output<typeof callers>;
+export type Changes = z.output<typeof changes>;
+export type State = z.output<typeof state>;
+export type GatewayProcess = z.output<typeof gatewayProcess>;

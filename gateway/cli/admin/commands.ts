@@ -1,0 +1,202 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { printable } from '../../terminal/printable.ts';
+import { oneLine } from '../../terminal/text-width.ts';
+import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { CommandError } from '../output/command-error.ts';
+import { instant } from '../output/figures.ts';
+import { isLive, print, printJson, screenOf } from '../output/screen.ts';
+import { isRequestId, needsLog, whyRequest } from '../request/why-request.ts';
+import { runLiveTop } from '../top/live-top.ts';
+import { createTopReader } from '../top/read-top.ts';
+import { topPicture } from '../top/top-picture.ts';
+import { type AdminClient, createAdminClient } from './admin-client.ts';
+import { state } from './api-shapes.ts';
+import { findGateway, type GatewayOptions } from './find-gateway.ts';
+import { changesLines, incompleteText, processesTable } from './fleet-view.ts';
+import { keyLines, keysTable } from './keys-view.ts';
+import { type PeriodOptions, periodQuery, stepFor } from './period.ts';
+import { readCallers, readChanges, readKey, readKeys, readUsage } from './read-api.ts';
+import { callersTable, usageCsv, usageTable } from './usage-view.ts';
+
+/** What every command that asks a gateway can be told. */
+interface Asking extends GatewayOptions {
+  readonly json?: true;
+}
+
+interface ListOptions extends Asking {
+  readonly state?: string;
+  readonly plan?: string;
+  readonly q?: string;
+  readonly sort?: string;
+  readonly limit: number;
+  readonly all?: true;
+}
+
+interface UsageOptions extends Asking, PeriodOptions {
+  readonly step?: string;
+  readonly csv?: true;
+}
+
+/**
+ * The commands that read: each asks the admin API of a gateway, and shows what it says as a table, a sentence or JSON.
+ *
+ * @param keys the command that those about keys belong to
+ * @param configOption makes the option that names a configuration, as other commands have it
+ */
+export function addReadingCommands(
+  program: Command,
+  { keys, configOption }: { readonly keys: Command; readonly configOption: () => Option },
+): void {
+  const asking = (command: Command) =>
+    command
+      .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
+      .option('--ca <file>', 'the authority of its certificate, PEM')
+      .addOption(configOption())
+      .option('--json', 'what the admin API says, as one JSON document');
+  const ofPeriod = (command: Command) =>
+    asking(command)
+      .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
+      .option('--to <when>', 'the same; what it falls into is in the period (default: now)');
+
+  asking(program.command('top'))
+    .description('how the gateway is, live: rates, times, processes, targets, busiest and most refused keys')
+    .option('--once', 'one picture, and the end')
+    .action(async (options: Asking & { once?: true }) => {
+      const read = createTopReader(clientOf(options), defaultBounds);
+      const { data, json } = await read();
+      if (options.json) return printJson(json);
+      if (options.once || !isLive(process.stdout, process.env)) {
+        return print(topPicture(data, { nowMs: Date.now() }, screenNow()));
+      }
+      const terminal = { output: process.stdout, input: process.stdin, screen: screenNow };
+      await runLiveTop(data, {
+        read: async () => (await read()).data,
+        terminal,
+        ending: process,
+        bounds: defaultBounds,
+      });
+      // A question that the gateway has not answered yet is not waited for.
+      process.exit();
+    });
+
+  asking(keys.command('list'))
+    .description('list keys with their state, those first that were refused most in the last 24 hours')
+    .option('--state <state>', 'only those that are ok, near, limited, banned, disabled, expired or unused')
+    .option('--plan <plan>', 'only those on this plan')
+    .option('--q <text>', 'only those with this text in their id or name')
+    .option('--sort <by>', 'refused, offered, lastSeen or id (default: refused)')
+    .option('--limit <count>', 'how many at most; 0: all', wholeNumber, 50)
+    .option('--all', 'all of them')
+    .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
+      const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
+      const { body, json } = await readKeys(clientOf(options), { state, plan, q, sort }, max);
+      if (options.json) return printJson(json);
+      if (body.keys.length === 0) return print(['No key is like that.']);
+      const rest = body.next === undefined ? [] : ['There are more: --limit N shows so many, --all all.'];
+      print([...keysTable(body.keys, Date.now(), screenNow()), ...rest]);
+    });
+
+  asking(keys.command('show'))
+    .argument('<key>', 'its id')
+    .description('everything about a key')
+    .action(async (id: string, options: Asking) => {
+      const { body, json } = await readKey(clientOf(options), id);
+      if (options.json) printJson(json);
+      else print(keyLines(body, Date.now(), screenNow()));
+    });
+
+  asking(program.command('why'))
+    .argument('[key or request]', 'the id of a key, or with --log of a request')
+    .description('why a key gets what it gets, or what became of a request, in a sentence to forward')
+    .option('--log <file...>', "the gateway's log, also compressed; - is standard input")
+    .action(async (given: string | undefined, options: Asking & { log?: readonly string[] }) => {
+      const { id, files } = idAndFiles(given, options.log);
+      if (files !== undefined) {
+        const search = { requestId: id, files, stdin: process.stdin };
+        const { entry, story } = await whyRequest(search, defaultBounds);
+        if (options.json) printJson(entry);
+        else print([story]);
+        return;
+      }
+      try {
+        const { body, json } = await readKey(clientOf(options), id);
+        if (options.json) printJson(Object(json).why);
+        else print([oneLine(body.why.sentence)]);
+      } catch (error) {
+        throw isRequestId(id) ? needsLog(id, error) : error;
+      }
+    });
+
+  ofPeriod(program.command('callers'))
+    .argument('<operation>', 'its operationId')
+    .description('who called an operation and when last, of the keys that were active lately')
+    .option('--limit <count>', 'how many at most, up to 500', wholeNumber, 50)
+    .action(async (operation: string, { from, to, limit, ...options }: UsageOptions & { limit: number }) => {
+      const query = { ...periodQuery({ from, to }, Date.now()), limit: String(limit) };
+      const { body, json } = await readCallers(clientOf(options), operation, query);
+      if (options.json) return printJson(json);
+      const period = `from ${instant(body.fromAt)} to ${instant(body.toAt)} UTC`;
+      if (body.callers.length === 0) return print([`Nobody called ${oneLine(body.operationId)} ${period}.`]);
+      print([`${oneLine(body.operationId)}, ${period}`, ...callersTable(body, Date.now(), screenNow())]);
+    });
+
+  ofPeriod(program.command('usage'))
+    .argument('<key>', 'its id')
+    .description('what a key asked for and got')
+    .option('--step <step>', 'minute, hour or day (default: by the length of the period)')
+    .option('--csv', 'comma-separated values')
+    .action(async (id: string, { from, to, step, csv, ...options }: UsageOptions) => {
+      const nowMs = Date.now();
+      const period = periodQuery({ from, to }, nowMs);
+      const query = { ...period, step: step ?? stepFor(period, nowMs) };
+      const { body, json } = await readUsage(clientOf(options), id, query);
+      if (options.json) return printJson(json);
+      if (csv) return print(usageCsv(body));
+      const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
+      print(body.rows.length === 0 ? nothing : usageTable(body, screenNow()));
+    });
+
+  asking(program.command('processes'))
+    .description('the gateway processes, and which configuration each has')
+    .action(async (options: Asking) => {
+      const { body, json } = await clientOf(options).get('/state', {}, state);
+      if (options.json) {
+        const { isComplete, answeredBy, processes } = Object(json);
+        return printJson({ isComplete, answeredBy, processes });
+      }
+      const notice = body.isComplete ? [] : [incompleteText];
+      print([...notice, ...processesTable(body, Date.now(), screenNow())]);
+    });
+
+  asking(program.command('changes'))
+    .description('what was changed and when, the newest first')
+    .option('--limit <count>', 'how many at most', wholeNumber, 50)
+    .action(async ({ limit, ...options }: Asking & { limit: number }) => {
+      const { body, json } = await readChanges(clientOf(options), limit);
+      if (options.json) return printJson(json);
+      if (body.changes.length === 0) return print(['Nothing was changed since the gateway was started.']);
+      const notice = body.isComplete ? [] : [incompleteText];
+      print([...notice, ...changesLines(body, screenNow())]);
+    });
+}
+
+/** Options may stand before the id, which then looks like one more file of `--log`. */
+function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
+  if (id !== undefined) return { id, files: log };
+  const last = log?.at(-1);
+  if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
+  throw new CommandError('Which one? Say the id of a key, or that of a request and --log FILE.');
+}
+
+function clientOf(options: GatewayOptions): AdminClient {
+  return createAdminClient(findGateway(options, process.env), defaultBounds);
+}
+
+function screenNow() {
+  return screenOf(process.stdout, process.env);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

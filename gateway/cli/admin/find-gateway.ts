@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { formatProblems } from '../../config/problems/format-problems.ts';
+import { readAdminAddress } from '../../config/read-admin-address.ts';
+import { CommandError } from '../output/command-error.ts';
+
+/** What a command line and its environment say of the gateway to ask. */
+export interface GatewayOptions {
+  /** The URL of an admin listener. */
+  readonly admin?: string | undefined;
+  /** A file of certificates that are trusted for it, PEM. */
+  readonly ca?: string | undefined;
+  /** The configuration file of the gateway, where `admin` is absent. */
+  readonly config?: string | undefined;
+}
+
+/** Whom to ask, and with which token. */
+export interface GatewayToAsk {
+  readonly url: URL;
+  readonly token: string;
+  /**
+   * Certificates that are trusted in place of Node's authorities, PEM. `isOwn`: it is the one of the listener itself, so
+   * whoever has its private key is the gateway, by whatever name it was reached.
+   */
+  readonly trusted?: { readonly pem: string; readonly isOwn: boolean };
+}
+
+/**
+ * Which gateway a command asks: that of `--admin` or TOLLGATE_ADMIN, else the one whose configuration is named.
+ *
+ * @throws a CommandError that says what to set
+ */
+export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): GatewayToAsk {
+  const { admin, ca, config } = options;
+  const token = readToken(env);
+  if (admin !== undefined && admin !== '') {
+    return { url: parseUrl(admin), token, ...(ca !== undefined && { trusted: ownAuthorities(ca) }) };
+  }
+  if (config === undefined || config === '') {
+    throw new CommandError(
+      'Which gateway? Say --admin URL, the address of its admin listener such as http://127.0.0.1:9090, or set TOLLGATE_ADMIN; or name its configuration with --config FILE or TOLLGATE_CONFIG.',
+    );
+  }
+  const address = readAdminAddress({ file: config, env });
+  if (address.kind === 'unreadable') {
+    throw new CommandError(
+      `${formatProblems(address.problems)}\nSo this file does not tell where the gateway is: say it with --admin URL or TOLLGATE_ADMIN.`,
+    );
+  }
+  if (address.port === 0) {
+    throw new CommandError(
+      `${config}: \`admin.port\` is 0, any port that is free: say with --admin URL which one it is, as the gateway logged it at its start.`,
+    );
+  }
+  const { certificate } = address;
+  const scheme = certificate === undefined ? 'http' : 'https';
+  const url = new URL(`${scheme}://${reachable(address.host)}:${address.port}`);
+  if (ca !== undefined) return { url, token, trusted: ownAuthorities(ca) };
+  return { url, token, ...(certificate !== undefined && { trusted: { pem: certificate, isOwn: true } }) };
+}
+
+function readToken(env: NodeJS.ProcessEnv): string {
+  const token = tokenText(env);
+  // Anything else cannot be sent in a header field, and its characters are not shown: it may be a secret all the same.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new CommandError(
+      'The token in TOLLGATE_ADMIN_TOKEN has a character that no token has, such as a space or a line break: is it the whole token and nothing else?',
+    );
+  }
+  return token;
+}
+
+function tokenText({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.ProcessEnv): string {
+  if (TOLLGATE_ADMIN_TOKEN) return TOLLGATE_ADMIN_TOKEN.trim();
+  if (TOLLGATE_ADMIN_TOKEN_FILE)
+    return readText('TOLLGATE_ADMIN_TOKEN_FILE', TOLLGATE_ADMIN_TOKEN_FILE).trim();
+  throw new CommandError(
+    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it; "tollgate admin token --name NAME --may read" makes one, and the line for `admin.tokens` of the configuration.',
+  );
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text);
+  const isPlain = url !== null && url.username === '' && url.password === '' && url.pathname === '/';
+  if (isPlain && /^https?:$/.test(url.protocol) && !/[?#]/.test(text)) return url;
+  // The text is not repeated: it may have a password in it.
+  throw new CommandError(
+    'The address of the admin listener (--admin, TOLLGATE_ADMIN) must be a URL such as http://127.0.0.1:9090, without user and path.',
+  );
+}
+
+function ownAuthorities(file: string): { readonly pem: string; readonly isOwn: boolean } {
+  const pem = readText('--ca', file);
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new CommandError(`--ca ${file} has no certificate in PEM (-----BEGIN CERTIFICATE-----).`);
+  }
+  return { pem, isOwn: false };
+}
+
+function readText(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : error;
+    throw new CommandError(`The file ${file} of ${name} cannot be read (${reason}).`);
+  }
+}
+
+/** An address that a listener is reached by from its own machine, as it is written in a URL. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return isIP(host) === 6 ? `[${host}]` : host;
+}

@@ -1,0 +1,111 @@
+import { cutText, wrapText } from '../../terminal/text-width.ts';
+import { duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { type Cell, type Column, type Row, table } from '../output/table.ts';
+import type { Changes, GatewayProcess, State } from './api-shapes.ts';
+
+export const incompleteText = 'Redis is away: only the process that answered is shown.';
+
+const processColumns: readonly Column[] = [
+  { title: 'PROCESS', cutsTo: 10 },
+  { title: 'PHASE' },
+  { title: 'UP', align: 'right' },
+  { title: 'REQ/S', align: 'right' },
+  { title: 'P50 MS', align: 'right' },
+  { title: 'P99 MS', align: 'right' },
+  { title: 'IN FLIGHT', align: 'right', isOptional: true },
+  { title: 'TARGETS', align: 'right' },
+  { title: 'VERSION' },
+];
+
+export function processesTable(
+  { processes, config }: Pick<State, 'processes' | 'config'>,
+  nowMs: number,
+  screen: Screen,
+): string[] {
+  const usual = usualVersion(processes, config.version);
+  return table(
+    processColumns,
+    processes.map((one) => processRow(one, usual, nowMs)),
+    screen,
+  );
+}
+
+/** Of a configuration's version that many digits are enough to tell it from others. */
+const versionDigits = 8;
+
+function processRow(one: GatewayProcess, usualVersion: string, nowMs: number): Row {
+  const isHealthy = one.targets > 0 && one.healthyTargets === one.targets;
+  const isOther = one.configVersion !== usualVersion;
+  const phase: Cell = one.phase === 'serving' ? { text: one.phase } : { text: one.phase, tone: 'warning' };
+  return [
+    `${one.host}:${one.pid}`,
+    phase,
+    duration(nowMs - Date.parse(one.startedAt)),
+    rate(one.requestsPerSecond),
+    milliseconds(one.p50Ms),
+    milliseconds(one.p99Ms),
+    figure(one.inFlight),
+    { text: `${one.healthyTargets} of ${one.targets}`, ...(!isHealthy && { tone: 'bad' as const }) },
+    {
+      text: `${one.configVersion.slice(0, versionDigits)}${isOther ? ' other' : ''}`,
+      ...(isOther && { tone: 'bad' as const }),
+    },
+  ];
+}
+
+/** The configuration version that most processes have; of several the one of the process that answered. */
+export function usualVersion(
+  processes: readonly Pick<GatewayProcess, 'configVersion'>[],
+  ownVersion: string,
+): string {
+  const counts = new Map<string, number>([[ownVersion, 0]]);
+  for (const { configVersion } of processes) counts.set(configVersion, (counts.get(configVersion) ?? 0) + 1);
+  const [first] = [...counts].sort(([, a], [, b]) => b - a);
+  return first?.[0] ?? ownVersion;
+}
+
+const changeColumns: readonly Column[] = [
+  { title: 'WHEN (UTC)' },
+  { title: 'WHAT' },
+  { title: 'BY', cutsTo: 6 },
+  { title: 'BEFORE', cutsTo: 6 },
+  { title: 'AFTER', cutsTo: 6 },
+  { title: 'PROCESSES', align: 'right' },
+];
+
+/** The newest first; what went wrong stands below its line. */
+export function changesLines({ changes }: Changes, screen: Screen): string[] {
+  const rows = changes.map(({ at, action, by, before = '', after = '', processes }) => [
+    instant(at),
+    isFailure(action) ? { text: action, tone: 'bad' as const } : action,
+    by,
+    before,
+    after,
+    figure(processes),
+  ]);
+  const [titles = '', ...lines] = table(changeColumns, rows, screen);
+  return [
+    titles,
+    ...lines.flatMap((line, index) => {
+      const error = changes[index]?.error;
+      return error === undefined ? [line] : [line, ...errorLines(error, screen.columns)];
+    }),
+  ];
+}
+
+/** What was wrong with a configuration. A line of its file, with a caret below it, is not wrapped. */
+export function errorLines(error: string, columns: number): string[] {
+  const room = columns - indent.length;
+  return error
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => (line.startsWith(' ') ? [cutText(line, room)] : wrapText(line, room)))
+    .map((line) => indent + line);
+}
+
+const indent = '    ';
+
+function isFailure(action: string): boolean {
+  return action.endsWith('_failed');
+}

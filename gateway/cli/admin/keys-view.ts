@@ -1,0 +1,131 @@
+import { wrapText } from '../../terminal/text-width.ts';
+import { ago, clock, counted, figure, instant } from '../output/figures.ts';
+import { type Screen, toneOf } from '../output/screen.ts';
+import { type Cell, type Column, table } from '../output/table.ts';
+import type { KeyDetail, KeyItem } from './api-shapes.ts';
+import { refusedInWords } from './usage-view.ts';
+
+const keyColumns: readonly Column[] = [
+  { title: 'KEY', cutsTo: 12 },
+  { title: 'PLAN', cutsTo: 6 },
+  { title: 'STATE' },
+  { title: 'FULLEST WINDOW', cutsTo: 14 },
+  { title: 'OFFERED 24 H', align: 'right' },
+  { title: 'REFUSED 24 H', align: 'right' },
+  { title: 'LAST SEEN', align: 'right' },
+  { title: 'NAME', cutsTo: 4 },
+];
+
+export function keysTable(keys: readonly KeyItem[], nowMs: number, screen: Screen): string[] {
+  const rows = keys.map((key) => [
+    key.id,
+    key.plan,
+    stateCell(key.state),
+    fullestWindow(key),
+    // Without a usage record there are no figures: an empty cell is not a zero.
+    key.offered24h === undefined ? '' : figure(key.offered24h),
+    key.refused24h === undefined ? '' : figure(key.refused24h),
+    key.lastSeenMs === undefined ? '–' : ago(key.lastSeenMs, nowMs),
+    key.name ?? '',
+  ]);
+  return table(keyColumns, rows, screen);
+}
+
+export function stateCell(state: string): Cell {
+  return { text: state, tone: toneOf(state) };
+}
+
+/** The window of which the largest share is used, `minute 60/60`. */
+function fullestWindow({ windows }: KeyItem): string {
+  const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
+  return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
+}
+
+/** One key: why it gets what it gets first, then everything about it. */
+export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[] {
+  const { paint, columns } = screen;
+  const facts: (readonly [string, string])[] = [
+    ['state', key.state],
+    ['plan', key.plan],
+    ...(key.name === undefined ? [] : [['name', key.name] as const]),
+    ...(key.operations === undefined ? [] : [['may call', key.operations.join(', ')] as const]),
+    ...key.windows.map(
+      ({ name, limit, used, resetMs }) =>
+        [
+          `this ${name}`,
+          `${figure(used)} of ${figure(limit)} used, starts over at ${clock(resetMs, nowMs)} UTC`,
+        ] as const,
+    ),
+    ...(key.ban === undefined
+      ? []
+      : [['ban', `until ${clock(key.ban.untilMs, nowMs)} UTC, level ${key.ban.level}`] as const]),
+    ['strikes', `${counted(key.strikes, 'refusal')} that count towards the next ban`],
+    ['last seen', key.lastSeenMs === undefined ? 'not on record' : ago(key.lastSeenMs, nowMs)],
+    ...(key.offered24h === undefined
+      ? []
+      : [
+          [
+            'last 24 h',
+            `${counted(key.offered24h, 'request')}, ${figure(key.refused24h ?? 0)} refused`,
+          ] as const,
+        ]),
+    ...key.secrets.map(
+      ({ digestStart, expiresAt, isExpired }) =>
+        [
+          'secret',
+          `${digestStart}… (of its SHA-256), ${expiresAt === undefined ? 'never expires' : `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC`}`,
+        ] as const,
+    ),
+  ];
+  const lines = [
+    ...wrapText(key.why.sentence, columns),
+    '',
+    ...table(
+      [{ title: 'KEY' }, { title: key.id, cutsTo: 12 }],
+      facts.map(([name, text]) => [name, name === 'state' ? stateCell(text) : text]),
+      screen,
+    ),
+  ];
+  const { operations24h = [], recentRefusals = [] } = key;
+  if (operations24h.length > 0) {
+    lines.push(
+      '',
+      ...table(
+        [
+          { title: 'OPERATION, 24 H', cutsTo: 12 },
+          { title: 'REQUESTS', align: 'right' },
+          { title: '4XX', align: 'right' },
+          { title: '5XX', align: 'right' },
+        ],
+        operations24h.map(({ operationId, requests, clientErrors, serverErrors }) => [
+          operationId === '' ? '(none)' : operationId,
+          figure(requests),
+          figure(clientErrors),
+          figure(serverErrors),
+        ]),
+        screen,
+      ),
+    );
+  }
+  if (recentRefusals.length > 0) {
+    lines.push(
+      '',
+      ...table(
+        [
+          { title: 'REFUSED IN THE MINUTE (UTC)' },
+          { title: 'OFFERED', align: 'right' },
+          { title: 'ADMITTED', align: 'right' },
+          { title: 'REFUSED BY', cutsTo: 10 },
+        ],
+        recentRefusals.map((row) => [
+          instant(row.at).slice(0, 16),
+          figure(row.offered),
+          figure(row.admitted),
+          refusedInWords(row),
+        ]),
+        screen,
+      ),
+    );
+  }
+  return lines.map((line) => (line === key.why.sentence ? paint('title', line) : line));
+}

@@ -1,0 +1,48 @@
+/** Figures and times as people read them. Times are UTC. */
+
+/** With thousands separators. */
+export function figure(number: number): string {
+  return number.toLocaleString('en-US');
+}
+
+/** Of something per second. */
+export function rate(perSecond: number): string {
+  const digits = perSecond < 100 ? 1 : 0;
+  return perSecond.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export function milliseconds(ms: number | undefined): string {
+  if (ms === undefined) return '–';
+  const digits = ms < 10 ? 2 : ms < 100 ? 1 : 0;
+  return ms.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** A length of time in its largest unit: `12 s`, `5 min`, `3 h`, `2 d`. */
+export function duration(ms: number): string {
+  if (Number.isNaN(ms)) return '–';
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`;
+  return `${figure(Math.floor(seconds / 86_400))} d`;
+}
+
+export function ago(atMs: number | undefined, nowMs: number): string {
+  return atMs === undefined ? 'never' : `${duration(nowMs - atMs)} ago`;
+}
+
+/** `2026-11-22 10:31:00`. */
+export function instant(at: number | string): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? String(at) : date.toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `10:31:00` of today; with the date on another day. */
+export function clock(atMs: number, nowMs: number): string {
+  const text = instant(atMs);
+  return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;
+}
+
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${figure(number)} ${number === 1 ? one : many}`;
+}

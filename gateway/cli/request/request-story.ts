@@ -1,0 +1,114 @@
+import { errors } from '../../errors.ts';
+import { figure, milliseconds } from '../output/figures.ts';
+import type { LogEntry } from './find-request.ts';
+
+/**
+ * What became of a request, in sentences that can be forwarded: what it was and how it was answered, what its limits said,
+ * and whose the fault is.
+ *
+ * @param entry its access line
+ * @param events what else the log says of it
+ */
+export function requestStory(entry: LogEntry, events: readonly LogEntry[]): string {
+  const bug = events.find(({ msg }) => typeof msg === 'string');
+  const reasons = [limitReason(entry) ?? errorReason(entry), faultReason(entry)].filter(
+    (reason) => reason !== undefined,
+  );
+  const sentences = [
+    `${whatItWas(entry)} ${howItEnded(entry)}.`,
+    ...(reasons.length === 0 ? [] : [`${capitalized(reasons.join('; '))}.`]),
+    ...(bug === undefined ? [] : [`The log also says: ${text(bug.msg)}.`]),
+  ];
+  return sentences.join(' ');
+}
+
+function whatItWas({ method, path, operation, keyId, plan, address, time }: LogEntry): string {
+  const request = [method, path].filter((part) => part !== undefined).join(' ');
+  const shown = request === '' ? 'A request that could not be read' : request;
+  const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
+  // An invalid secret may belong to a key; only a valid one has its plan on the line.
+  const by = plan === undefined ? `from ${address}` : `of ${keyId} (${plan}) from ${address}`;
+  return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
+}
+
+function howItEnded(entry: LogEntry): string {
+  const { status, error, target, attempts, totalMs, upstreamMs } = entry;
+  const took = `after ${milliseconds(Number(totalMs))} ms`;
+  const atUpstream =
+    upstreamMs === undefined
+      ? ''
+      : `, of which ${milliseconds(Number(upstreamMs))} ms passed at the upstream`;
+  const tries = typeof attempts === 'number' && attempts > 1 ? `, at attempt ${attempts}` : '';
+  const sentTo = target === undefined ? '' : ` (sent to ${target}${tries})`;
+  if (status === 499) return `ended without a response, because the client went away first, ${took}${sentTo}`;
+  if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'}, which ended ${took}`;
+  if (error !== undefined)
+    return `was answered ${status} (${error}) by the gateway ${took}${atUpstream}${sentTo}`;
+  if (target === undefined) return `was answered ${status} by the gateway itself ${took}`;
+  return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
+}
+
+/** The buckets of what is charged to no key's quota, by the name of their window. */
+const buckets: Readonly<Record<string, string>> = {
+  address: 'requests without a valid key of one address',
+  preflight: 'CORS preflights of one address',
+  docs: 'requests of one address for the API reference',
+  limits: 'requests of one key for its own limits',
+};
+
+/** What was decided about its limits or its key. */
+function limitReason(entry: LogEntry): string | undefined {
+  const { decision, source, window, limit, remaining, keyStatus, keyId, secret } = entry;
+  const bucket = buckets[text(window)];
+  const alone = source === 'local' ? ', by what this process counted alone while Redis was away' : '';
+  if (bucket !== undefined && decision === 'refused') {
+    return `all ${figure(Number(limit))} ${bucket} in this minute were used${alone}`;
+  }
+  switch (keyStatus) {
+    case 'unknown':
+      return `its secret, with a SHA-256 that begins with ${secret}, belongs to no key`;
+    case 'expired':
+      return `its secret ${secret} of the key ${keyId} had expired`;
+    case 'disabled':
+      return `its key ${keyId} is disabled`;
+  }
+  switch (decision) {
+    case 'admitted':
+      return `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${window}${alone}`;
+    case 'refused':
+      return `the key had used all ${figure(Number(limit))} requests of this ${window}${alone}`;
+    case 'banned':
+      return `the key was banned, because it had kept sending after it was refused${alone}`;
+    case 'unavailable':
+      return 'Redis was away, and redis.onFailure is refuse';
+    default:
+      return undefined;
+  }
+}
+
+/** What the gateway told the client, without the advice behind it. */
+function errorReason({ error }: LogEntry): string | undefined {
+  const known = Object.entries(errors).find(([code]) => code === error);
+  return known?.[1].message.replace(/[;:].*|\.$/s, '');
+}
+
+function faultReason({ fault, cause }: LogEntry): string | undefined {
+  const because = cause === undefined ? '' : `: ${text(cause)}`;
+  switch (fault) {
+    case 'client':
+      return `it is for the client to act${because}`;
+    case 'gateway':
+    case 'upstream':
+      return `the fault is the ${fault}'s${because}`;
+    default:
+      return undefined;
+  }
+}
+
+function capitalized(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+}
+
+function text(value: unknown): string {
+  return value === undefined ? '' : String(value);
+}

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { CommandError } from '../output/command-error.ts';
+import { clock } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { type TopData, topPicture } from './top-picture.ts';
+
+/** The terminal: what is written to, and the keyboard. */
+export interface LiveTerminal {
+  readonly output: NodeJS.WriteStream;
+  readonly input: NodeJS.ReadStream;
+  /** Its present width and colours. */
+  readonly screen: () => Screen;
+}
+
+/** The process, as far as it ends `top`. */
+export type Ending = Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
+
+export type TopBounds = Pick<Bounds, 'topIntervalMs' | 'topSilenceShownMs'>;
+
+const enter = '\u001b[?1049h\u001b[?25l';
+const leave = '\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const clearLine = '\u001b[K';
+const clearBelow = '\u001b[J';
+
+/** q, Q, Escape alone, Ctrl-C and Ctrl-D end it: in raw mode the terminal makes no signal of a key. */
+const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u0004']);
+
+/**
+ * Draws the picture over itself until a key or a signal ends it, in the terminal's alternate screen, so that what was there
+ * before is there again afterwards, however it ends. While the gateway does not answer, the last picture stays, with a
+ * sentence that says so, and it is asked again.
+ *
+ * @param first what was read before: a gateway that never answered is an error, not a picture
+ * @throws a CommandError that will not pass: the token was taken back
+ */
+export async function runLiveTop(
+  first: TopData,
+  {
+    read,
+    terminal,
+    ending,
+    bounds,
+  }: {
+    readonly read: () => Promise<TopData>;
+    readonly terminal: LiveTerminal;
+    readonly ending: Ending;
+    readonly bounds: TopBounds;
+  },
+): Promise<void> {
+  const { output, input, screen } = terminal;
+  const ended = new AbortController();
+  let data = first;
+  let readMs = Date.now();
+  let failure: string | undefined;
+
+  const end = () => ended.abort();
+  const onKey = (key: Buffer) => {
+    if (endsBy.has(key.toString('latin1'))) end();
+  };
+  const restore = () => {
+    if (input.isTTY) input.setRawMode(false);
+    output.write(leave);
+  };
+  const onBug = (bug: unknown) => {
+    restore();
+    console.error(bug);
+    ending.exit(1);
+  };
+
+  function draw(): void {
+    const nowMs = Date.now();
+    const isSilent = nowMs - readMs > bounds.topSilenceShownMs;
+    const age = `The figures are those of ${clock(readMs, nowMs)} UTC; it is asked again every second.`;
+    const notice =
+      failure !== undefined
+        ? `${failure} ${age}`
+        : isSilent
+          ? `The gateway has not answered for ${Math.round((nowMs - readMs) / 1_000)} s. ${age}`
+          : undefined;
+    const rows = Math.max(1, output.rows || 24);
+    const lines = topPicture(data, { nowMs, notice }, { ...screen(), rows });
+    // A line is cleared before it is written: behind a full one the cursor may still stand on its last character.
+    const text = lines.map((line) => clearLine + line).join('\r\n');
+    output.write(home + text + (lines.length < rows ? `\r\n${clearBelow}` : ''));
+  }
+
+  async function readOn(): Promise<void> {
+    while (!ended.signal.aborted) {
+      await sleep(bounds.topIntervalMs, undefined, { signal: ended.signal });
+      try {
+        data = await read();
+        readMs = Date.now();
+        failure = undefined;
+      } catch (error) {
+        if (!(error instanceof CommandError) || error.kind !== 'passing') throw error;
+        failure = error.message;
+      }
+    }
+  }
+
+  ending.on('uncaughtException', onBug).on('exit', restore);
+  for (const signal of signals) ending.on(signal, end);
+  // The terminal is gone: nobody sees another picture.
+  output.on('error', end).on('resize', draw);
+  if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
+  output.write(enter);
+  draw();
+  const timer = setInterval(draw, bounds.topIntervalMs);
+  try {
+    await Promise.race([readOn(), untilAborted(ended.signal)]);
+  } catch (error) {
+    if (!ended.signal.aborted) throw error;
+  } finally {
+    end();
+    clearInterval(timer);
+    output.off('resize', draw);
+    restore();
+    for (const signal of signals) ending.off(signal, end);
+    ending.off('uncaughtException', onBug).off('exit', restore);
+    if (input.isTTY) input.off('data', onKey).destroy();
+  }
+}
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

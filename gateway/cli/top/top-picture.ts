@@ -1,0 +1,260 @@
+import { cutText, oneLine, padText, widthOf, wrapText } from '../../terminal/text-width.ts';
+import type { KeyItem, State } from '../admin/api-shapes.ts';
+import { incompleteText, processesTable, usualVersion } from '../admin/fleet-view.ts';
+import { stateCell } from '../admin/keys-view.ts';
+import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
+import type { Screen, Tone } from '../output/screen.ts';
+import { table } from '../output/table.ts';
+
+/** What `top` shows. */
+export interface TopData {
+  readonly state: State;
+  /** Of the last 24 hours, most first. */
+  readonly busiest: readonly KeyItem[];
+  readonly mostRefused: readonly KeyItem[];
+}
+
+export interface TopScreen extends Screen {
+  /** Absent where a picture may be as long as it likes: then lists are cut to the length of their own. */
+  readonly rows?: number;
+}
+
+const listedMax = 10;
+/** Of each list as much is shown as the rows allow, and this at least. */
+const listedMin = 2;
+
+/**
+ * The picture as lines, none longer and no more of them than the screen has: how it is first, then how much and how slow,
+ * then processes, targets and keys.
+ *
+ * @param notice what is wrong with the picture itself: that the gateway does not answer any more
+ */
+export function topPicture(
+  { state, busiest, mostRefused }: TopData,
+  { nowMs, notice }: { readonly nowMs: number; readonly notice?: string | undefined },
+  screen: TopScreen,
+): string[] {
+  const { columns, rows = Number.POSITIVE_INFINITY, paint } = screen;
+  const version = usualVersion(state.processes, state.config.version);
+  const title = `tollgate  ${oneLine(state.environment)}  configuration ${oneLine(version)}`;
+  const time = `${instant(nowMs)} UTC`;
+  const head = [
+    paint(
+      'title',
+      padText(cutText(title, columns - widthOf(time) - 1), columns - widthOf(time), 'right') + time,
+    ),
+    ...(notice === undefined ? [] : wrapText(notice, columns).map((line) => paint('bad', line))),
+    ...healthLines(state, version, screen),
+    '',
+    ...figureLines(state, nowMs, screen),
+  ];
+  const targets = targetsTable(state, screen);
+  const processes = processesTable(worstFirst(state, version), nowMs, screen);
+  const keys = keysTables(busiest, mostRefused, screen);
+  const lists = [processes, targets, keys].filter((list) => list.length > 1);
+  const room = rows - head.length - 2 * lists.length;
+  const lengths = shareRows(
+    lists.map((list) => list.length - 1),
+    room,
+  );
+  const lines = [
+    ...head,
+    ...lists.flatMap((list, index) => [
+      '',
+      // The lists of keys are the first of many in any case.
+      ...(list === keys ? list.slice(0, 1 + (lengths[index] ?? 0)) : shortened(list, lengths[index] ?? 0)),
+    ]),
+  ];
+  return lines.slice(0, rows);
+}
+
+/** Whether it is well, and all that is not, a sentence each. */
+function healthLines(state: State, version: string, { columns, paint }: Screen): string[] {
+  const problems = problemsOf(state, version);
+  if (problems.length === 0) return [paint('good', 'well: no fault is known')];
+  return problems.flatMap(({ tone, text }) => wrapText(text, columns).map((line) => paint(tone, line)));
+}
+
+interface Problem {
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+function problemsOf(state: State, version: string): Problem[] {
+  const { store, upstreams, config, certificates, processes, isComplete, usage } = state;
+  const bad = (text: string): Problem => ({ tone: 'bad', text });
+  const warning = (text: string): Problem => ({ tone: 'warning', text });
+  const others = processes.filter(({ configVersion }) => configVersion !== version);
+  const away = processes.filter((one) => !one.store.available);
+  const failing = processes.reduce((sum, { outcomes }) => sum + (outcomes['5xx'] ?? 0), 0);
+  return [
+    ...(store.available
+      ? []
+      : [bad(`Redis is away${store.reason === undefined ? '' : ` (${store.reason})`}.`)]),
+    ...(store.available && away.length > 0
+      ? [bad(`Redis is away for ${counted(away.length, 'process', 'processes')}.`)]
+      : []),
+    ...(isComplete ? [] : [warning(incompleteText)]),
+    ...(failing > 0 ? [bad(`${rate(failing)} requests a second are answered 5xx.`)] : []),
+    ...upstreams.flatMap(({ name, targets, lookupError }) => {
+      const sick = targets.filter(({ healthy }) => !healthy);
+      return [
+        ...(lookupError === undefined
+          ? []
+          : [bad(`The host of the upstream ${name} cannot be looked up (${lookupError}).`)]),
+        ...(targets.length > 0 && sick.length === 0
+          ? []
+          : [
+              bad(
+                targets.length === 0
+                  ? `The upstream ${name} has no target.`
+                  : `The upstream ${name}: ${sick.length} of ${counted(targets.length, 'target')} not healthy.`,
+              ),
+            ]),
+      ];
+    }),
+    ...(config.lastError === undefined
+      ? []
+      : [
+          bad(
+            `The configuration on disk is not valid, the last good one is in force: ${config.lastError.split('\n')[0]}`,
+          ),
+        ]),
+    ...(others.length === 0
+      ? []
+      : [warning(`${counted(others.length, 'process has', 'processes have')} another configuration.`)]),
+    ...Object.values(certificates).flatMap(({ notice }) =>
+      notice === undefined ? [] : [warning(`${notice}.`)],
+    ),
+    ...(usage?.pausedBecause === undefined
+      ? []
+      : [warning(`Nothing is recorded of keys: ${usage.pausedBecause}.`)]),
+  ];
+}
+
+/** The sums over all processes. Percentiles cannot be added: where processes differ, the least and the largest. */
+function figureLines({ processes, store }: State, nowMs: number, { columns, paint }: Screen): string[] {
+  const sum = (of: (one: State['processes'][number]) => number) =>
+    processes.reduce((total, one) => total + of(one), 0);
+  const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name) => {
+    const perSecond = sum((one) => one.outcomes[name] ?? 0);
+    const text = `${name} ${rate(perSecond)}`;
+    const tone = name === '5xx' ? 'bad' : 'warning';
+    return (name === '5xx' || name === '429') && perSecond > 0 ? paint(tone, text) : text;
+  });
+  const span = (of: (one: State['processes'][number]) => number | undefined) => {
+    const known = processes.flatMap((one) => of(one) ?? []);
+    const [least, most] = [Math.min(...known), Math.max(...known)].map((ms) => milliseconds(ms));
+    if (known.length === 0) return '–';
+    return least === most ? `${least} ms` : `${least} to ${most} ms`;
+  };
+  const since = store.sinceAt === undefined ? '' : `, ${duration(nowMs - Date.parse(store.sinceAt))}`;
+  const storeText =
+    store.kind === 'memory' ? 'memory' : store.available ? `Redis, there${since}` : `Redis, away${since}`;
+  const lines = [
+    ['requests/s', `${rate(sum((one) => one.requestsPerSecond))}   of these  ${outcomes.join('  ')}`],
+    [
+      'under way',
+      `${counted(
+        sum((one) => one.inFlight),
+        'request',
+      )}, ${counted(
+        sum((one) => one.connections),
+        'connection',
+      )}   store  ${storeText}`,
+    ],
+    ['gateway', `p50 ${span((one) => one.p50Ms)}   p99 ${span((one) => one.p99Ms)}`],
+    ['upstream', `p50 ${span((one) => one.upstreamP50Ms)}   p99 ${span((one) => one.upstreamP99Ms)}`],
+  ] as const;
+  return lines.map(([name, text]) => {
+    const line = padText(name, 12, 'right') + text;
+    const bare = withoutColours(line);
+    return widthOf(bare) <= columns ? line : cutText(bare, columns);
+  });
+}
+
+/** Those in front that somebody should look at. */
+function worstFirst(state: State, version: string): Pick<State, 'processes' | 'config'> {
+  const badness = (one: State['processes'][number]) =>
+    Number(one.configVersion !== version) +
+    Number(!one.store.available) +
+    Number(one.phase !== 'serving') +
+    Number(one.healthyTargets < one.targets);
+  return { ...state, processes: state.processes.toSorted((a, b) => badness(b) - badness(a)) };
+}
+
+function targetsTable({ upstreams }: State, screen: Screen): string[] {
+  const targets = upstreams.flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })));
+  return table(
+    [
+      { title: 'UPSTREAM', cutsTo: 8 },
+      { title: 'TARGET', cutsTo: 12 },
+      { title: 'HEALTH' },
+      { title: 'IN FLIGHT', align: 'right' },
+    ],
+    targets
+      .toSorted((a, b) => Number(a.healthy) - Number(b.healthy))
+      .map(({ name, address, healthy, inFlight }) => [
+        name,
+        address,
+        healthy ? { text: 'healthy', tone: 'good' } : { text: 'not healthy', tone: 'bad' },
+        figure(inFlight),
+      ]),
+    screen,
+  );
+}
+
+/** The busiest and the most refused keys, side by side. */
+function keysTables(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
+  const half = Math.floor((screen.columns - 2) / 2);
+  const side = (title: string, keys: readonly KeyItem[], figureOf: (key: KeyItem) => number) =>
+    table(
+      [
+        { title, cutsTo: 8 },
+        { title: 'PLAN', cutsTo: 4 },
+        { title: 'STATE' },
+        { title: '24 H', align: 'right' },
+      ],
+      keys
+        .filter((key) => figureOf(key) > 0)
+        .map((key) => [key.id, key.plan, stateCell(key.state), figure(figureOf(key))]),
+      { ...screen, columns: half },
+    );
+  const left = side('BUSIEST KEYS', busiest, (key) => key.offered24h ?? 0);
+  const right = side('MOST REFUSED', mostRefused, (key) => key.refused24h ?? 0);
+  const length = Math.max(left.length, right.length);
+  return Array.from({ length }, (_, index) => {
+    const line = left[index] ?? '';
+    const spaces = ' '.repeat(Math.max(0, half + 2 - widthOf(withoutColours(line))));
+    return right[index] === undefined ? line : line + spaces + right[index];
+  });
+}
+
+function withoutColours(line: string): string {
+  return line.replace(/\u001b\[\d+m/g, '');
+}
+
+/** How many rows of each list are shown: all, where there is room; else the long ones give way to the short ones. */
+function shareRows(lengths: readonly number[], room: number): number[] {
+  const wanted = lengths.map((length) => Math.min(length, listedMax));
+  const given = wanted.map((length) => Math.min(length, listedMin));
+  let left = room - given.reduce((sum, length) => sum + length, 0);
+  for (let took = true; took && left > 0; ) {
+    took = false;
+    wanted.forEach((length, index) => {
+      const now = given[index] ?? 0;
+      if (left <= 0 || now >= length) return;
+      given[index] = now + 1;
+      left -= 1;
+      took = true;
+    });
+  }
+  return given;
+}
+
+/** A table with so many rows, the last of which says how many more there are. */
+function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
+  if (lines.length <= length) return [titles, ...lines];
+  const shown = lines.slice(0, Math.max(0, length - 1));
+  return [titles, ...shown, `and ${figure(lines.length - shown.length)} more`];
+}

@@ -1,0 +1,51 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import { type Problem, wholeFile } from './problems/problem.ts';
+import { adminAddressSchema } from './schema/settings-schema.ts';
+import { shapeProblems } from './schema/shape-problems.ts';
+import { parseCertificates } from './source/parse-pem.ts';
+import { createSourceReader } from './source/source-reader.ts';
+
+/** Where the admin listener of a configuration is. */
+export type AdminAddress =
+  | {
+      readonly kind: 'read';
+      readonly host: string;
+      readonly port: number;
+      /** Where it speaks TLS: its own certificate, PEM, without the rest of the chain. */
+      readonly certificate?: string;
+    }
+  | { readonly kind: 'unreadable'; readonly problems: readonly Problem[] };
+
+/**
+ * Reads of a configuration where its admin listener is, and nothing else: also of one with mistakes elsewhere, since that is
+ * when a gateway is asked how it is, and of one whose other variables are not set here.
+ */
+export function readAdminAddress({
+  file,
+  env,
+}: {
+  readonly file: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}): AdminAddress {
+  const reader = createSourceReader({ env, drafts: undefined, makesKeysFile: false, onRead: undefined });
+  const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
+  if (main === undefined) return { kind: 'unreadable', problems: reader.problems() };
+  const read = [['host'], ['port'], ['tls', 'cert']].map((path) => main.placeOf(['admin', ...path]));
+  const unread = reader
+    .problems()
+    .filter(({ line, column }) => read.some((place) => place.line === line && place.column === column));
+  if (unread.length > 0) return { kind: 'unreadable', problems: unread };
+  const { data, error } = adminAddressSchema.safeParse(main.value);
+  if (data === undefined) return { kind: 'unreadable', problems: shapeProblems(error, main) };
+  const { host, port, tls } = data.admin;
+  if (tls === undefined) return { kind: 'read', host, port };
+  const mentionedAt = main.placeOf(['admin', 'tls', 'cert']);
+  const certFile = isAbsolute(tls.cert) ? tls.cert : join(dirname(file), tls.cert);
+  const pem = reader.readText({ file: certFile, mentionedAt });
+  if (pem === undefined) return { kind: 'unreadable', problems: reader.problems().slice(-1) };
+  const certificates = parseCertificates(pem);
+  if (typeof certificates === 'string') {
+    return { kind: 'unreadable', problems: [{ ...wholeFile(certFile), message: certificates }] };
+  }
+  return { kind: 'read', host, port, certificate: certificates[0]?.toString() ?? '' };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
+import { changes } from '../../../gateway/cli/admin/api-shapes.ts';
+import { readChanges } from '../../../gateway/cli/admin/read-api.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
+
+const bounds = { adminCallTimeoutMs: 300, adminReplyBytesMax: 10_000 };
+const change = {
+  at: '2026-11-22T10:00:00Z',
+  action: 'reload',
+  by: 'file',
+  before: 'a',
+  process: 'p',
+  processes: 1,
+};
+
+function clientOf(url: string) {
+  return createAdminClient({ url: new URL(url), token: 'x' }, bounds);
+}
+
+describe('the client of the admin API', () => {
+  it('gives up a gateway that never answers, and says how long it waited', async () => {
+    const { url } = await startStubAdmin(() => undefined);
+    await expect(clientOf(url).get('/changes', {}, changes)).rejects.toMatchObject({
+      kind: 'passing',
+      message: expect.stringMatching(
+        /^Nobody answers at http:\/\/127\.0\.0\.1:\d+ \(no response within 0\.3 s\): start the gateway/,
+      ),
+    });
+  });
+
+  it('reads no response that is longer than its bound', async () => {
+    const body = (octets: number) => JSON.stringify({ isComplete: true, changes: [] }).padEnd(octets);
+    const short = await startStubAdmin(() => ({ body: body(10_000) }));
+    expect((await clientOf(short.url).get('/changes', {}, changes)).body.changes).toEqual([]);
+    const long = await startStubAdmin(() => ({ body: body(10_001) }));
+    await expect(clientOf(long.url).get('/changes', {}, changes)).rejects.toThrow('more than 10000 octets');
+  });
+
+  it('follows pages, empty ones too, until it has what was asked for, and no further', async () => {
+    const pages: Record<string, object> = {
+      '/changes?limit=3': {
+        changes: [
+          { ...change, id: '5-1' },
+          { ...change, id: '4-1' },
+        ],
+        next: '4-1',
+      },
+      '/changes?after=4-1&limit=1': { changes: [], next: '3-9' },
+      '/changes?after=3-9&limit=1': { changes: [{ ...change, id: '3-1' }], next: '3-1' },
+    };
+    const stub = await startStubAdmin((path) => ({
+      body: { isComplete: true, ...pages[path.slice('/api/v1'.length)] },
+    }));
+    const { body, json } = await readChanges(clientOf(stub.url), 3);
+    expect(body.changes.map(({ id }) => id)).toEqual(['5-1', '4-1', '3-1']);
+    expect(json).toMatchObject({
+      isComplete: true,
+      next: '3-1',
+      changes: [{ id: '5-1' }, { id: '4-1' }, { id: '3-1' }],
+    });
+    expect(stub.asked).toHaveLength(3);
+  });
+
+  it('does not ask for ever where a page is its own next one', async () => {
+    const stub = await startStubAdmin(() => ({ body: { isComplete: true, changes: [], next: '1-1' } }));
+    expect((await readChanges(clientOf(stub.url), 50)).body.changes).toEqual([]);
+    expect(stub.asked).toHaveLength(2);
+  });
+
+  it('takes members that it does not know, of a later version', async () => {
+    const stub = await startStubAdmin(() => ({
+      body: { isComplete: true, changes: [{ ...change, id: '1-1', reason: { why: 'new' } }], isNew: true },
+    }));
+    const { body, json } = await clientOf(stub.url).get('/changes', {}, changes);
+    expect(body.changes[0]).toEqual({ ...change, id: '1-1' });
+    expect(json).toMatchObject({ isNew: true });
+  });
+});

@@ -1,0 +1,249 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
+import { createAuthority } from '../../support/certificates.ts';
+import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { type GatewayProcess, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { makeCertificate } from '../../support/make-certificate.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { freePort } from '../../support/start-redis.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
+
+const { token, entry } = makeToken('read');
+const upstream = { url: 'http://127.0.0.1:1' };
+
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
+  gateway = await startGateway(testConfig({ upstream, admin }));
+});
+afterAll(() => gateway.stop('SIGKILL'));
+
+async function succeeds(args: readonly string[], env: Record<string, string>): Promise<void> {
+  const { exitCode, stdout, stderr } = await runTollgate(['processes', ...args], env);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(/^PROCESS .*\n.*:\d+ +serving /);
+}
+
+async function failsWith(sentence: RegExp, args: readonly string[], env: Record<string, string>) {
+  const { exitCode, stdout, stderr } = await runTollgate(['processes', ...args], env);
+  expect(stderr).toMatch(sentence);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).not.toMatch(/^ +at /m);
+  for (const secret of [token, 'hidden']) expect(stderr).not.toContain(secret);
+}
+
+const tokenEnv = { TOLLGATE_ADMIN_TOKEN: token };
+
+describe('the gateway that a command asks', () => {
+  it('is that of --admin, then that of TOLLGATE_ADMIN, then the one in the configuration', async () => {
+    const nobody = 'http://127.0.0.1:1';
+    const { adminUrl } = gateway;
+    const port = new URL(adminUrl).port;
+    const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}admin: { port: ${port} }\n` });
+    await succeeds(['--admin', adminUrl, '--config', '/nowhere'], { ...tokenEnv, TOLLGATE_ADMIN: nobody });
+    await succeeds(['--config', '/nowhere'], { ...tokenEnv, TOLLGATE_ADMIN: adminUrl });
+    await succeeds(['--config', file], tokenEnv);
+    await succeeds([], { ...tokenEnv, TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: '' });
+  });
+
+  it('is found in a configuration with mistakes elsewhere, with variables that are not set here, and on every interface', async () => {
+    const port = new URL(gateway.adminUrl).port;
+    const { file } = configFolder({
+      'tollgate.yaml': `environment: 3\nbaseUrl: \${NOT_SET}\nkeys: \${NEITHER}\nadmin:\n  host: \${HOST:-0.0.0.0}\n  port: \${ADMIN_PORT:-${port}}\n  tokens: [{ name: a, may: read, sha256: "\${DIGEST}" }]\n`,
+    });
+    await succeeds(['--config', file], tokenEnv);
+    await failsWith(/ECONNREFUSED/, ['--config', file], { ...tokenEnv, ADMIN_PORT: '1' });
+  });
+
+  it.each([
+    [
+      'admin: { host: "${ADMIN_HOST}" }',
+      /:9:\d+: the environment variable ADMIN_HOST is not set.*\nSo this file/s,
+    ],
+    [
+      'admin: { port: many }',
+      /:9:\d+: `admin.port` must be a whole number.*\nSo this file does not tell.*--admin URL/s,
+    ],
+    ['admin: { tls: { cert: none.pem, key: k } }', /:9:\d+: this file does not exist.*\nSo this file/s],
+    ['admin: { port: 0 }', /`admin.port` is 0, any port that is free: say with --admin URL which one/],
+    ['admin: {', /this is not valid YAML.*\nSo this file/s],
+  ])('is not found in a configuration with %j, which is said', async (line, sentence) => {
+    const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}${line}\n` });
+    await failsWith(sentence, ['--config', file], tokenEnv);
+  });
+
+  it.each([
+    [
+      'nothing',
+      [],
+      /^Which gateway\? Say --admin URL.*TOLLGATE_ADMIN.*--config FILE or TOLLGATE_CONFIG\.\n$/,
+    ],
+    ['no URL', ['--admin', '127.0.0.1:9090'], /must be a URL such as http:\/\/127\.0\.0\.1:9090/],
+    ['a URL with a password', ['--admin', 'http://me:hidden@127.0.0.1:9090'], /without user and path/],
+    ['a URL with a path', ['--admin', 'http://127.0.0.1:9090/api/v1'], /without user and path/],
+    [
+      'a port where nobody listens',
+      ['--admin', 'http://127.0.0.1:1'],
+      /^Nobody answers at http:\/\/127\.0\.0\.1:1 \(connect ECONNREFUSED.*start the gateway.*or say with --admin/,
+    ],
+    [
+      'a host that is none',
+      ['--admin', 'http://nowhere.invalid:9090'],
+      /^Nobody answers at http:\/\/nowhere\.invalid:9090 \(/,
+    ],
+  ])('is not found by %s, which is said', async (_, args, sentence) => {
+    await failsWith(sentence, args, tokenEnv);
+  });
+});
+
+describe('the token', () => {
+  it('is read from a file too, with the line break behind it', async () => {
+    const { pathOf } = configFolder();
+    writeFileSync(pathOf('token'), `${token}\n`);
+    const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: '' };
+    await succeeds([], { ...env, TOLLGATE_ADMIN_TOKEN_FILE: pathOf('token') });
+    await failsWith(/^The file \/nowhere of TOLLGATE_ADMIN_TOKEN_FILE cannot be read \(ENOENT\)\.\n$/, [], {
+      ...env,
+      TOLLGATE_ADMIN_TOKEN_FILE: '/nowhere',
+    });
+  });
+
+  it.each([
+    [
+      'missing',
+      '',
+      /^Which token\? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE.*"tollgate admin token/,
+    ],
+    ['wrong', 'hidden', /^The gateway at http.* does not know the token: TOLLGATE_ADMIN_TOKEN must be one/],
+    ['two words', 'hidden hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
+    ['not ASCII', 'hiddén hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
+  ])('is %s: the sentence says what to do, and not what it is', async (_, given, sentence) => {
+    await failsWith(sentence, ['--admin', gateway.adminUrl], { TOLLGATE_ADMIN_TOKEN: given });
+  });
+
+  it('has no use where none is configured, and the sentence says how to make one', async () => {
+    const open = await startGateway(testConfig({ upstream }));
+    onTestFinished(async () => void (await open.stop('SIGKILL')));
+    await failsWith(
+      /No token is configured.*"tollgate admin token --name NAME/,
+      ['--admin', open.adminUrl],
+      tokenEnv,
+    );
+  });
+});
+
+describe('what answers instead', () => {
+  it.each([
+    [
+      'the listener for clients',
+      { status: 401, body: { code: 'invalid_key', message: 'x', status: 401 } },
+      /is where clients call: ask the admin listener/,
+    ],
+    [
+      'a listener that is not known by this name',
+      { status: 421, body: { code: 'unknown_host', message: 'x' } },
+      /not known by this name.*`admin\.hosts`/,
+    ],
+    [
+      'a gateway that is busy',
+      { status: 503, body: { code: 'busy', message: 'Too many\u001b[2J.' } },
+      /answered 503: Too many\\u\{1b\}\[2J\./,
+    ],
+    [
+      'an older gateway',
+      { status: 404, body: { code: 'not_found', message: 'x' } },
+      /sent status 404: is it the admin listener of a gateway, and of this version\?/,
+    ],
+    ['a web page', { body: '<html>' }, /sent status 200 and no JSON: is it the admin listener/],
+    [
+      'other JSON',
+      { body: { processes: [{ id: 3 }] } },
+      /sent a response in which `environment` is not as expected/,
+    ],
+    ['an error without a reason', { status: 500, body: {} }, /sent status 500 and no reason/],
+  ])('%s is named', async (_, response, sentence) => {
+    const { url } = await startStubAdmin(() => response);
+    await failsWith(sentence, ['--admin', url], tokenEnv);
+  });
+
+  it('the real listener for clients is named', async () => {
+    const url = `http://127.0.0.1:${gateway.port}`;
+    await failsWith(/is where clients call: ask the admin listener/, ['--admin', url], tokenEnv);
+  });
+
+  it('a server that closes the connection is nobody', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const address = server.address();
+    const url = `http://127.0.0.1:${Object(address).port}`;
+    await failsWith(/^Nobody answers at .* \(socket hang up\)/, ['--admin', url], tokenEnv);
+  });
+});
+
+describe('an admin listener over TLS', () => {
+  it('is trusted by its own certificate in the configuration, whatever its names, and by --ca with its name', async () => {
+    const authority = createAuthority();
+    const { cert, key } = authority.issue({ names: ['admin.example.com'] });
+    const port = await freePort();
+    const { pathOf } = configFolder({
+      'cert.pem': cert + authority.cert,
+      'key.pem': key,
+      'ca.pem': authority.cert,
+    });
+    const tls = { cert: pathOf('cert.pem'), key: pathOf('key.pem') };
+    const admin = { host: '127.0.0.1', port, tls, tokens: [entry] };
+    const secure = await startGateway(testConfig({ upstream, admin }));
+    onTestFinished(async () => void (await secure.stop('SIGKILL')));
+    await succeeds(['--config', `${secure.configDir}/gateway.yaml`], tokenEnv);
+
+    const url = `https://127.0.0.1:${port}`;
+    await failsWith(/certificate of https:.* is not accepted .*--ca FILE/, ['--admin', url], tokenEnv);
+    await failsWith(
+      /certificate of https:.* is not accepted .*not in the cert's list/,
+      ['--admin', url, '--ca', pathOf('ca.pem')],
+      tokenEnv,
+    );
+    await failsWith(
+      /^--ca .*key\.pem has no certificate in PEM/,
+      ['--admin', url, '--ca', pathOf('key.pem')],
+      tokenEnv,
+    );
+    await failsWith(/answered 400: .*https:\/\//, ['--admin', `http://127.0.0.1:${port}`], tokenEnv);
+    await failsWith(
+      /does not speak TLS: ask http:\/\//,
+      ['--admin', gateway.adminUrl.replace('http', 'https')],
+      tokenEnv,
+    );
+
+    const renewed = authority.issue({ names: ['127.0.0.1'] });
+    writeFileSync(tls.cert, renewed.cert);
+    writeFileSync(tls.key, renewed.key);
+    const asked = async () =>
+      (await runTollgate(['processes', '--admin', url, '--ca', pathOf('ca.pem')], tokenEnv)).exitCode;
+    await expect.poll(asked).toBe(0);
+  });
+
+  it('is not trusted for a certificate of the same authority that is not the one in the configuration', async () => {
+    const authority = createAuthority();
+    const [own, other] = [authority.issue({ names: ['127.0.0.1'] }), makeCertificate()];
+    const port = await freePort();
+    const folder = configFolder({
+      'cert.pem': own.cert,
+      'key.pem': own.key,
+      'other.pem': other.cert + authority.cert,
+    });
+    const tls = { cert: folder.pathOf('cert.pem'), key: folder.pathOf('key.pem') };
+    const secure = await startGateway(
+      testConfig({ upstream, admin: { host: '127.0.0.1', port, tls, tokens: [entry] } }),
+    );
+    onTestFinished(async () => void (await secure.stop('SIGKILL')));
+    folder.write(
+      'tollgate.yaml',
+      `${mainDocument}admin: { port: ${port}, tls: { cert: other.pem, key: none } }\n`,
+    );
+    await failsWith(/is not accepted/, ['--config', folder.file], tokenEnv);
+  });
+});

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientStore } from '../../support/tuning.ts';
+
+const token = makeToken('read');
+const acme = makeKey({ id: 'acme', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 5 } });
+const long = makeKey({ id: `long-${'x'.repeat(94)}`, plan: 'business' });
+const others = Array.from({ length: 8 }, (_, index) => makeKey({ id: `customer-${index}`, plan: 'pro' }));
+const keys = [acme, long, ...others].map(({ entry }) => entry);
+const named = keys.map((entry) => ({ ...entry, name: `The company \u202e of ${entry.id} 猫` }));
+
+let backend: RecordingBackend;
+let gateway: GatewayProcess;
+let env: Record<string, string>;
+beforeAll(async () => {
+  backend = await startRecordingBackend({
+    react: ({ target }, socket) => socket.write(okResponse('{}', target.endsWith('/404') ? 404 : 200)),
+  });
+  gateway = await startGateway(
+    testConfig({
+      upstream: { url: backend.url },
+      keys: named,
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+      bans: { after: 1_000 },
+    }),
+    { tuning: { windowsMs: freshWindows(Date.now()) } },
+  );
+  env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+  await send(acme.secret, 9, '/pets');
+  await send(long.secret, 2, '/pets/404');
+});
+afterAll(async () => {
+  await gateway.stop('SIGKILL');
+  await backend.close();
+});
+
+async function send(secret: string, times: number, path: string): Promise<void> {
+  for (let request = 0; request < times; request++) {
+    const headers = { authorization: `Bearer ${secret}` };
+    await (await fetch(`${gateway.baseUrl}${path}`, { headers })).arrayBuffer();
+  }
+}
+
+async function ask(path: string) {
+  const port = Number(new URL(gateway.adminUrl).port);
+  return (await askAdmin(port, `/api/v1${path}`, { token: token.token })).body;
+}
+
+async function run(...args: string[]) {
+  const { exitCode, stdout, stderr } = await runTollgate(args, env);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  return stdout;
+}
+
+/** Figures that are of the moment at which they were asked for. */
+const moments =
+  /"(ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
+
+function lasting(body: unknown): string {
+  return JSON.stringify(body).replace(moments, '').replace(/,}/g, '}');
+}
+
+describe('--json', () => {
+  it.each([
+    ['keys list', '/keys', undefined],
+    ['keys list --state limited', '/keys?state=limited', undefined],
+    ['keys list --plan pro --sort id --limit 3', '/keys?plan=pro&sort=id&limit=3', undefined],
+    ['keys list --q STOMER-7', '/keys?q=STOMER-7', undefined],
+    ['keys show acme', '/keys/acme', undefined],
+    ['why acme', '/keys/acme', 'why'],
+    ['callers listPets', '/operations/listPets/callers', undefined],
+    [
+      'callers listPets --from 2026-01-01 --to 2026-01-02',
+      '/operations/listPets/callers?from=2026-01-01&to=2026-01-02',
+      undefined,
+    ],
+    ['usage acme', '/keys/acme/usage', undefined],
+    ['usage acme --step day', '/keys/acme/usage?step=day', undefined],
+    ['changes', '/changes', undefined],
+  ])('%s gives what the API says at %s', async (command, path, member) => {
+    const given = JSON.parse(await run(...command.split(' '), '--json'));
+    const said = await ask(path);
+    expect(lasting(given)).toBe(lasting(member === undefined ? said : said[member]));
+  });
+
+  it('processes gives the processes of the state', async () => {
+    const given = JSON.parse(await run('processes', '--json'));
+    const { isComplete, answeredBy, processes } = await ask('/state');
+    expect(lasting(given)).toBe(lasting({ isComplete, answeredBy, processes }));
+  });
+
+  it('top --once gives the state and the keys of its two lists', async () => {
+    const given = JSON.parse(await run('top', '--once', '--json'));
+    const [state, busiest, mostRefused] = await Promise.all([
+      ask('/state'),
+      ask('/keys?sort=offered&limit=10'),
+      ask('/keys?sort=refused&limit=10'),
+    ]);
+    expect(lasting(given)).toBe(lasting({ state, busiest: busiest.keys, mostRefused: mostRefused.keys }));
+  });
+});
+
+describe('what people read', () => {
+  const commands = [
+    'top --once',
+    'top',
+    'keys list',
+    'keys show acme',
+    `keys show ${long.entry.id}`,
+    'why acme',
+    'callers listPets',
+    'usage acme',
+    'processes',
+    'changes',
+    'usage nothing --help',
+  ];
+
+  it.each(commands)(
+    '%s: no line of a table is longer than 100 columns, and nothing steers a terminal',
+    async (command) => {
+      const stdout = await run(...command.split(' '));
+      expect(stdout).not.toMatch(/[^\P{C}\n]/u);
+      const lines = stdout.split('\n').slice(0, -1);
+      // A sentence to forward is one line.
+      if (!command.startsWith('why')) for (const line of lines) expect(line.length).toBeLessThanOrEqual(100);
+      expect(lines.length).toBeGreaterThan(0);
+    },
+  );
+
+  it('keys list has a line a key, the most refused first, figures at the right', async () => {
+    const [titles = '', first = '', second = ''] = (await run('keys', 'list')).split('\n');
+    expect(titles).toMatch(/^KEY +PLAN +STATE +FULLEST WINDOW +OFFERED 24 H +REFUSED 24 H +LAST SEEN +NAME$/);
+    expect(first).toMatch(/^acme +enterprise +limited +day 5\/5 +9 +4 +\d+ s ago +The/);
+    expect(second).toMatch(/^long-x+…x+ +business +ok +minute 2\/1,000 +2 +0 /);
+    const end = (line: string, text: string) => line.indexOf(text) + text.length;
+    expect(end(first, '  4')).toBe(end(titles, 'REFUSED 24 H'));
+  });
+
+  it('keys list follows pages until there are as many as were asked for, and says that there are more', async () => {
+    expect((await run('keys', 'list', '--limit', '3')).split('\n')).toEqual([
+      expect.stringMatching(/^KEY/),
+      expect.stringMatching(/^acme/),
+      expect.anything(),
+      expect.anything(),
+      'There are more: --limit N shows so many, --all all.',
+      '',
+    ]);
+    for (const all of [['--all'], ['--limit', '0']]) {
+      const given = JSON.parse(await run('keys', 'list', '--json', ...all));
+      expect(given.keys.map(({ id }: { id: string }) => id).sort()).toEqual(keys.map(({ id }) => id).sort());
+      expect(given.next).toBeUndefined();
+    }
+    expect(await run('keys', 'list', '--state', 'banned')).toBe('No key is like that.\n');
+  });
+
+  it('why prints the sentence of the API, on one line', async () => {
+    const { why } = await ask('/keys/acme');
+    expect(await run('why', 'acme')).toBe(`${why.sentence}\n`);
+    expect(why.sentence).toMatch(
+      /^acme \(enterprise\) has used all 5 requests of this day and may call again/,
+    );
+  });
+
+  it('keys show has windows, secrets by digest, operations and refusals', async () => {
+    const stdout = await run('keys', 'show', 'acme');
+    expect(stdout).toMatch(/^this day +5 of 5 used, starts over at /m);
+    expect(stdout).toMatch(
+      new RegExp(`^secret +${acme.entry.secrets[0]?.sha256.slice(0, 8)}… .*never expires$`, 'm'),
+    );
+    expect(stdout).toMatch(/^listPets +9 +4 +0$/m);
+    expect(stdout).toMatch(/ +day 4$/m);
+  });
+
+  it('usage adds up what was offered, admitted and refused', async () => {
+    expect((await run('usage', 'acme')).trimEnd().split('\n').at(-1)).toMatch(/^total +9 +5 +4 +0 +day 4$/);
+    expect(await run('usage', 'customer-0')).toBe('Nothing is recorded of customer-0 in this period.\n');
+  });
+
+  it('usage --csv has the same columns for every key, and adds up', async () => {
+    const titles =
+      'at,offered,admitted,refused_second,refused_minute,refused_hour,refused_day,refused_month,banned,undecided';
+    const [first, ...rows] = (await run('usage', 'acme', '--csv', '--from', '-2h')).trimEnd().split('\n');
+    expect(first).toBe(titles);
+    const sums = titles
+      .split(',')
+      .map((_, column) => rows.reduce((sum, row) => sum + Number(row.split(',')[column]), 0));
+    expect(sums.slice(1)).toEqual([9, 5, 0, 0, 0, 4, 0, 0, 0]);
+    expect(await run('usage', 'customer-0', '--csv')).toBe(`${titles}\n`);
+  });
+
+  it('callers says who called an operation, and in which period', async () => {
+    const stdout = await run('callers', 'getPet', '--from', 'today');
+    const today = new Date().toISOString().slice(0, 10);
+    expect(stdout).toMatch(
+      new RegExp(`^getPet, from ${today} 00:00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +2 +0 `),
+    );
+    expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
+      /^Nobody called getPet from 2026-01-01 00:00:00/,
+    );
+  });
+
+  it.each([
+    [['keys', 'show', 'nobody'], /^There is no key nobody: /],
+    [['why', 'nobody'], /^There is no key nobody: /],
+    [['usage', 'a/b?c'], /^There is no key a\/b\?c: /],
+    [['callers', 'nothing'], /^There is no operation nothing: /],
+    [['keys', 'list', '--state', 'happy'], /`state` must be one of ok, near,/],
+    [['usage', 'acme', '--from', '30 February'], /^--from must be a date such as 2026-11-22/],
+    [['usage', 'acme', '--from', '2026-02-30'], /^--from must be a date such as 2026-11-22/],
+    [['usage', 'acme', '--from', 'now', '--to', '-2h'], /`from` must not be later than `to`/],
+    [['keys', 'list', '--limit', 'x'], /It must be a whole number/],
+  ])('%j fails with a sentence', async (args, sentence) => {
+    const { exitCode, stdout, stderr } = await runTollgate(args, env);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(sentence);
+    expect(stderr).not.toContain('    at ');
+    expect(stderr).not.toContain(token.token);
+  });
+});
+
+describe('two processes on one Redis', () => {
+  it('processes lists both from either, and marks the one with another configuration; changes shows what failed', async () => {
+    const prefix = freshPrefix();
+    const start = (perMinute: number) =>
+      startGateway(
+        testConfig({
+          upstream: { url: backend.url },
+          plans: { free: { perMinute } },
+          admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+          redis: { url: redisUrl(), prefix },
+        }),
+        { tuning: { bounds: patientStore } },
+      );
+    const pair = await Promise.all([start(60), start(61)]);
+    try {
+      const [one, other] = pair;
+      const versionOf = async ({ adminUrl }: GatewayProcess): Promise<string> => {
+        const ready = (await (await fetch(`${adminUrl}/readyz`)).json()) as { config: { version: string } };
+        return ready.config.version.slice(0, 8);
+      };
+      const [own, second] = await Promise.all(pair.map(versionOf));
+      const at = { TOLLGATE_ADMIN: one.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+      const table = async () => (await runTollgate(['processes'], at)).stdout;
+      await expect.poll(table).toMatch(new RegExp(`:${other.child.pid} .* ${second} other$`, 'm'));
+      expect(await table()).toMatch(new RegExp(`:${one.child.pid} .* ${own}$`, 'm'));
+      expect((await runTollgate(['top', '--once'], at)).stdout).toContain(
+        '1 process has another configuration.',
+      );
+
+      await other.editConfig('plans: 3');
+      const changes = async () => (await runTollgate(['changes'], at)).stdout;
+      await expect.poll(changes).toMatch(/^20.* reload_failed .*\n {4}.*gateway\.yaml:1:/m);
+    } finally {
+      await Promise.all(pair.map((gateway) => gateway.stop('SIGKILL')));
+    }
+  });
+});

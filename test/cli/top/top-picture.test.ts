@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { state as stateSchema } from '../../../gateway/cli/admin/api-shapes.ts';
+import { screenOf } from '../../../gateway/cli/output/screen.ts';
+import { type TopData, topPicture } from '../../../gateway/cli/top/top-picture.ts';
+import { widthOf } from '../../../gateway/terminal/text-width.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
+
+const nowMs = Date.parse('2026-11-22T10:31:07Z');
+const plain = screenOf({}, {});
+
+function processState(index: number, members: object = {}) {
+  return {
+    ...{ id: `${index}`.padStart(12, '0'), host: 'gateway-host-0123456789', pid: 10_000 + index },
+    ...{ startedAt: '2026-11-22T09:00:00Z', phase: 'serving', configVersion: '3f2ab4c3f2ab' },
+    ...{ requestsPerSecond: 1_204.25, inFlight: 12, connections: 200, p50Ms: 0.31, p99Ms: 2.125 },
+    ...{ outcomes: { '2xx': 1_100, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 0 } },
+    ...{ store: { kind: 'redis', available: true }, targets: 2, healthyTargets: 2, ageMs: 500 },
+    ...members,
+  };
+}
+
+function keyItem(id: string, figure: number, members: object = {}) {
+  return {
+    ...{ id, plan: 'enterprise', state: 'limited', windows: [], offered24h: figure, refused24h: figure },
+    ...members,
+  };
+}
+
+function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData {
+  const state = stateSchema.parse({
+    environment: 'production',
+    config: { version: '3f2ab4c3f2ab', loadedAt: '2026-11-22T09:00:00Z' },
+    store: { kind: 'redis', available: true, sinceAt: '2026-11-22T09:00:00Z' },
+    upstreams: [
+      {
+        name: 'default',
+        url: 'http://backend:3000',
+        targets: [{ address: '10.0.0.7:3000', healthy: true, inFlight: 3 }],
+      },
+    ],
+    certificates: {},
+    isComplete: true,
+    answeredBy: '000000000000',
+    processes: [processState(0)],
+    ...members,
+  });
+  return { state, busiest: keys, mostRefused: keys } as TopData;
+}
+
+describe('the picture of top', () => {
+  it('of a fleet adds rates up, and shows of percentiles the least and the largest', () => {
+    const processes = [
+      processState(0),
+      processState(1, { p50Ms: 0.4, p99Ms: 3 }),
+      processState(2, { p50Ms: undefined, p99Ms: undefined }),
+    ];
+    const lines = topPicture(dataOf({ processes }), { nowMs }, plain);
+    expect(lines.join('\n')).toMatch(
+      /^requests\/s +3,613 +of these {2}2xx 3,300 {2}3xx 0\.0 {2}4xx 9\.8 {2}429 300 {2}5xx 0\.0$/m,
+    );
+    expect(lines.join('\n')).toMatch(/^gateway +p50 0\.31 to 0\.40 ms +p99 2\.13 to 3\.00 ms$/m);
+    expect(lines.join('\n')).toMatch(
+      /^under way +36 requests, 600 connections +store {2}Redis, there, 1 h$/m,
+    );
+  });
+
+  it.each([
+    [
+      'Redis away',
+      { store: { kind: 'redis', available: false, reason: 'closed' }, isComplete: false },
+      ['Redis is away (closed).', 'only the process that answered'],
+    ],
+    [
+      'Redis away for another process',
+      { processes: [processState(0), processState(1, { store: { kind: 'redis', available: false } })] },
+      ['Redis is away for 1 process.'],
+    ],
+    [
+      'a sick target',
+      {
+        upstreams: [
+          {
+            name: 'orders',
+            url: 'x',
+            targets: [
+              { address: 'a', healthy: false, inFlight: 0 },
+              { address: 'b', healthy: true, inFlight: 0 },
+            ],
+          },
+        ],
+      },
+      ['The upstream orders: 1 of 2 targets not healthy.'],
+    ],
+    [
+      'no target',
+      { upstreams: [{ name: 'orders', url: 'x', targets: [], lookupError: 'ENOTFOUND' }] },
+      [
+        'The host of the upstream orders cannot be looked up (ENOTFOUND).',
+        'The upstream orders has no target.',
+      ],
+    ],
+    [
+      'an invalid edit',
+      { config: { version: '3f2ab4c3f2ab', loadedAt: '', lastError: 'a.yaml:1:2: bad\n  1 | x' } },
+      ['The configuration on disk is not valid, the last good one is in force: a.yaml:1:2: bad'],
+    ],
+    [
+      'another version',
+      { processes: [processState(0), processState(1), processState(2, { configVersion: 'aaaaaaaaaaaa' })] },
+      ['1 process has another configuration.', 'aaaaaaaa other'],
+    ],
+    [
+      'a certificate',
+      { certificates: { listen: { expiresAt: '', notice: 'the certificate of listen expires in 3 days' } } },
+      ['the certificate of listen expires in 3 days.'],
+    ],
+    [
+      'a pause of the record',
+      { usage: { keptDays: 8, pausedBecause: 'Redis is 71 % full' } },
+      ['Nothing is recorded of keys: Redis is 71 % full.'],
+    ],
+    [
+      'failures',
+      { processes: [1, 2].map((index) => processState(index, { outcomes: { '5xx': 1 } })) },
+      ['2.0 requests a second are answered 5xx.'],
+    ],
+  ])('says in words what is wrong: %s', (_, members, sentences) => {
+    const text = topPicture(dataOf(members), { nowMs }, plain).join('\n');
+    for (const sentence of sentences) expect(text).toContain(sentence);
+    expect(text).not.toContain('no fault is known');
+  });
+
+  const crowd = dataOf(
+    {
+      processes: Array.from({ length: 500 }, (_, index) =>
+        processState(index, index === 499 ? { configVersion: 'aaaaaaaaaaaa' } : {}),
+      ),
+      upstreams: Array.from({ length: 32 }, (_, index) => ({
+        name: `upstream-${index}`,
+        url: 'x',
+        targets: [
+          {
+            address: `[fd00:1234:5678:9abc:def0:1234:5678:${index}]:30000`,
+            healthy: index !== 31,
+            inFlight: 4_096,
+          },
+        ],
+      })),
+    },
+    Array.from({ length: 10 }, (_, index) =>
+      keyItem(`customer-${'x'.repeat(80)}-${index}`, 10 ** 9 + index, { state: 'disabled' }),
+    ),
+  );
+
+  it.each([
+    [80, 24],
+    [80, 12],
+    [100, 24],
+    [100, 50],
+    [60, 15],
+    [40, 5],
+    [200, 60],
+  ])(
+    'of 500 processes, 32 upstreams and long names stays within %i columns and %i rows, also in colour',
+    (columns, rows) => {
+      const notice = 'Nobody answers at http://127.0.0.1:9090: start the gateway.';
+      for (const more of [{}, { notice }]) {
+        const lines = topPicture(crowd, { nowMs, ...more }, { ...plain, columns, rows });
+        expect(lines.length).toBeLessThanOrEqual(rows);
+        for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(columns);
+        const screen = screenOf({ isTTY: true, columns }, { TERM: 'xterm' });
+        const bare = topPicture(crowd, { nowMs, ...more }, { ...screen, rows }).map((line) =>
+          line.replace(/\u001b\[\d+m/g, ''),
+        );
+        expect(bare.map((line) => line.trimEnd())).toEqual(lines.map((line) => line.trimEnd()));
+      }
+    },
+  );
+
+  it('in 80 columns and 24 rows has some of every list, the worst first', () => {
+    const text = topPicture(crowd, { nowMs }, { ...plain, columns: 80, rows: 24 }).join('\n');
+    expect(text).toMatch(/^PROCESS .*\n.* other$/m);
+    expect(text).toMatch(/^and 49\d more$/m);
+    expect(text).toMatch(/^upstream-31 .* not healthy +4,096$/m);
+    expect(text).toMatch(/^cust\S*…\S* .* disabled +1,000,000,000 /m);
+  });
+});
+
+describe('a gateway with hostile names', () => {
+  const hostile = '\u001b[2J\u001b]0;x\u0007\u009b31m\u202e\nroot # ';
+  const item = {
+    ...keyItem(hostile, 3),
+    ...{ name: hostile, plan: hostile, state: hostile, lastSeenMs: nowMs },
+    windows: [{ name: hostile, limit: 3, used: 3, remaining: 0, resetMs: nowMs }],
+  };
+  const state = {
+    ...dataOf({}).state,
+    environment: hostile,
+    config: { version: hostile, loadedAt: hostile, lastError: hostile },
+    store: { kind: 'redis', available: false, reason: hostile },
+    upstreams: [
+      {
+        name: hostile,
+        url: hostile,
+        lookupError: hostile,
+        targets: [{ address: hostile, healthy: false, inFlight: 1 }],
+      },
+    ],
+    certificates: { [hostile]: { expiresAt: hostile, notice: hostile } },
+    processes: [
+      processState(0, { host: hostile, phase: hostile, configVersion: hostile, startedAt: hostile }),
+    ],
+  };
+  const row = { at: hostile, offered: 3, admitted: 2, refused: { [hostile]: 1 }, banned: 0 };
+  const bodies: Readonly<Record<string, unknown>> = {
+    '/state': state,
+    '/keys': { keys: [item, item] },
+    '/keys/acme': {
+      ...item,
+      operations: [hostile],
+      secrets: [{ digestStart: hostile, expiresAt: hostile, isExpired: false }],
+      strikes: 1,
+      operations24h: [{ operationId: hostile, requests: 1, clientErrors: 0, serverErrors: 0 }],
+      recentRefusals: [row],
+      why: { sentence: hostile },
+    },
+    '/keys/acme/usage': { step: hostile, rows: [row] },
+    '/operations/listPets/callers': {
+      operationId: hostile,
+      fromAt: hostile,
+      toAt: hostile,
+      callers: [
+        {
+          id: hostile,
+          name: hostile,
+          plan: hostile,
+          requests: 1,
+          clientErrors: 0,
+          serverErrors: 0,
+          lastSeenMs: nowMs,
+        },
+      ],
+    },
+    '/changes': {
+      isComplete: true,
+      changes: [
+        {
+          id: '1-1',
+          at: hostile,
+          action: hostile,
+          by: hostile,
+          before: hostile,
+          after: hostile,
+          error: hostile,
+          process: hostile,
+          processes: 1,
+        },
+      ],
+    },
+  };
+
+  it.each([
+    'top --once',
+    'keys list',
+    'keys show acme',
+    'why acme',
+    'callers listPets',
+    'usage acme',
+    'processes',
+    'changes',
+  ])(
+    '%s shows them as text: nothing of them reaches the terminal as it is, in words or as JSON',
+    async (command) => {
+      const { url } = await startStubAdmin((path) => ({
+        body: bodies[path.replace('/api/v1', '').replace(/\?.*/, '')],
+      }));
+      const env = { TOLLGATE_ADMIN: url, TOLLGATE_ADMIN_TOKEN: 'x' };
+      for (const more of [[], ['--json']]) {
+        const { exitCode, stdout, stderr } = await runTollgate([...command.split(' '), ...more], env);
+        expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+        expect(stdout).not.toMatch(/[^\P{C}\n]/u);
+        expect(stdout).toMatch(more.length > 0 ? /\\u001b\[2J/ : /\\u\{1b\}/);
+      }
+    },
+  );
+});

@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { runInTerminal } from '../../support/pseudo-terminal.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { freePort } from '../../support/start-redis.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
+
+const token = makeToken('read');
+const key = makeKey({ id: 'acme' });
+
+let backend: RecordingBackend;
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
+  return () => backend.close();
+});
+
+const open: GatewayProcess[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
+});
+
+async function start(port = 0): Promise<{ gateway: GatewayProcess; env: Record<string, string> }> {
+  const admin = { host: '127.0.0.1', port, tokens: [token.entry] };
+  const windowsMs = freshWindows(Date.now());
+  const config = testConfig({ upstream: { url: backend.url }, keys: [key.entry], admin });
+  const gateway = await startGateway(config, { tuning: { windowsMs } });
+  open.push(gateway);
+  return { gateway, env: { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token } };
+}
+
+async function send({ baseUrl }: GatewayProcess, times: number): Promise<void> {
+  const headers = { authorization: `Bearer ${key.secret}` };
+  for (let request = 0; request < times; request++)
+    await (await fetch(`${baseUrl}/pets`, { headers })).arrayBuffer();
+}
+
+const enter = '\u001b[?1049h';
+const leave = '\u001b[?25h\u001b[?1049l';
+const size = { columns: 80, rows: 24 };
+
+describe('tollgate top --once', () => {
+  it('shows rates, times, processes, targets and keys, and ends', async () => {
+    const { gateway, env } = await start();
+    await send(gateway, 63);
+    const shown = async () => (await runTollgate(['top', '--once'], env)).stdout;
+    await expect.poll(shown).toMatch(/^requests\/s +[1-9][\d.]* .* 2xx [1-9].* 429 0\.[1-9]/m);
+    const stdout = await shown();
+    expect(stdout).toMatch(
+      /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nwell: no fault is known\n/,
+    );
+    expect(stdout).toMatch(/^gateway +p50 [\d.]+ ms +p99 [\d.]+ ms$/m);
+    expect(stdout).toMatch(
+      new RegExp(`^\\S+:${gateway.child.pid} +serving +\\d+ s .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
+    );
+    expect(stdout).toMatch(/^default +127\.0\.0\.1:\d+ +healthy +0$/m);
+    expect(stdout).toMatch(/^acme +free +limited +63 +acme +free +limited +3$/m);
+  });
+});
+
+describe('tollgate top at a terminal', () => {
+  it.each([
+    ['q', 'q'],
+    ['Ctrl-C', '\u0003'],
+  ])('draws anew every second, within the screen, and %s leaves the terminal as it was', async (_, keys) => {
+    const { gateway, env } = await start();
+    const terminal = await runInTerminal(['top'], env, size);
+    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    await send(gateway, 5);
+    await expect.poll(() => terminal.lines().join('\n')).toMatch(/^requests\/s +(?!0\.0)/m);
+    const lines = terminal.lines();
+    expect(lines.length).toBeLessThanOrEqual(size.rows);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(size.columns);
+    terminal.type(keys);
+    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+    expect(terminal.output().split(enter)).toHaveLength(2);
+    expect(terminal.output().endsWith(leave)).toBe(true);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s leaves the terminal as it was', async (signal) => {
+    const { env } = await start();
+    const terminal = await runInTerminal(['top'], env, size);
+    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    terminal.signal(signal);
+    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+    expect(terminal.output().endsWith(leave)).toBe(true);
+  });
+
+  it('says when the gateway does not answer any more, and goes on when it is back', async () => {
+    const port = await freePort();
+    const { gateway, env } = await start(port);
+    const terminal = await runInTerminal(['top'], env, size);
+    const picture = () => terminal.lines().join('\n');
+    await expect.poll(picture).toContain('well: no fault is known');
+    await gateway.stop('SIGKILL');
+    await expect.poll(picture).toMatch(/^Nobody answers at http:.* \(connect ECONNREFUSED/m);
+    expect(picture()).toMatch(/The figures are those of\s+[\d:]+\s+UTC/);
+    expect(terminal.lines().length).toBeLessThanOrEqual(size.rows);
+    await start(port);
+    await expect.poll(picture).not.toContain('Nobody answers');
+    expect(picture()).toContain('well: no fault is known');
+    terminal.type('q');
+    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+  });
+
+  it('says when the gateway is silent, and ends without waiting for it', async () => {
+    const { env } = await start();
+    let isSilent = false;
+    const stub = await startStubAdmin((path) => (isSilent ? undefined : { body: said[path] }));
+    const said = Object.fromEntries(
+      await Promise.all(
+        ['/state', '/keys?sort=offered&limit=10', '/keys?sort=refused&limit=10'].map(async (path) => {
+          const headers = { authorization: `Bearer ${token.token}` };
+          const response = await fetch(`${env.TOLLGATE_ADMIN}/api/v1${path}`, { headers });
+          return [`/api/v1${path}`, await response.json()] as const;
+        }),
+      ),
+    );
+    const terminal = await runInTerminal(['top'], { ...env, TOLLGATE_ADMIN: stub.url }, size);
+    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    isSilent = true;
+    await expect
+      .poll(() => terminal.lines().join('\n'))
+      .toMatch(/^The gateway has not answered for \d+ s\./m);
+    terminal.type('q');
+    const waited = sleep(8_000, 'it is still there', { ref: false });
+    expect(await Promise.race([terminal.ended(), waited])).toEqual({ exitCode: 0, isRestored: true });
+  });
+
+  it('ends with a sentence when its token is taken back, below what was on the screen before', async () => {
+    const { gateway, env } = await start();
+    const terminal = await runInTerminal(['top'], env, size);
+    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    const other = makeToken('read');
+    await gateway.editConfig(
+      testConfig({
+        upstream: { url: backend.url },
+        keys: [key.entry],
+        admin: { host: '127.0.0.1', port: 0, tokens: [other.entry] },
+      }),
+    );
+    expect(await terminal.ended()).toEqual({ exitCode: 1, isRestored: true });
+    expect(terminal.output().split(leave).at(-1)).toMatch(/^The gateway at .* does not know the token: /);
+  });
+
+  it.each([
+    ['NO_COLOR', { NO_COLOR: '1' }, false],
+    ['a usual terminal', {}, true],
+  ])('has colours with %s: %s', async (_, more, hasColours) => {
+    const { env } = await start();
+    const terminal = await runInTerminal(['keys', 'list'], { ...env, ...more }, size);
+    await terminal.ended();
+    expect(terminal.output()).toContain('unused');
+    expect(terminal.output().includes('\u001b[')).toBe(hasColours);
+  });
+
+  it('that cannot rewrite a line shows one picture', async () => {
+    const { env } = await start();
+    const terminal = await runInTerminal(['top'], { ...env, TERM: 'dumb' }, size);
+    expect((await terminal.ended()).exitCode).toBe(0);
+    expect(terminal.output()).not.toContain('\u001b');
+    expect(terminal.output()).toContain('well: no fault is known');
+  });
+});

@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { until } from './until.ts';
+
+export interface PseudoTerminal {
+  /** Everything that was written to it so far. */
+  output(): string;
+  /** The lines of the picture that was drawn last, without colours. */
+  lines(): readonly string[];
+  type(keys: string): void;
+  /** Sends a signal to the command. */
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves with the command's exit code, and whether it left the terminal's modes as they were. */
+  ended(): Promise<{ readonly exitCode: number | null; readonly isRestored: boolean }>;
+}
+
+const home = '\u001b[H';
+
+/** Runs the command line in a pseudo-terminal, which `script` of util-linux makes. Ended after the test. */
+export async function runInTerminal(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+): Promise<PseudoTerminal> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-terminal-'));
+  const [pidFile, before, after] = ['pid', 'before', 'after'].map((name) => join(folder, name));
+  const command = [process.execPath, 'gateway/cli/tollgate.ts', ...args].map((word) => `'${word}'`).join(' ');
+  const line = `stty rows ${rows} cols ${columns}; stty -g > ${before}; sh -c 'echo $$ > ${pidFile}; exec "$@"' sh ${command}; code=$?; stty -g > ${after}; exit $code`;
+  const child: ChildProcess = spawn('script', ['-qec', line, '/dev/null'], {
+    env: { PATH: process.env.PATH, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
+    output += chunk;
+  });
+  const read = (file = '') => readFileSync(file, 'utf8').trim();
+  onTestFinished(async () => {
+    if (child.exitCode === null) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await until('something is written', () => output !== '');
+
+  return {
+    output: () => output,
+    lines() {
+      const frame = output.split(home).at(-1) ?? '';
+      return frame.replace(/\u001b\[[\d;?]*[A-Za-z]/g, '').split(/\r+\n/);
+    },
+    type: (keys) => void child.stdin?.write(keys),
+    signal: (signal) => void process.kill(Number(read(pidFile)), signal),
+    async ended() {
+      const exitCode = child.exitCode ?? (await once(child, 'exit'))[0];
+      return { exitCode, isRestored: read(before) === read(after) };
+    },
+  };
+}

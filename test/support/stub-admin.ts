@@ -1,0 +1,37 @@
+import { createServer } from 'node:http';
+import { onTestFinished } from 'vitest';
+
+export interface StubAdmin {
+  readonly url: string;
+  /** The paths that were asked for, with their queries. */
+  readonly asked: string[];
+}
+
+/**
+ * Something that answers as an admin listener may and this gateway does not: of a later version, with names that no
+ * configuration of today accepts, or broken. Closed after the test.
+ *
+ * @param respond the status and the body for a path: text as it is, anything else as JSON
+ */
+export async function startStubAdmin(
+  respond: (path: string) => { readonly status?: number; readonly body: unknown } | undefined,
+): Promise<StubAdmin> {
+  const asked: string[] = [];
+  const server = createServer((req, res) => {
+    const { url = '' } = req;
+    asked.push(url);
+    const response = respond(url);
+    // Undefined: it never answers.
+    if (response === undefined) return;
+    res.writeHead(response.status ?? 200, { 'content-type': 'application/json' });
+    res.end(typeof response.body === 'string' ? response.body : JSON.stringify(response.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('it listens on TCP');
+  return { url: `http://127.0.0.1:${address.port}`, asked };
+}
