@@ -82,9 +82,14 @@ describe.each([
     }
   });
 
-  it('cli has the image, environment and networks of the gateway, and no port', () => {
-    const { image, environment, networks, ports } = services.cli ?? {};
+  it('cli has the image, environment and networks of the gateway, no port, and is told where to ask it', () => {
+    const { image, environment: all, networks, ports } = services.cli ?? {};
+    const { TOLLGATE_ADMIN, TOLLGATE_ADMIN_TOKEN, ...environment } = all ?? {};
     const ofGateway = services[gateway];
+    const { admin } = parse(readFileSync(`${all?.TOLLGATE_CONFIG}`, 'utf8'));
+    expect(TOLLGATE_ADMIN).toBe(`http://${admin.hosts[0]}:9090`);
+    expect(admin.hosts[0]).toBe(gateway);
+    expect(TOLLGATE_ADMIN_TOKEN).toMatch(/^\$\{\w+:-\}$/);
     expect({ image, environment, networks }).toEqual({
       image: ofGateway?.image,
       environment: ofGateway?.environment,
