@@ -37,6 +37,8 @@ export interface Exchange {
   decision: Decision | BucketDecision | undefined;
   /** When the limits of its key were decided; monotonic, ms. */
   decidedMs: number | undefined;
+  /** When it was over; monotonic, ms. 0 until then. */
+  endedMs: number;
   /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
   status: number;
   errorCode: string | undefined;
@@ -63,6 +65,7 @@ export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
     invalidSecret: undefined,
     decision: undefined,
     decidedMs: undefined,
+    endedMs: 0,
     status: 0,
     errorCode: undefined,
     fault: undefined,

@@ -309,7 +309,7 @@ export function createGateway({
 
 /** What the usage record needs of an exchange that is over. */
 function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
-  const { key, decision, decidedMs, offered, status, startedMs, upstream } = exchange;
+  const { key, decision, decidedMs, offered, status, startedMs, endedMs, upstream } = exchange;
   return {
     // What a bucket decides is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
@@ -317,7 +317,8 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
     operationId: offered?.operation.id ?? '',
     status,
     ending: trafficEndingOf(exchange),
-    ownMs: performance.now() - startedMs - (upstream?.upstreamMs ?? 0),
+    // A WebSocket is over when it is closed.
+    ownMs: status === 101 ? undefined : endedMs - startedMs - (upstream?.upstreamMs ?? 0),
     upstreamMs: upstream?.upstreamMs,
   };
 }

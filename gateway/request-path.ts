@@ -81,6 +81,7 @@ async function end(exchange: Exchange, stations: Stations, ending: Ending): Prom
 
 /** The recording is last and always happens. An exception in one record has no consequence for the others. */
 function record(exchange: Exchange, stations: Stations): void {
+  exchange.endedMs = performance.now();
   for (const write of stations.records) {
     try {
       write(exchange);

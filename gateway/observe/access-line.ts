@@ -40,7 +40,7 @@ export function accessLine(exchange: Exchange): string {
     if (target !== undefined) line += `,"target":"${target}"`;
     line += `,"attempts":${attempts},"upstreamMs":${upstreamMs.toFixed(3)}`;
   }
-  const totalMs = performance.now() - exchange.startedMs;
+  const totalMs = exchange.endedMs - exchange.startedMs;
   return `${line},"totalMs":${totalMs.toFixed(3)},"config":"${snapshot.settings.version}"}\n`;
 }
 

@@ -12,8 +12,8 @@ export interface EndedRequest {
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;
-  /** What it took apart from the upstream. */
-  readonly ownMs: number;
+  /** What it took apart from the upstream; undefined for a WebSocket. */
+  readonly ownMs: number | undefined;
   /** Undefined where no upstream was asked. */
   readonly upstreamMs: number | undefined;
 }
@@ -45,7 +45,7 @@ export class OperationsUsage {
       this.operations.set(operationId, counts);
     }
     addCount(counts, status, 1);
-    count(counts, durationNumber.own, ownMs);
+    if (ownMs !== undefined) count(counts, durationNumber.own, ownMs);
     if (upstreamMs !== undefined) count(counts, durationNumber.upstream, upstreamMs);
     addCount(counts, latest, atMs % this.calendar.dayMs);
   }

@@ -118,14 +118,17 @@ function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts)
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   if (secrets.length === 0) return `${who} has no secret: nobody can call with it.`;
   const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
-  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)}: each of its requests gets 401 until it has another one.`;
+  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has another one.`;
 }
 
-function daySentence({ state }: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {
+function daySentence({ state, nowMs }: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {
   const offered = offeredOf(tally);
   if (offered === 0) return state === 'unused' ? '' : 'In the last 24 h it sent no request.';
   const [first] = refusing;
-  if (first === undefined) return `In the last 24 h none of its ${count(offered, 'request')} was refused.`;
+  if (first === undefined) {
+    const all = offered === 1 ? 'its one request was not' : `none of its ${figure(offered)} requests was`;
+    return `In the last 24 h ${all} refused.`;
+  }
   const by = [
     ...Object.entries(refusedByWindow(tally)).map(([name, refused]) => ({
       who: `the ${name} limit`,
@@ -140,7 +143,7 @@ function daySentence({ state }: WhyFacts, tally: Tally, refusing: readonly Usage
     index === 0 ? `${who} refused ${figure(refused)}` : `${who} ${figure(refused)}`,
   );
   const minutes = `in ${count(refusing.length, 'minute')}`;
-  return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${clockOf(first.atMs).slice(0, 5)}.`;
+  return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
 function hourSentence(
@@ -167,6 +170,12 @@ function hourSentence(
 function timeOf(atMs: number, nowMs: number): string {
   const day = dayOf(atMs);
   return day === dayOf(nowMs) ? `${clockOf(atMs)} UTC` : `${clockOf(atMs)} UTC on ${day}`;
+}
+
+/** The same to the minute, without the zone, which the sentence before names. */
+function minuteOf(atMs: number, nowMs: number): string {
+  const clock = clockOf(atMs).slice(0, 5);
+  return dayOf(atMs) === dayOf(nowMs) ? clock : `${clock} on ${dayOf(atMs)}`;
 }
 
 function dayOf(atMs: number): string {

@@ -67,10 +67,11 @@ export function createRequestMetrics(): RequestMetrics {
     },
     end(exchange) {
       inFlight -= 1;
-      const { offered, status, decision, key, errorCode, upstream, fault, startedMs, decidedMs } = exchange;
+      const { offered, status, decision, key, errorCode, upstream, fault } = exchange;
+      const { startedMs, decidedMs, endedMs } = exchange;
       const byStatus = child(requests, offered?.operation.id ?? '');
       add(child(byStatus, status), labelOf(exchange));
-      const totalMs = performance.now() - startedMs;
+      const totalMs = endedMs - startedMs;
       requestDuration.add(totalMs);
       // A WebSocket is over when it is closed.
       if (status !== 101) ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { keyItem } from '../../gateway/admin/keys/key-item.ts';
+import type { SecretView } from '../../gateway/admin/keys/key-sources.ts';
+import { type WhyFacts, why } from '../../gateway/admin/keys/why.ts';
+import type { Key, KeyStatus, PlanWindow } from '../../gateway/model.ts';
+import { emptyTally, type Tally } from '../../gateway/usage/tally.ts';
+
+const nowMs = Date.parse('2026-11-22T10:31:20Z');
+const minuteEndsMs = Date.parse('2026-11-22T10:32:00Z');
+const dayEndsMs = Date.parse('2026-11-23T00:00:00Z');
+const key: Key = {
+  id: 'acme',
+  plan: 'free',
+  disabled: false,
+  limits: [
+    { window: 'minute', max: 60 },
+    { window: 'day', max: 1_000 },
+  ],
+};
+const secrets: SecretView[] = [{ digestStart: '01234567', expiresMs: Number.POSITIVE_INFINITY }];
+
+function statusOf(
+  minuteUsed: number,
+  dayUsed: number,
+  ban: { untilMs: number; level: number } | undefined,
+): KeyStatus {
+  const windowOf = (name: PlanWindow, limit: number, used: number, resetMs: number) => {
+    return { name, limit, remaining: Math.max(0, limit - used), resetMs, windowSeconds: 60 };
+  };
+  const minute = windowOf('minute', 60, minuteUsed, minuteEndsMs);
+  const windows = [minute, windowOf('day', 1_000, dayUsed, dayEndsMs)];
+  return {
+    rateLimit: { nowMs, windows, inForce: minute, ...(ban && { banUntilMs: ban.untilMs }) },
+    used: [minuteUsed, dayUsed],
+    strikes: 0,
+    banLevel: ban?.level ?? 0,
+  };
+}
+
+interface Case {
+  readonly key?: Partial<Key>;
+  readonly secrets?: readonly SecretView[];
+  readonly minuteUsed?: number;
+  readonly dayUsed?: number;
+  readonly ban?: { readonly untilMs: number; readonly level: number };
+  readonly minutes?: readonly (readonly [string, Partial<Tally>])[];
+  readonly operations?: readonly (readonly [string, number])[];
+  readonly addresses?: number;
+  readonly isRecorded?: boolean;
+}
+
+function sentenceOf(of: Case): string {
+  const {
+    minuteUsed = 0,
+    dayUsed = minuteUsed,
+    ban,
+    minutes = [],
+    operations = [],
+    addresses,
+    isRecorded = true,
+  } = of;
+  const facts = {
+    key: { ...key, ...of.key },
+    status: statusOf(minuteUsed, dayUsed, ban),
+    secrets: of.secrets ?? secrets,
+    nowMs,
+  };
+  const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, lastSeenMs: nowMs };
+  const { state } = keyItem({ ...facts, recent: isRecorded ? recent : 'off' });
+  const recorded: WhyFacts['recorded'] = {
+    minutes: minutes.map(([at, tally]) => ({ atMs: Date.parse(at), tally: { ...emptyTally, ...tally } })),
+    operations: operations.map(([operationId, requests]) => {
+      return { operationId, requests, atMs: nowMs, clientErrors: 0, serverErrors: 0 };
+    }),
+    addresses: addresses === undefined ? [] : [{ atMs: nowMs, about: addresses }],
+    keptDays: 8,
+  };
+  return why({ ...facts, state, ...(isRecorded && { recorded }) }).sentence;
+}
+
+describe('why a key gets what it gets, in a sentence', () => {
+  it.each<[string, Case, string]>([
+    [
+      'has used up its minute',
+      {
+        minuteUsed: 60,
+        dayUsed: 500,
+        minutes: [
+          ['2026-11-22T08:12:00Z', { admitted: 4_000, minute: 300 }],
+          ['2026-11-22T09:00:00Z', { admitted: 812 }],
+          ['2026-11-22T10:31:00Z', { admitted: 60, minute: 12 }],
+        ],
+        operations: [
+          ['listPets', 94],
+          ['getPet', 6],
+        ],
+        addresses: 2,
+      },
+      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC. In the last 24 h the minute limit refused 312 of its 5,184 requests, in 2 minutes, first at 08:12. This hour 94 % are listPets; about 2 addresses use it.',
+    ],
+    [
+      'has used up its day',
+      {
+        minuteUsed: 60,
+        dayUsed: 1_000,
+        minutes: [['2026-11-22T10:31:00Z', { admitted: 1, day: 1 }]],
+        addresses: 1,
+      },
+      'acme (free) has used all 1,000 requests of this day and may call again at 00:00:00 UTC on 2026-11-23. In the last 24 h the day limit refused 1 of its 2 requests, in 1 minute, first at 10:31. About 1 address uses it.',
+    ],
+    [
+      'was refused yesterday',
+      { minutes: [['2026-11-21T12:40:00Z', { admitted: 60, minute: 1 }]] },
+      'acme (free) may call: it has used 0 of 60 of this minute and 0 of 1,000 of this day. In the last 24 h the minute limit refused 1 of its 61 requests, in 1 minute, first at 12:40 on 2026-11-21.',
+    ],
+    [
+      'has room',
+      { minuteUsed: 12, dayUsed: 480, minutes: [['2026-11-22T10:31:00Z', { admitted: 480 }]] },
+      'acme (free) may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day. In the last 24 h none of its 480 requests was refused.',
+    ],
+    [
+      'is banned',
+      {
+        ban: { untilMs: Date.parse('2026-11-22T10:41:00Z'), level: 3 },
+        minutes: [['2026-11-22T10:30:00Z', { admitted: 60, minute: 100, banned: 7, day: 30, undecided: 2 }]],
+      },
+      'acme (free) is banned until 10:41:00 UTC, for the third time in a row, because it kept sending after it had been refused. In the last 24 h the minute limit refused 100, the day limit 30, a ban 7 and the absence of Redis 2 of its 199 requests, in 1 minute, first at 10:30.',
+    ],
+    [
+      'is disabled',
+      { key: { disabled: true } },
+      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h it sent no request.',
+    ],
+    [
+      'has only expired secrets',
+      { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has another one. In the last 24 h it sent no request.',
+    ],
+    [
+      'has no secret',
+      { secrets: [] },
+      'acme (free) has no secret: nobody can call with it. In the last 24 h it sent no request.',
+    ],
+    ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],
+    [
+      'is used while nothing is recorded',
+      { minuteUsed: 60, isRecorded: false },
+      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC.',
+    ],
+    [
+      'calls what no operation matches',
+      { minuteUsed: 1, minutes: [['2026-11-22T10:31:00Z', { admitted: 1 }]], operations: [['', 1]] },
+      'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. In the last 24 h its one request was not refused. This hour 100 % are for no operation.',
+    ],
+  ])('of one that %s', (_, of, sentence) => {
+    expect(sentenceOf(of)).toBe(sentence);
+  });
+});
