@@ -11,6 +11,8 @@ import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import { createChanges } from './fleet/changes.ts';
+import { createEvents } from './fleet/events.ts';
+import { planEdits } from './fleet/plan-edits.ts';
 import { createPresence } from './fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from './fleet/process-state.ts';
 import { createForwarder } from './forward/forwarder.ts';
@@ -80,15 +82,19 @@ export function createGateway({
   /** Those that the listeners present. Whether they speak TLS at all is decided at the start. */
   let certificates: Certificates = certificatesOf(settings);
 
+  const records = settings.redis && openRecords(settings.redis, bounds);
+  const processId = randomBytes(6).toString('hex');
+  const events = createEvents({ records, processId, nowMs: () => limiter.nowMs(), bounds });
   const limiter = createLimiter({
     log: logger,
     bounds,
     nowMs,
     planOf: (keyId) => snapshot.settings.keys.get(keyId)?.plan,
+    onEvent: (event) =>
+      events.record(event.kind === 'ban' ? { ...event, policy: snapshot.settings.bans } : event),
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
-  const records = settings.redis && openRecords(settings.redis, bounds);
   const usage =
     settings.usage.keepDays === 0
       ? undefined
@@ -97,16 +103,23 @@ export function createGateway({
           keepDays: settings.usage.keepDays,
           minuteMs: windowsMs?.minute ?? calendarWindowsMs.minute,
           nowMs: limiter.nowMs,
+          onPause: reportPause,
           bounds,
         });
   const metrics = createRequestMetrics();
   const recentFigures = createRecentFigures(metrics, bounds);
-  const processId = randomBytes(6).toString('hex');
   const startedAt = new Date(nowMs()).toISOString();
   const presence = createPresence({ records, own: describeProcess, bounds });
   const changes = createChanges({ records, processId, nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
-  const forwarder = createForwarder({ upstreams: settings.upstreams, log: logger, bounds, atTurnEnd, nowMs });
+  const forwarder = createForwarder({
+    upstreams: settings.upstreams,
+    log: logger,
+    onEvent: events.record,
+    bounds,
+    atTurnEnd,
+    nowMs,
+  });
   const stations: Stations = {
     limiter,
     forwarder,
@@ -125,6 +138,16 @@ export function createGateway({
 
   function reportBug(bug: unknown, requestId?: string): void {
     logger.error({ err: bug, requestId }, 'a bug in the request path');
+  }
+
+  function reportPause(reason: string | undefined): void {
+    if (reason === undefined) {
+      logger.info('the usage record goes on');
+      events.record({ kind: 'recording_resumed' });
+    } else {
+      logger.warn({ reason }, 'the usage record pauses');
+      events.record({ kind: 'recording_paused', reason });
+    }
   }
 
   const failedHandshakes = createFailedHandshakes(logger, bounds);
@@ -154,6 +177,7 @@ export function createGateway({
           state: currentState,
           presence,
           changes,
+          events,
           keys: {
             settings: () => snapshot.settings,
             async readStatus(keys) {
@@ -250,15 +274,28 @@ export function createGateway({
     };
     if (certificates.listen) listener.setCertificate(certificates.listen);
     if (certificates.admin) admin.setCertificate(certificates.admin);
+    reportExpiry();
   }
 
+  const reportedNotices = new Map<string, string>();
   let noticeTimer: NodeJS.Timeout | undefined;
 
   function logExpiry(): void {
-    for (const [name, certificate] of Object.entries(certificates)) {
-      const notice = expiryNotice(name, certificate, nowMs());
-      if (notice !== undefined) logger.warn(notice);
+    for (const { notice } of reportExpiry()) logger.warn(notice);
+  }
+
+  /** At the start and at a reload the log has the notices among the warnings of the configuration. */
+  function reportExpiry() {
+    const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {
+      const notice = expiryNotice(listener, certificate, nowMs());
+      return notice === undefined ? [] : [{ listener, notice, notAfterMs: certificate.notAfterMs }];
+    });
+    for (const one of expiring) {
+      if (reportedNotices.get(one.listener) !== one.notice)
+        events.record({ kind: 'certificate_expiring', ...one });
+      reportedNotices.set(one.listener, one.notice);
     }
+    return expiring;
   }
 
   return {
@@ -267,11 +304,12 @@ export function createGateway({
       const listenAddress = await listener.listen(settings.listen);
       phase = 'serving';
       presence.start();
+      reportExpiry();
       noticeTimer = setInterval(logExpiry, bounds.certificateNoticeIntervalMs).unref();
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
-      const before = snapshot.settings.version;
+      const { version: before, plans } = snapshot.settings;
       snapshot = createSnapshot(next, referenceAssets);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
@@ -279,12 +317,15 @@ export function createGateway({
       limiter.forgetRefusals();
       setCertificates(certificatesOf(next));
       changes.record({ action: 'reload', by: 'file', before, after: next.version });
+      const edits = planEdits(plans, next.plans);
+      events.record({ kind: 'reload', before, after: next.version, edits });
     },
     reportFailedReload(error, version) {
       lastReloadError = error;
       const before = snapshot.settings.version;
       const after = version === undefined ? {} : { after: version };
       changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
+      events.record({ kind: 'reload_failed', before, after: version, error });
     },
     async drain({ graceMs }) {
       phase = 'draining';
@@ -298,6 +339,7 @@ export function createGateway({
         forwarder.close(),
         presence.close(),
         changes.close(),
+        events.close(),
       ]);
       recentFigures.close();
       records?.client.disconnect();

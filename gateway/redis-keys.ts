@@ -125,15 +125,48 @@ export const redisKeys = {
     bytesEach: 60_000,
   },
   changes: {
-    name: (prefix: string) => `${prefix}:changes`,
-    pattern: '<prefix>:changes',
+    /** The hash tag keeps it in one slot with the next. */
+    name: (prefix: string) => `${prefix}:fleet:{changes}`,
+    pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
     slot: 'its own',
     expiry: '90 days after the last change',
-    writer: 'fleet/record-change.lua with each reload of the configuration, valid or not, from each process',
+    writer: 'fleet/add-to-list.lua with each reload of the configuration, valid or not, from each process',
     count: 'one, with the last 1,000 changes; none per API key',
     // 250 for a reload, up to 1,500 for one that failed.
     bytesEach: 1_500_000,
+  },
+  changesReports: {
+    name: (prefix: string) => `${prefix}:fleet:{changes}:reports`,
+    pattern: '<prefix>:fleet:{changes}:reports',
+    type: 'hash',
+    slot: 'with the last',
+    expiry: '90 days after the last change',
+    writer: 'fleet/add-to-list.lua, as the last',
+    count: 'one, with two fields for each change; none per API key',
+    // 16 more for each process that reported a change.
+    bytesEach: 400_000,
+  },
+  events: {
+    name: (prefix: string) => `${prefix}:fleet:{events}`,
+    pattern: '<prefix>:fleet:{events}',
+    type: 'stream',
+    slot: 'its own',
+    expiry: '7 days after the last event',
+    writer:
+      'fleet/add-to-list.lua with each event, at most 16 a minute of one kind and process and 20 at once',
+    count: 'one, with the last 2,000 events; none per API key',
+    bytesEach: 1_500_000,
+  },
+  eventsReports: {
+    name: (prefix: string) => `${prefix}:fleet:{events}:reports`,
+    pattern: '<prefix>:fleet:{events}:reports',
+    type: 'hash',
+    slot: 'with the last',
+    expiry: '7 days after the last event',
+    writer: 'fleet/add-to-list.lua, as the last',
+    count: 'one, with two fields for each event; none per API key',
+    bytesEach: 800_000,
   },
   probe: {
     name: (prefix: string) => `${prefix}:probe`,

@@ -191,6 +191,13 @@ export const defaultBounds = Object.freeze({
   /** Rows of one answer about the usage of a key: 8 days of minutes. */
   adminUsageRowsMax: 11_520,
 
+  /**
+   * How long the records of a plan's keys are read for its distribution, and how long that is kept for whoever asks again:
+   * it reads every minute of every active key.
+   */
+  planDistributionTimeoutMs: 5_000,
+  planDistributionKeptMs: 30_000,
+
   /** How often what was counted of a key is added to the usage record, and into how many parts its keys are divided meanwhile. */
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,
@@ -235,6 +242,23 @@ export const defaultBounds = Object.freeze({
   changeErrorCharsMax: 1_000,
   /** Changes in one response. */
   changesPerPageMax: 200,
+  /** Processes that are counted as having reported one change or event. */
+  listReportsMax: 500,
+  /** Events that are kept, and for how long: 7 days. */
+  eventsMax: 2_000,
+  eventsKeptMs: 604_800_000,
+  /** Reports by several processes of one event come within this time. */
+  eventsMergedWithinMs: 10_000,
+  /** Events in one response. */
+  eventsPerPageMax: 200,
+  /**
+   * Events of one kind that a process reports at once, and how often another one after that. Those beyond it are counted
+   * in one event, after the first pause; the pause doubles, up to the second figure, as long as there are more.
+   */
+  eventsAtOnceMax: 20,
+  eventsRefillMs: 4_000,
+  eventsSummaryPauseMs: 1_000,
+  eventsSummaryPauseMaxMs: 60_000,
 
   /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,

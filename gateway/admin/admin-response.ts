@@ -71,6 +71,11 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
+/** For what only the store knows, when it gives no answer. */
+export function storeUnavailable(): AdminResponse {
+  return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
+}
+
 function commonFields(requestId: string, { body, contentType, fields }: AdminResponse) {
   return {
     ...fields,

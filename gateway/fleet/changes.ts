@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import type { Result } from 'ioredis';
 import type { RecordsInRedis } from '../redis/redis-client.ts';
-import { withinDeadline } from '../redis/within-deadline.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createSharedList, type Listed } from './shared-list.ts';
 
 /** Something that was changed, or that failed to be. */
 export interface Change {
@@ -17,15 +15,7 @@ export interface Change {
   readonly error?: string;
 }
 
-export interface RecordedChange extends Change {
-  /** Where it stands in the list: the `after` of a further page. */
-  readonly id: string;
-  /** ISO 8601, in UTC. */
-  readonly at: string;
-  /** The process that was first to report it, and how many have. */
-  readonly process: string;
-  readonly processes: number;
-}
+export type RecordedChange = Listed<Change>;
 
 export interface ChangesPage {
   /** False while Redis is away: then only those of this process are known. */
@@ -44,22 +34,10 @@ export interface Changes {
   close(): Promise<void>;
 }
 
-interface Report {
-  readonly number: number;
-  readonly recorded: RecordedChange;
-}
-
-const script = readFileSync(new URL('./record-change.lua', import.meta.url), 'utf8');
-
-/**
- * Keeps changes in a stream in Redis, where the reload that each process does of the same files is one entry; in this
- * process's memory without Redis. What cannot be written now is written later.
- */
+/** The reload that each process does of the same files is one change. */
 export function createChanges({
-  records,
-  processId,
-  nowMs,
   bounds,
+  ...deps
 }: {
   readonly records: RecordsInRedis | undefined;
   readonly processId: string;
@@ -72,127 +50,30 @@ export function createChanges({
     | 'changeErrorCharsMax'
     | 'presenceIntervalMs'
     | 'storePatientDeadlineMs'
+    | 'listReportsMax'
   >;
 }): Changes {
-  /** Those of this process, the newest first. */
-  const own: RecordedChange[] = [];
-  const unsent: Report[] = [];
-  let number = 0;
-  let sending: Promise<void> | undefined;
-  records?.client.defineCommand('recordChange', { numberOfKeys: 1, lua: script });
-  const timer = records && setInterval(send, bounds.presenceIntervalMs).unref();
-
-  function record(change: Change): void {
-    number += 1;
-    const atMs = nowMs();
-    const recorded = {
-      ...change,
-      ...(change.error !== undefined && { error: change.error.slice(0, bounds.changeErrorCharsMax) }),
-      id: `${atMs}-${number}`,
-      at: new Date(atMs).toISOString(),
-      process: processId,
-      processes: 1,
-    };
-    own.unshift(recorded);
-    if (own.length > bounds.changesMax) own.pop();
-    if (records === undefined) return;
-    unsent.push({ number, recorded });
-    if (unsent.length > bounds.changesMax) unsent.shift();
-    send();
-  }
-
-  /** One after the other, so that they stand in their order. */
-  function send(): void {
-    if (unsent.length > 0) sending ??= sendAll().finally(() => (sending = undefined));
-  }
-
-  async function sendAll(): Promise<void> {
-    for (let first = unsent[0]; first !== undefined && records !== undefined; first = unsent[0]) {
-      if (records.client.status !== 'ready') return;
-      const isSent = await sendOne(records, first);
-      if (!isSent) return;
-      if (unsent[0] === first) unsent.shift();
-    }
-  }
-
-  function sendOne({ client, prefix }: RecordsInRedis, { number, recorded }: Report): Promise<boolean> {
-    const { action, by, before, after } = recorded;
-    const { id: _, processes: __, ...change } = recorded;
-    const sent = client.recordChange(
-      redisKeys.changes.name(prefix),
-      JSON.stringify([action, by, before, after]),
-      JSON.stringify(change),
-      processId,
-      number,
-      bounds.changesMergedWithinMs,
-      bounds.changesMax,
-      bounds.changesKeptMs,
-    );
-    return withinDeadline(
-      sent.then(
-        () => true,
-        () => false,
-      ),
-      bounds.storePatientDeadlineMs,
-      () => false,
-    );
-  }
-
-  async function readShared({ client, prefix }: RecordsInRedis, limit: number, after: string | undefined) {
-    if (client.status !== 'ready') return undefined;
-    const from = after === undefined ? '+' : `(${after}`;
-    const read = client.xrevrange(redisKeys.changes.name(prefix), from, '-', 'COUNT', limit + 1);
-    return withinDeadline(
-      read.then(
-        (entries) => entries.flatMap(toChange),
-        () => undefined,
-      ),
-      bounds.storePatientDeadlineMs,
-      () => undefined,
-    );
-  }
-
+  const list = createSharedList<Change>({
+    ...deps,
+    names: (prefix) => [redisKeys.changes.name(prefix), redisKeys.changesReports.name(prefix)],
+    entriesMax: bounds.changesMax,
+    keptMs: bounds.changesKeptMs,
+    bounds,
+  });
   return {
-    record,
-    async read({ limit, after }) {
-      const shared = records && (await readShared(records, limit, after));
-      const found =
-        shared ?? own.slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1);
-      const changes = found.slice(0, limit);
-      const last = changes.at(-1);
-      const isComplete = records === undefined || shared !== undefined;
-      return { isComplete, changes, ...(found.length > limit && last && { next: last.id }) };
+    record(change) {
+      const { action, by, before, after, error } = change;
+      list.record({
+        what: [action, by, before, after],
+        mergedWithinMs: bounds.changesMergedWithinMs,
+        entry:
+          error === undefined ? change : { ...change, error: error.slice(0, bounds.changeErrorCharsMax) },
+      });
     },
-    async close() {
-      clearInterval(timer);
-      send();
-      await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
+    async read(options) {
+      const { entries: changes, ...page } = await list.read(options);
+      return { ...page, changes };
     },
+    close: list.close,
   };
-}
-
-/** The fields as `record-change.lua` writes them. */
-function toChange([id, fields]: readonly [string, readonly string[]]): RecordedChange[] {
-  const [, , , change = '', , reports = ''] = fields;
-  try {
-    return [{ id, ...JSON.parse(change), processes: reports.split(' ').length }];
-  } catch {
-    // Somebody else has written to the stream.
-    return [];
-  }
-}
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    recordChange(
-      stream: string,
-      what: string,
-      change: string,
-      processId: string,
-      number: number,
-      mergedWithinMs: number,
-      changesMax: number,
-      keptMs: number,
-    ): Result<null, Context>;
-  }
 }

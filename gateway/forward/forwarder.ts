@@ -9,6 +9,7 @@ import { type RelayContext, RequestRelay } from './request-relay.ts';
 import { createUnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
+import type { TargetEvent } from './upstream/targets.ts';
 import { createUpstreams, type UpstreamState } from './upstream/upstreams.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
@@ -32,6 +33,8 @@ interface ForwarderOptions {
   readonly upstreams: readonly Upstream[];
   readonly bounds: Bounds;
   readonly log: Logger;
+  /** Hears what is logged of the health of targets. */
+  readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
   /** Epoch ms. */
   readonly nowMs: () => number;
@@ -53,12 +56,21 @@ export function createForwarder({
   upstreams: firstUpstreams,
   bounds,
   log,
+  onEvent,
   atTurnEnd,
   nowMs,
   random = Math.random,
   resolve = resolveTargets,
 }: ForwarderOptions): Forwarder {
-  const upstreams = createUpstreams({ upstreams: firstUpstreams, bounds, resolve, random, log, atTurnEnd });
+  const upstreams = createUpstreams({
+    upstreams: firstUpstreams,
+    bounds,
+    resolve,
+    random,
+    log,
+    onEvent,
+    atTurnEnd,
+  });
 
   const context: RelayContext = {
     nowMs,

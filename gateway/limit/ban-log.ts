@@ -13,6 +13,25 @@ export interface BanLog {
   close(): void;
 }
 
+export type BanEvent =
+  | {
+      readonly kind: 'ban';
+      readonly keyId: string;
+      readonly plan: string | undefined;
+      /** 1: the first ban in a row. */
+      readonly level: number;
+      /** On the store's clock, epoch ms. */
+      readonly untilMs: number;
+    }
+  | {
+      readonly kind: 'ban_ended';
+      readonly keyId: string;
+      readonly plan: string | undefined;
+      readonly untilMs: number;
+      /** Lifted: before its time. */
+      readonly ended: 'expired' | 'lifted';
+    };
+
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
 /** Two instants of one ban: where processes banned a key on their own, Redis keeps the later end. */
@@ -31,9 +50,11 @@ export function createBanLog(deps: {
   /** The store's clock, epoch ms. */
   nowMs: () => number;
   planOf: (keyId: string) => string | undefined;
+  /** Hears what is logged. */
+  onEvent?: ((event: BanEvent) => void) | undefined;
   bounds: Pick<Bounds, 'loggedBansMax' | 'banEndIntervalMs'>;
 }): BanLog {
-  const { log, nowMs, planOf, bounds } = deps;
+  const { log, nowMs, planOf, onEvent, bounds } = deps;
   /** By key, when the ban ends that was logged. */
   const bans = new Map<string, number>();
   const begun = new Map<string, number>();
@@ -64,24 +85,27 @@ export function createBanLog(deps: {
     const plan = planOf(keyId);
     begun.set(plan ?? '', (begun.get(plan ?? '') ?? 0) + 1);
     log.warn({ keyId, plan, banLevel, until }, 'a key is banned');
+    onEvent?.({ kind: 'ban', keyId, plan, level: banLevel, untilMs });
   }
 
   function endIfKnown(keyId: string, atMs: number): void {
     const untilMs = bans.get(keyId);
-    if (untilMs !== undefined) end(keyId, untilMs <= atMs ? 'expired' : 'lifted');
+    if (untilMs !== undefined) end(keyId, untilMs, untilMs <= atMs ? 'expired' : 'lifted');
   }
 
   function endExpired(): void {
     timer = undefined;
     const atMs = nowMs();
-    for (const [keyId, untilMs] of bans) if (untilMs <= atMs) end(keyId, 'expired');
+    for (const [keyId, untilMs] of bans) if (untilMs <= atMs) end(keyId, untilMs, 'expired');
     if (bans.size > 0) timer = setTimeout(endExpired, bounds.banEndIntervalMs).unref();
   }
 
-  function end(keyId: string, ended: 'expired' | 'lifted'): void {
+  function end(keyId: string, untilMs: number, ended: 'expired' | 'lifted'): void {
     bans.delete(keyId);
     saidFull = false;
-    log.warn({ keyId, plan: planOf(keyId), ended }, 'a key is no longer banned');
+    const plan = planOf(keyId);
+    log.warn({ keyId, plan, ended }, 'a key is no longer banned');
+    onEvent?.({ kind: 'ban_ended', keyId, plan, untilMs, ended });
   }
 
   function sayFull(): void {

@@ -12,7 +12,7 @@ import type {
 import { createRedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { createBanLog } from './ban-log.ts';
+import { type BanEvent, createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
@@ -103,18 +103,30 @@ export interface LimiterDeps {
   readonly nowMs: () => number;
   /** The plan that a key is on; for the log. */
   readonly planOf: (keyId: string) => string | undefined;
+  /** Hears what is logged of bans and of Redis. */
+  readonly onEvent?: ((event: LimitEvent) => void) | undefined;
   /** Windows of other lengths; for tests. */
   readonly windowsMs?: Partial<WindowsMs>;
   readonly bounds: Bounds;
 }
 
-export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: LimiterDeps): Limiter {
+export type LimitEvent =
+  | BanEvent
+  | { readonly kind: 'store_away'; readonly reason: string; readonly onFailure: 'local' | 'refuse' }
+  | {
+      readonly kind: 'store_back';
+      readonly awayMs: number;
+      /** Requests that this process decided meanwhile. */
+      readonly decidedAlone: number;
+    };
+
+export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps): Limiter {
   const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };
   const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openRedis(redis);
   const { addresses, preflights, docs, limits } = backing;
-  const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, bounds });
+  const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, onEvent, bounds });
   let decidedAlone = 0;
   let decidedLocally = 0;
 
@@ -218,7 +230,9 @@ export function createLimiter({ redis, log, nowMs, planOf, bounds, ...deps }: Li
       nowMs,
       bounds,
       describeOutage: () => ({ requestsDecidedAlone: decidedAlone, keysToWriteBack: ledger.unsentKeys() }),
-      onReturn() {
+      onAway: (reason) => onEvent?.({ kind: 'store_away', reason, onFailure }),
+      onReturn(outage) {
+        if (outage !== undefined) onEvent?.({ kind: 'store_back', awayMs: outage.awayMs, decidedAlone });
         decidedAlone = 0;
         void keys.report();
       },

@@ -1,6 +1,7 @@
 import { bucketsSeconds } from '../structures/histogram.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
+import { addHour, type KeyPeak, noPeak } from './key-peak.ts';
 import {
   addressesField,
   admittedNumber,
@@ -31,6 +32,8 @@ export interface UsageReader {
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /** The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept. */
   recent(keyIds: readonly string[], nowMs: number): Promise<ReadonlyMap<string, RecentUsage> | undefined>;
+  /** How much each of these keys asked for in a period. What it reads is every minute of them: ask for few at once. */
+  peaks(keyIds: readonly string[], period: Period): Promise<readonly KeyPeak[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
   active(): Promise<readonly ActiveKey[] | undefined>;
   /** The active keys that called an operation, with what they asked it for. */
@@ -211,6 +214,39 @@ export function createUsageReader({
         if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
       }
       return recent;
+    },
+
+    async peaks(keyIds, { fromMs, toMs }) {
+      const [firstMinute, lastMinute] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
+      const [firstHour, lastHour] = [Math.floor(fromMs / hourMs), Math.floor(toMs / hourMs)];
+      const days = daysOf({ fromMs, toMs }).map((day) => {
+        const start = (day * dayMs) / hourMs;
+        const hours = Array.from({ length: dayMs / hourMs }, (_, place) => start + place);
+        return { day, hours: hours.filter((hour) => hour >= firstHour && hour <= lastHour) };
+      });
+      const records = await read(
+        keyIds.flatMap((keyId): RecordRead[] =>
+          days.map(({ day, hours }) => ({
+            record: { kind: 'day', keyId, day },
+            fields: hours.map(minutesField),
+          })),
+        ),
+      );
+      return (
+        records &&
+        keyIds.map((_, index) => {
+          let peak = noPeak;
+          for (const [place, { hours }] of days.entries()) {
+            const found = records[index * days.length + place];
+            for (const hour of hours) {
+              const counts = found?.get(minutesField(hour));
+              const start = (hour * hourMs) / minuteMs;
+              if (counts !== undefined) peak = addHour(peak, counts, firstMinute - start, lastMinute - start);
+            }
+          }
+          return peak;
+        })
+      );
     },
 
     async active() {

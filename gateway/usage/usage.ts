@@ -35,6 +35,7 @@ export function createUsage({
   keepDays,
   minuteMs,
   nowMs,
+  onPause,
   bounds,
 }: {
   /** Absent: in memory, for a day. */
@@ -44,6 +45,8 @@ export function createUsage({
   readonly minuteMs: number;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
+  /** Hears why recording pauses; without a reason, that it goes on. */
+  readonly onPause?: ((reason: string | undefined) => void) | undefined;
   readonly bounds: Bounds;
 }): Usage {
   const calendar = usageCalendar(minuteMs);
@@ -51,7 +54,7 @@ export function createUsage({
   const store =
     redis === undefined
       ? createMemoryUsageStore({ nowMs, keysMax: bounds.usageKeysInMemoryMax })
-      : createRedisUsageStore({ ...redis, keptMs, bounds });
+      : createRedisUsageStore({ ...redis, keptMs, onPause, bounds });
   // In memory nothing is older than a day.
   const totals = redis && createDailyTotals({ store, calendar, keepDays, nowMs, bounds });
   const recorder = createUsageRecorder({

@@ -89,7 +89,7 @@ beforeAll(async () => {
 afterAll(() => backend.close());
 
 /** What stands for a name in a path. */
-const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets' };
+const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
 const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
 
 describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
@@ -17,6 +18,7 @@ import { until } from '../support/until.ts';
 
 const key = makeKey({ plan: 'enterprise', limits: { perMinute: 1_000_000 } });
 const get = `GET /v1/pets HTTP/1.1\r\nHost: api.example.com\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
+const token = makeToken();
 const dayMs = 86_400_000;
 
 let folder: string;
@@ -69,6 +71,12 @@ interface Readyz {
 
 async function readyz({ adminUrl }: GatewayProcess): Promise<Readyz> {
   return (await (await fetch(`${adminUrl}/readyz`)).json()) as Readyz;
+}
+
+/** The events about certificates, the newest first. */
+async function noticesIn({ adminUrl }: GatewayProcess): Promise<readonly string[]> {
+  const { body } = await askAdmin(Number(new URL(adminUrl).port), '/api/v1/events', { token: token.token });
+  return body.events.map(({ text }: { text: string }) => text);
 }
 
 /** The certificate that a new connection is shown, in PEM. */
@@ -154,7 +162,8 @@ describe('the end of a certificate', () => {
     const brief = makeCertificate({ notBeforeMs: Date.now() - dayMs, notAfterMs: Date.now() + 6_000 });
     const end = new Date(brief.notAfterMs).toISOString();
     const bounds = { certificateNoticeIntervalMs: 100 };
-    const gateway = await start(listenWith(await write('brief', brief)), { bounds });
+    const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
+    const gateway = await start({ ...listenWith(await write('brief', brief)), admin }, { bounds });
     const soon = await readyz(gateway);
     expect(soon.status).toBe('degraded');
     expect(soon.certificates.listen?.notAfter).toBe(end);
@@ -163,6 +172,11 @@ describe('the end of a certificate', () => {
 
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
+    // One event for each notice, however often it is logged.
+    expect(await noticesIn(gateway)).toEqual([
+      expect.stringContaining(`expired on ${end}`),
+      expect.stringContaining(`expires on ${end}`),
+    ]);
     // Whoever does not look at the dates is still served, and edits still take effect.
     expect(await presented(gateway.port)).toBe(brief.cert);
     const before = (await readyz(gateway)).config.version;

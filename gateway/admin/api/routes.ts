@@ -1,10 +1,12 @@
 import type { Changes } from '../../fleet/changes.ts';
+import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import { jsonResponse } from '../admin-response.ts';
+import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { createPlanDistributions } from '../plans/plan-distribution.ts';
 import type { GatewayState } from '../readiness.ts';
 import { createApiDocument } from './api-document.ts';
 import { plansView } from './plans-view.ts';
@@ -14,6 +16,9 @@ import { settingsText } from './settings-view.ts';
 import { stateView } from './state-view.ts';
 import { type DefaultTimeouts, upstreamsView } from './upstreams-view.ts';
 
+/** The record of a day ago may be gone without Redis. */
+const distributionHoursMax = 24;
+
 /** What the routes read. */
 export interface ApiSources {
   /** The settings in force. */
@@ -21,8 +26,13 @@ export interface ApiSources {
   readonly state: () => GatewayState;
   readonly presence: Pick<Presence, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
+  readonly events: Pick<Events, 'read'>;
   readonly keys: KeySources;
-  readonly bounds: DefaultTimeouts & Pick<Bounds, 'changesPerPageMax'>;
+  readonly bounds: DefaultTimeouts &
+    Pick<
+      Bounds,
+      'changesPerPageMax' | 'eventsPerPageMax' | 'planDistributionTimeoutMs' | 'planDistributionKeptMs'
+    >;
 }
 
 /**
@@ -34,10 +44,12 @@ export function createRoutes({
   state,
   presence,
   changes,
+  events,
   keys,
   bounds,
 }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
+  const planDistribution = createPlanDistributions({ ...keys, bounds });
   return [
     defineRoute({
       method: 'GET',
@@ -63,6 +75,18 @@ export function createRoutes({
     }),
     defineRoute({
       method: 'GET',
+      path: '/plans/{name}/distribution',
+      needs: 'read',
+      query: queryOf({ hours: wholeNumber(1, distributionHoursMax).default(distributionHoursMax) }),
+      async respond({ params: { name = '' }, query: { hours } }) {
+        if (!settings().plans.has(name))
+          return errorResponse('not_found', 'There is no plan with this name.');
+        const distribution = await planDistribution(name, hours);
+        return distribution === undefined ? storeUnavailable() : jsonResponse(distribution);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
       path: '/upstreams',
       needs: 'read',
       query: noQuery,
@@ -72,12 +96,17 @@ export function createRoutes({
       method: 'GET',
       path: '/changes',
       needs: 'read',
-      query: queryOf({
-        limit: wholeNumber(1, bounds.changesPerPageMax).default(50),
-        after: cursor(/^\d{1,15}-\d{1,15}$/).optional(),
-      }),
+      query: pageOf(bounds.changesPerPageMax),
       respond: async ({ query: { limit, after } }) =>
         jsonResponse(await changes.read({ limit, ...(after !== undefined && { after }) })),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/events',
+      needs: 'read',
+      query: pageOf(bounds.eventsPerPageMax),
+      respond: async ({ query: { limit, after } }) =>
+        jsonResponse(await events.read({ limit, ...(after !== undefined && { after }) })),
     }),
     defineRoute({
       method: 'GET',
@@ -87,4 +116,12 @@ export function createRoutes({
       respond: () => ({ status: 200, body: apiDocument() }),
     }),
   ];
+}
+
+/** A page of a list that all processes share. */
+function pageOf(limitMax: number) {
+  return queryOf({
+    limit: wholeNumber(1, limitMax).default(50),
+    after: cursor(/^\d{1,15}-\d{1,15}$/).optional(),
+  });
 }

@@ -1,4 +1,4 @@
-import { type AdminResponse, errorResponse, jsonResponse } from '../admin-response.ts';
+import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { callersView } from '../operations/callers-view.ts';
@@ -43,7 +43,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       async respond({ params: { id = '' } }) {
         const detail = await showKey(sources, id);
         if (detail === undefined) return noSuchKey();
-        return detail === 'no_store' ? noStore() : jsonResponse(detail);
+        return detail === 'no_store' ? storeUnavailable() : jsonResponse(detail);
       },
     }),
     defineRoute({
@@ -120,11 +120,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
 
 /** Undefined: the store gave no answer. */
 function found(body: object | undefined): AdminResponse {
-  return body === undefined ? noStore() : jsonResponse(body);
-}
-
-function noStore(): AdminResponse {
-  return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
+  return body === undefined ? storeUnavailable() : jsonResponse(body);
 }
 
 function noSuchKey(): AdminResponse {

@@ -22,6 +22,8 @@ export interface Target {
   health: Health;
   /** Why it is not healthy. */
   reason: string | undefined;
+  /** Since when, of `performance.now()`. */
+  unhealthySinceMs: number;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
   /** WebSockets, their handshakes included. */
@@ -65,6 +67,22 @@ export interface Targets {
   destroy(): Promise<void>;
 }
 
+/** A target's health has changed. */
+export type TargetEvent =
+  | {
+      readonly kind: 'target_unhealthy';
+      readonly upstream: string;
+      readonly target: string;
+      readonly health: 'silent' | 'down';
+      readonly reason: string | undefined;
+    }
+  | {
+      readonly kind: 'target_healthy';
+      readonly upstream: string;
+      readonly target: string;
+      readonly unhealthyMs: number;
+    };
+
 interface TargetsOptions {
   readonly upstream: Upstream;
   /** The value of `Host` in health checks; undefined: the target's address. */
@@ -75,6 +93,8 @@ interface TargetsOptions {
   readonly resolve: ResolveTargets;
   readonly random: () => number;
   readonly log: Logger;
+  /** Hears what is logged of the health of targets. */
+  readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
 }
 
@@ -93,6 +113,7 @@ export function createTargets({
   resolve,
   random,
   log,
+  onEvent,
   atTurnEnd,
 }: TargetsOptions): Targets {
   const { protocol, hostname, port } = targetOf(upstream.url);
@@ -159,6 +180,7 @@ export function createTargets({
       pool,
       health: 'healthy',
       reason: undefined,
+      unhealthySinceMs: 0,
       inFlight: 0,
       tunnels: 0,
       stop: new AbortController(),
@@ -183,10 +205,18 @@ export function createTargets({
   }
 
   function setHealth(target: Target, { health, reason }: Finding): void {
-    const level = health === 'healthy' ? 'info' : 'warn';
-    if (health !== target.health) log[level]({ target: target.address, reason }, changes[health]);
+    const before = target.health;
     target.health = health;
     target.reason = reason;
+    if (health === before) return;
+    const level = health === 'healthy' ? 'info' : 'warn';
+    log[level]({ target: target.address, reason }, changes[health]);
+    const members = { upstream: upstream.name, target: target.address };
+    if (before === 'healthy') target.unhealthySinceMs = performance.now();
+    if (health === 'healthy') {
+      const unhealthyMs = performance.now() - target.unhealthySinceMs;
+      onEvent?.({ kind: 'target_healthy', ...members, unhealthyMs });
+    } else onEvent?.({ kind: 'target_unhealthy', ...members, health, reason });
   }
 
   async function retireTarget(target: WatchedTarget): Promise<void> {

@@ -5,7 +5,7 @@ import type { Upstream } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { ResolveTargets } from './resolve-targets.ts';
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts';
-import { createTargets, type TargetState, type Targets } from './targets.ts';
+import { createTargets, type TargetEvent, type TargetState, type Targets } from './targets.ts';
 
 /** An upstream in force. Upstreams share nothing: one that is down takes no connection, queue or retry from another. */
 export interface LiveUpstream {
@@ -47,6 +47,8 @@ interface UpstreamsOptions {
   readonly resolve: ResolveTargets;
   readonly random: () => number;
   readonly log: Logger;
+  /** Hears what is logged of the health of targets. */
+  readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
 }
 

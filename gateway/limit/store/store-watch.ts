@@ -27,8 +27,9 @@ export function watchStore(deps: {
   probeKey: string;
   log: Logger;
   nowMs: () => number;
-  /** Called when Redis is back. */
-  onReturn: () => void;
+  /** Called when Redis went away, and when it is back or there for the first time. */
+  onAway: (reason: string) => void;
+  onReturn: (outage: { readonly awayMs: number } | undefined) => void;
   /** Figures for the log line that says that Redis is back. */
   describeOutage: () => Record<string, number>;
   bounds: Pick<
@@ -113,6 +114,7 @@ export function watchStore(deps: {
     probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
     enter('away', why);
     log.warn({ reason: why }, 'Redis is away');
+    deps.onAway(why);
   }
 
   function passProbe(): void {
@@ -130,7 +132,7 @@ export function watchStore(deps: {
       returnedMs = sinceMs;
       log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
     }
-    deps.onReturn();
+    deps.onReturn(wasAway ? { awayMs } : undefined);
   }
 
   function enter(next: 'available' | 'away', why: string | undefined): void {

@@ -19,12 +19,15 @@ export function createRedisUsageStore({
   client,
   prefix,
   keptMs,
+  onPause,
   bounds,
 }: {
   readonly client: Redis;
   readonly prefix: string;
   /** How long the index of active keys stays after its last change. */
   readonly keptMs: number;
+  /** Hears why nothing should be written from now on; without a reason, that it may be again. */
+  readonly onPause?: ((reason: string | undefined) => void) | undefined;
   readonly bounds: Pick<
     Bounds,
     'usageCallTimeoutMs' | 'usageActiveKeysMax' | 'usageMemoryCheckIntervalMs' | 'usageMemoryShareMax'
@@ -143,11 +146,13 @@ export function createRedisUsageStore({
     const used = figureIn(info, 'used_memory');
     const max = figureIn(info, 'maxmemory');
     const share = max === 0 ? 0 : used / max;
+    const wasPaused = paused !== undefined;
     const percent = (of: number) => `${Math.round(of * 100)} %`;
     paused =
       share > bounds.usageMemoryShareMax
         ? `Redis has used ${percent(share)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`
         : undefined;
+    if (wasPaused !== (paused !== undefined)) onPause?.(paused);
   }
 }
 

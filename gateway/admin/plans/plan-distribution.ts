@@ -1,0 +1,150 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PlanWindow, Settings } from '../../model.ts';
+import { rememberLast } from '../../remember-last.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { KeyPeak } from '../../usage/key-peak.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+
+/** How the keys of a plan are spread: by their busiest minute, and by all they asked for. */
+export interface PlanDistribution {
+  readonly plan: string;
+  readonly hours: number;
+  /** Keys on the plan; those of them that sent requests; those whose record was read before the time ran out. */
+  readonly keys: number;
+  readonly activeKeys: number;
+  readonly examinedKeys: number;
+  /** Keys with a request that was not admitted, bans included. */
+  readonly refusedKeys: number;
+  readonly minute: Spread;
+  /** Of all hours together. */
+  readonly day: Spread;
+}
+
+export interface Spread {
+  /** The plan's limit; absent where it has none for this window. */
+  readonly limit?: number;
+  /** From the lowest to the highest that has a key, without a gap. */
+  readonly buckets: readonly Bucket[];
+}
+
+/** Keys with at least `from` and less than `to` requests. */
+export interface Bucket {
+  readonly from: number;
+  readonly to: number;
+  readonly keys: number;
+}
+
+export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
+
+/** Records of so many keys are read at once, each with two days. */
+const keysPerTurn = 10;
+
+const minuteMs = 60_000;
+
+/**
+ * Reads every minute of every active key of a plan. That is dear, so one is made at a time, for a bounded time, and kept for a
+ * moment for whoever asks again. Undefined when the store gives no answer.
+ */
+export function createPlanDistributions({
+  settings,
+  usage,
+  nowMs,
+  bounds,
+}: Pick<KeySources, 'settings' | 'usage' | 'nowMs'> & {
+  readonly bounds: Pick<Bounds, 'planDistributionTimeoutMs' | 'planDistributionKeptMs'>;
+}): ReadPlanDistribution {
+  const kept = new Map<string, { readonly untilMs: number; readonly made: ReturnType<typeof make> }>();
+  let last: Promise<unknown> = Promise.resolve();
+
+  return (plan, hours) => {
+    for (const [name, { untilMs }] of kept) if (untilMs <= performance.now()) kept.delete(name);
+    const name = JSON.stringify([plan, hours, settings().version]);
+    const known = kept.get(name);
+    if (known !== undefined) return known.made;
+    const made = last.then(() => make(plan, hours));
+    last = made.catch(() => undefined);
+    // While it waits or is being made, nobody starts it again.
+    kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
+    const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
+    made.then(
+      (found) => keep(found === undefined ? 0 : bounds.planDistributionKeptMs),
+      () => keep(0),
+    );
+    return made;
+  };
+
+  async function make(plan: string, hours: number): Promise<PlanDistribution | undefined> {
+    const { keys, plans } = settings();
+    const toMs = nowMs();
+    const fromMs = (Math.floor(toMs / minuteMs) - 60 * hours + 1) * minuteMs;
+    const active = usage === undefined ? [] : await usage.reader.active();
+    if (active === undefined) return undefined;
+    const ids = active
+      .filter(({ keyId, lastSeenMs }) => lastSeenMs >= fromMs && keys.get(keyId)?.plan === plan)
+      .map(({ keyId }) => keyId);
+    const peaks = await peaksOf(ids, { fromMs, toMs });
+    if (peaks === undefined) return undefined;
+    const limits = plans.get(plan)?.limits ?? 'custom';
+    const spread = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
+      const limit = limits === 'custom' ? undefined : limits.find((one) => one.window === window)?.max;
+      return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf)) };
+    };
+    return {
+      plan,
+      hours,
+      keys: keysByPlan(settings()).get(plan) ?? 0,
+      activeKeys: ids.length,
+      examinedKeys: peaks.length,
+      refusedKeys: peaks.filter(({ offered, admitted }) => admitted < offered).length,
+      minute: spread('minute', ({ busiestMinute }) => busiestMinute),
+      day: spread('day', ({ offered }) => offered),
+    };
+  }
+
+  async function peaksOf(ids: readonly string[], period: { fromMs: number; toMs: number }) {
+    const deadlineMs = performance.now() + bounds.planDistributionTimeoutMs;
+    const peaks: KeyPeak[] = [];
+    for (let from = 0; from < ids.length && performance.now() < deadlineMs; from += keysPerTurn) {
+      const read = await usage?.reader.peaks(ids.slice(from, from + keysPerTurn), period);
+      if (read === undefined) return undefined;
+      peaks.push(...read);
+      // Requests are served in between.
+      await nextTurn();
+    }
+    return peaks;
+  }
+}
+
+/** Counted once for each configuration. */
+const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const { plan } of keys.values()) counts.set(plan, (counts.get(plan) ?? 0) + 1);
+  return counts;
+});
+
+/** On a scale of 1, 2, 5, 10, 20, 50, … Those without a request are in none. */
+export function bucketsOf(requests: readonly number[]): readonly Bucket[] {
+  const counts = new Map<number, number>();
+  for (const one of requests) {
+    if (one < 1) continue;
+    const step = stepOf(one);
+    counts.set(step, (counts.get(step) ?? 0) + 1);
+  }
+  if (counts.size === 0) return [];
+  const [first, last] = [Math.min(...counts.keys()), Math.max(...counts.keys())];
+  return Array.from({ length: last - first + 1 }, (_, index) => {
+    const step = first + index;
+    return { from: valueAt(step), to: valueAt(step + 1), keys: counts.get(step) ?? 0 };
+  });
+}
+
+/** The step of the scale that a number lies in, from 0. */
+function stepOf(requests: number): number {
+  let step = 0;
+  while (valueAt(step + 1) <= requests) step += 1;
+  return step;
+}
+
+function valueAt(step: number): number {
+  return 10 ** Math.floor(step / 3) * ([1, 2, 5][step % 3] ?? 1);
+}

@@ -1,0 +1,293 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventText, type Happening } from '../../gateway/fleet/event-text.ts';
+import { createEvents } from '../../gateway/fleet/events.ts';
+import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { redisKeys } from '../../gateway/redis-keys.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { inspect } from '../support/inspect.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+const bounds = tunedBounds({
+  ...patientStore,
+  storePatientDeadlineMs: 20_000,
+  presenceIntervalMs: 20,
+  eventsAtOnceMax: 1_000,
+});
+const policy = { after: 100, withinMs: 60_000, forMs: 120_000, maxMs: 86_400_000 };
+const startMs = Date.now();
+
+/** The events of one process, in Redis or in memory. */
+function eventsOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
+  const records = redis && openRecords(redis, own);
+  const events = createEvents({ records, processId, nowMs: Date.now, bounds: own });
+  onTestFinished(async () => {
+    await events.close();
+    records?.client.disconnect();
+  });
+  return events;
+}
+
+function ban(keyId: string, untilMs = startMs + 120_000): Happening {
+  return { kind: 'ban', keyId, plan: 'free', level: 1, untilMs, policy };
+}
+
+function away(reason = 'connection lost'): Happening {
+  return { kind: 'store_away', reason, onFailure: 'local' };
+}
+
+async function listed(events: ReturnType<typeof eventsOf>) {
+  const page = await events.read({ limit: 100 });
+  return (
+    page.isComplete && page.events.map(({ kind, key, processes }) => `${kind} ${key ?? ''} ${processes}`)
+  );
+}
+
+it('a ban that several processes see is one event, whenever they see it; another ban of the key is another', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const [first, second, third] = ['p1', 'p2', 'p3'].map((id) => eventsOf(id, shared));
+  if (!first || !second || !third) throw new Error('three were made');
+  const areListed = (expected: readonly string[]) => expect.poll(() => listed(second)).toEqual(expected);
+
+  for (const one of [first, second]) one.record(ban('acme'));
+  await areListed(['ban acme 2']);
+  first.record(ban('globex'));
+  await areListed(['ban globex 1', 'ban acme 2']);
+  third.record(ban('acme'));
+  await areListed(['ban globex 1', 'ban acme 3']);
+  first.record(ban('acme', startMs + 500_000));
+  await areListed(['ban acme 1', 'ban globex 1', 'ban acme 3']);
+  const [, , oldest] = (await third.read({ limit: 3 })).events;
+  expect(oldest).toEqual({
+    id: expect.stringMatching(/^\d+-\d+$/),
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    kind: 'ban',
+    text: expect.stringContaining('acme (free) is banned for 2 min'),
+    key: 'acme',
+    plan: 'free',
+    untilAt: new Date(startMs + 120_000).toISOString(),
+    process: expect.stringMatching(/^p[12]$/),
+    processes: 3,
+  });
+});
+
+it('what several processes see within the merging time is one event; later it is another', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const own = { ...bounds, eventsMergedWithinMs: 300 };
+  const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
+  first.record(away('connection lost'));
+  second.record(away('no reply within the deadline'));
+  await expect.poll(() => listed(first)).toEqual(['store_away  2']);
+  await sleep(400);
+  second.record(away());
+  await expect.poll(() => listed(first)).toEqual(['store_away  1', 'store_away  2']);
+});
+
+it('what happened while Redis was away is listed at its time, once for all processes, when Redis is back', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const shared = { url: server.url, prefix: freshPrefix() };
+  const [first, second] = [eventsOf('p1', shared), eventsOf('p2', shared)];
+  await expect.poll(() => listed(first)).toEqual([]);
+  await expect.poll(() => listed(second)).toEqual([]);
+  await server.kill();
+  await until('it is away', async () => !(await first.read({ limit: 1 })).isComplete);
+  const awayMs = Date.now();
+  for (const one of [first, second]) one.record(away());
+  await sleep(20);
+  first.record(ban('acme'));
+  const alone = await first.read({ limit: 10 });
+  expect([alone.isComplete, ...alone.events.map(({ kind }) => kind)]).toEqual([false, 'ban', 'store_away']);
+  await sleep(1_000);
+  await server.restart();
+  for (const one of [first, second]) one.record({ kind: 'store_back', awayMs: 1_000, decidedAlone: 3 });
+  await expect.poll(() => listed(second)).toEqual(['store_back  2', 'ban acme 1', 'store_away  2']);
+  const times = (await second.read({ limit: 10 })).events.map(({ at }) => Date.parse(at) - awayMs);
+  expect(Math.abs(times[2] ?? Number.NaN)).toBeLessThan(500);
+  expect(times[0]).toBeGreaterThan(900);
+});
+
+it('of a flood of bans the first are listed, all others are counted, and what happened before is still there', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const own = tunedBounds({ ...patientStore, presenceIntervalMs: 20, eventsSummaryPauseMs: 100 });
+  const events = eventsOf('p1', shared, own);
+  events.record(away());
+  for (let key = 0; key < 1_000; key++) events.record(ban(`key-${key}`));
+  events.record({ kind: 'recording_resumed' });
+  const counted = async () => {
+    const page = await events.read({ limit: 200 });
+    const bans = page.events.filter(({ kind }) => kind === 'ban');
+    return [page.events.length, bans.reduce((sum, { count = 1 }) => sum + count, 0)];
+  };
+  await expect.poll(counted).toEqual([2 + own.eventsAtOnceMax + 1, 1_000]);
+  const { events: all } = await events.read({ limit: 200 });
+  expect(all.map(({ text }) => text)).toContain(`And ${1_000 - own.eventsAtOnceMax} more keys were banned.`);
+  expect(all.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['store_away', 'recording_resumed']));
+});
+
+it('in a flood that does not end a process writes less and less often', async () => {
+  const own = tunedBounds({ eventsAtOnceMax: 5, eventsSummaryPauseMs: 20, eventsRefillMs: 1_000 });
+  const events = eventsOf('p1', undefined, own);
+  let bans = 0;
+  for (const endMs = Date.now() + 1_500; Date.now() < endMs; await sleep(1))
+    events.record(ban(`key-${bans++}`));
+  await events.close();
+  const { events: all } = await events.read({ limit: 200 });
+  expect(all.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(bans);
+  // 5 and one in each second; summaries after 20, 40, 80, … ms.
+  expect(all.length).toBeLessThan(20);
+});
+
+it.each([
+  ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
+  ['memory', () => undefined],
+])(
+  'no more than the bound are kept in %s, and pages show each once, the newest first',
+  async (_where, where) => {
+    const redis = where();
+    const events = eventsOf('p', redis, { ...bounds, eventsMax: 25 });
+    for (let key = 1; key <= 40; key++) events.record(ban(`key-${key}`));
+    await expect
+      .poll(async () => (await listed(events)) && (await events.read({ limit: 1 })).events[0]?.key)
+      .toBe('key-40');
+    const seen: (string | undefined)[] = [];
+    let after: string | undefined;
+    do {
+      const page = await events.read({ limit: 10, ...(after !== undefined && { after }) });
+      seen.push(...page.events.map(({ key }) => key));
+      after = page.next;
+    } while (after !== undefined);
+    expect(seen).toHaveLength(25);
+    expect(new Set(seen)).toEqual(new Set(Array.from({ length: 25 }, (_, index) => `key-${40 - index}`)));
+    if (redis === undefined) return;
+    const inspector = inspect(redis.url);
+    onTestFinished(() => inspector.disconnect());
+    expect(await inspector.hlen(redisKeys.eventsReports.name(redis.prefix))).toBe(2 * 25);
+  },
+);
+
+it('an event that is too old goes with the next one, and both Redis keys expire', async () => {
+  const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const events = eventsOf('p', redis, { ...bounds, eventsKeptMs: 500 });
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  const names = [redisKeys.events.name(redis.prefix), redisKeys.eventsReports.name(redis.prefix)] as const;
+  events.record(ban('old'));
+  await expect.poll(() => listed(events)).toEqual(['ban old 1']);
+  await sleep(300);
+  events.record(ban('middle'));
+  await sleep(300);
+  events.record(ban('new'));
+  await expect.poll(() => listed(events)).toEqual(['ban new 1', 'ban middle 1']);
+  expect(await inspector.hlen(names[1])).toBe(4);
+  await expect.poll(() => inspector.exists(...names)).toBe(0);
+});
+
+it('a report that arrives twice, because its reply was lost, is counted once', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const records = openRecords(shared, bounds);
+  const events = createEvents({ records, processId: 'p1', nowMs: Date.now, bounds });
+  onTestFinished(async () => {
+    await events.close();
+    records.client.disconnect();
+  });
+  await until('Redis is there', () => records.client.status === 'ready');
+  const names = [redisKeys.events.name(shared.prefix), redisKeys.eventsReports.name(shared.prefix)] as const;
+  const send = (processId: string, number: number) =>
+    records.client.addToList(
+      ...names,
+      '["ban"]',
+      '{"kind":"ban"}',
+      processId,
+      number,
+      0,
+      1_000,
+      10,
+      60_000,
+      10,
+    );
+  for (const [processId, number] of [
+    ['p2', 1],
+    ['p2', 1],
+    ['p3', 1],
+    ['p2', 1],
+    ['p3', 1],
+  ] as const) {
+    await send(processId, number);
+  }
+  expect(await listed(events)).toEqual(['ban  2']);
+  await send('p2', 2);
+  await send('p2', 2);
+  expect(await listed(events)).toEqual(['ban  1', 'ban  2']);
+});
+
+it('what somebody else writes into the stream is left out', async () => {
+  const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const events = eventsOf('p', redis);
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  const stream = redisKeys.events.name(redis.prefix);
+  await inspector.xadd(stream, '*', 'what', '[]', 'at', 'yesterday', 'entry', '{}');
+  await inspector.xadd(stream, '*', 'what', '[]', 'at', '1', 'entry', '{');
+  await inspector.xadd(stream, '*', 'a', 'b');
+  events.record(ban('acme'));
+  await expect.poll(() => listed(events)).toEqual(['ban acme 1']);
+});
+
+const nowMs = Date.parse('2026-11-22T10:31:00Z');
+const untilMs = nowMs + 120_000;
+const acme = { keyId: 'acme', plan: 'free', untilMs } as const;
+const target = { upstream: 'store', target: '10.0.0.7:3000' } as const;
+
+it.each<[Happening, string]>([
+  [
+    { kind: 'ban', ...acme, level: 1, policy },
+    'acme (free) is banned for 2 min, until 10:33:00 UTC: 100 of its requests were refused within 1 min.',
+  ],
+  [
+    { kind: 'ban', ...acme, untilMs: nowMs + 86_400_000, level: 12, policy },
+    'acme (free) is banned for 1 d, until 10:31:00 UTC on 2026-11-23, for the 12th time in a row: 100 of its requests were refused within 1 min.',
+  ],
+  [{ kind: 'ban_ended', ...acme, ended: 'expired' }, 'The ban of acme (free) ran out.'],
+  [{ kind: 'ban_ended', ...acme, plan: undefined, ended: 'lifted' }, 'The ban of acme was lifted.'],
+  [away(), 'Redis is away (connection lost): each process counts limits on its own.'],
+  [
+    { kind: 'store_away', reason: 'connection lost', onFailure: 'refuse' },
+    'Redis is away (connection lost): requests are answered 503.',
+  ],
+  [{ kind: 'store_back', awayMs: 3_912, decidedAlone: 0 }, 'Redis is back after 3.9 s.'],
+  [
+    { kind: 'store_back', awayMs: 3_912_000, decidedAlone: 1_204 },
+    'Redis is back after 1 h 5 min; 1,204 requests were decided without it.',
+  ],
+  [
+    { kind: 'target_unhealthy', ...target, health: 'down', reason: 'connect ECONNREFUSED' },
+    'Target 10.0.0.7:3000 of upstream store is down and gets no requests: connect ECONNREFUSED.',
+  ],
+  [
+    { kind: 'target_healthy', ...target, unhealthyMs: 12_340 },
+    'Target 10.0.0.7:3000 of upstream store is healthy again after 12 s.',
+  ],
+  [
+    { kind: 'reload', before: 'aaa', after: 'bbb', edits: ['free 60 → 50 a minute'] },
+    'Configuration bbb is in force: free 60 → 50 a minute.',
+  ],
+  [
+    { kind: 'reload', before: 'aaa', after: 'bbb', edits: [] },
+    'Configuration bbb is in force: it replaces aaa.',
+  ],
+  [
+    { kind: 'reload_failed', before: 'aaa', after: 'bbb', error: 'keys.yaml:3:1: no such plan\n  3 | plan' },
+    'Configuration bbb was not loaded, aaa stays in force: keys.yaml:3:1: no such plan',
+  ],
+])('says in one sentence: %#', (happening, text) => {
+  expect(eventText(happening, nowMs)).toBe(text);
+});
+
+it('the default bounds keep an event for 7 days', () => {
+  expect(defaultBounds.eventsKeptMs).toBe(7 * 86_400_000);
+});
