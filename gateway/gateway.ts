@@ -7,6 +7,7 @@ import { createAdminListener } from './admin/admin-listener.ts';
 import { createAdminPaths } from './admin/admin-paths.ts';
 import { createAdminApi } from './admin/api/admin-api.ts';
 import { createRoutes } from './admin/api/routes.ts';
+import { createAdminPages } from './admin/pages/admin-pages.ts';
 import type { Phase } from './admin/readiness.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { type Exchange, openExchange } from './exchange.ts';
@@ -195,6 +196,7 @@ export function createGateway({
         nowMs,
         bounds,
       }),
+      pages: createAdminPages(),
     }),
     reportBug,
     onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),

@@ -37,7 +37,8 @@ const allowed: Record<string, readonly string[]> = {
   respond: nouns,
   usage: [...nouns, 'redis'],
   fleet: [...nouns, 'redis'],
-  admin: [...nouns, 'tls', 'redis', 'usage', 'fleet'],
+  // Its pages are files that are served as those of `pages` are.
+  admin: [...nouns, 'tls', 'redis', 'usage', 'fleet', 'pages'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],

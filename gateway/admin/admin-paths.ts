@@ -3,6 +3,7 @@ import type { AdminSettings } from '../model.ts';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 import { type AdminApi, apiPrefix } from './api/admin-api.ts';
 import { checkSite } from './check-site.ts';
+import type { AdminPages } from './pages/admin-pages.ts';
 import { type GatewayState, judgeReadiness } from './readiness.ts';
 
 export interface AdminPathsDeps {
@@ -11,6 +12,7 @@ export interface AdminPathsDeps {
   /** The settings in force. */
   readonly admin: () => AdminSettings;
   readonly api: AdminApi;
+  readonly pages: AdminPages;
 }
 
 /**
@@ -23,6 +25,7 @@ export function createAdminPaths({
   metrics,
   admin,
   api,
+  pages,
 }: AdminPathsDeps): (req: IncomingMessage, requestId: string) => Promise<AdminResponse> {
   const open = new Map<string, () => AdminResponse | Promise<AdminResponse>>([
     ['/healthz', () => ({ status: 200, body: JSON.stringify({ status: 'ok' }) })],
@@ -46,6 +49,6 @@ export function createAdminPaths({
     }
     const refusal = checkSite(headers, admin().hosts);
     if (refusal !== undefined) return refusal;
-    return path.startsWith(`${apiPrefix}/`) ? api(req, requestId) : errorResponse('not_found');
+    return path.startsWith(`${apiPrefix}/`) ? api(req, requestId) : pages(method, path, headers);
   };
 }

@@ -3,10 +3,11 @@ import type { ServerResponse } from 'node:http';
 /** What the admin listener sends. Every response has a few more fields: `commonFields`. */
 export interface AdminResponse {
   readonly status: number;
-  readonly body: string;
+  /** As a buffer where it is compressed. */
+  readonly body: string | Buffer;
   /** Default: JSON. */
   readonly contentType?: string;
-  /** Fields that only this response has: `Allow`, `Retry-After`. */
+  /** Fields that only this response has, such as `Allow`, or that it has in place of the common ones. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
@@ -76,14 +77,18 @@ export function storeUnavailable(): AdminResponse {
   return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
 }
 
-function commonFields(requestId: string, { body, contentType, fields }: AdminResponse) {
-  return {
-    ...fields,
+function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
+  // A 304 has no content: those two would be those of the file that the client has (RFC 9110 §15.4.5).
+  const content = status !== 304 && {
     'Content-Type': contentType ?? 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
+  };
+  return {
+    ...content,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Request-Id': requestId,
+    ...fields,
   };
 }
 
@@ -96,5 +101,7 @@ export function writeResponse(res: ServerResponse, requestId: string, response: 
 export function rawResponse(requestId: string, response: AdminResponse): string {
   const fields = Object.entries(commonFields(requestId, response));
   const lines = fields.map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${response.status} `, ...lines, 'Connection: close', '', response.body].join('\r\n');
+  return [`HTTP/1.1 ${response.status} `, ...lines, 'Connection: close', '', String(response.body)].join(
+    '\r\n',
+  );
 }

@@ -40,6 +40,8 @@ const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
 const shownAuthorization = process.env.ADMIN_TOKEN
   ? '"Authorization: Bearer $ADMIN_TOKEN"'
   : `'Authorization: Bearer ${adminToken}'`;
+// A token of theirs is not printed.
+const pagesLink = `http://127.0.0.1:${adminPort}/${process.env.ADMIN_TOKEN ? '' : `#token=${adminToken}`}`;
 
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
 const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
@@ -193,7 +195,8 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-The admin API, with the token ${process.env.ADMIN_TOKEN ? 'in ADMIN_TOKEN' : 'of this run'}:
+The operators' pages, and the admin API that they read, with the token ${process.env.ADMIN_TOKEN ? 'in ADMIN_TOKEN' : 'of this run'}:
+  ${pagesLink}
   curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
 What it does, live, in another terminal (q ends it):

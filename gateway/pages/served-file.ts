@@ -18,6 +18,8 @@ interface FileOptions {
   readonly type: string;
   /** More fields of every response, flat name, value, … */
   readonly fields?: readonly string[];
+  /** Default: a minute, so that an edit of the configuration shows soon, and a page that is opened again asks for nothing. */
+  readonly cacheControl?: string;
   readonly read: () => Promise<Buffer>;
 }
 
@@ -35,7 +37,12 @@ type Coding = 'br' | 'gzip';
  * The file is read and compressed when it is first asked for: a gateway whose pages nobody opens pays nothing. That takes
  * 0.2 s for the largest, on other threads.
  */
-export function createServedFile({ type, fields = [], read }: FileOptions): ServedFile {
+export function createServedFile({
+  type,
+  fields = [],
+  cacheControl = 'public, max-age=60',
+  read,
+}: FileOptions): ServedFile {
   let loading: Promise<readonly Representation[]> | undefined;
 
   async function load(): Promise<readonly Representation[]> {
@@ -56,7 +63,7 @@ export function createServedFile({ type, fields = [], read }: FileOptions): Serv
       const chosen = all.find(({ coding }) => coding === undefined || accepts(accepted, coding));
       if (chosen === undefined) throw new Error('a file without its plain representation');
       const { body, coding, etag } = chosen;
-      const common = [...fields, ...caching, 'ETag', etag];
+      const common = [...fields, 'Cache-Control', cacheControl, ...alwaysSent, 'ETag', etag];
       if (isListed(headers['if-none-match'], etag)) return { status: 304, fields: common, body: '' };
       if (coding !== undefined) common.push('Content-Encoding', coding);
       const length = String(body.length);
@@ -65,10 +72,7 @@ export function createServedFile({ type, fields = [], read }: FileOptions): Serv
   };
 }
 
-/** A minute: an edit of the configuration shows soon, and a page that is opened again asks for nothing. */
-const caching = [
-  'Cache-Control',
-  'public, max-age=60',
+const alwaysSent = [
   'Vary',
   'Accept-Encoding',
   'X-Content-Type-Options',

@@ -193,7 +193,7 @@ describe('a request', () => {
     '/api/v1//plans',
     '/api/v1/nothing',
     '/api/v2/plans',
-    '/',
+    '/nowhere',
     '/api/v1',
   ])('for %s is answered 404', async (path) => {
     expect((await askAdmin(port, path, { token: reader.token })).status).toBe(404);

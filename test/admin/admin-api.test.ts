@@ -6,6 +6,7 @@ import { jsonResponse } from '../../gateway/admin/admin-response.ts';
 import { createAdminApi } from '../../gateway/admin/api/admin-api.ts';
 import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admin/api/query-parameters.ts';
 import { defineRoute } from '../../gateway/admin/api/route.ts';
+import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -75,6 +76,7 @@ const listener = createAdminListener({
     metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
     admin,
     api: createAdminApi({ routes, admin, log, nowMs: Date.now, bounds }),
+    pages: createAdminPages(),
   }),
   reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
   bounds,

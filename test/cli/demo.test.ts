@@ -40,6 +40,8 @@ test('npm start prints a line that reads the admin API, with a token of this run
   const statusWith = async (url: string, bearer: string) =>
     (await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })).status;
   expect(await statusWith(url, token)).toBe(200);
+  // The same token is in the link to the pages, in the fragment, which no browser sends.
+  expect(drawn).toContain(`${new URL(url).origin}/#token=${token}\n`);
 
   const given = await startDemo({ ADMIN_TOKEN: 'a-token-of-their-own' });
   const [, otherUrl = ''] = /curl -H "Authorization: Bearer \$ADMIN_TOKEN" (\S+)/.exec(given) ?? [];

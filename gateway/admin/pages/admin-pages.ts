@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ServedFile } from '../../pages/served-file.ts';
+import { createServedFile } from '../../pages/served-file.ts';
+import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import { assetPath, assets, importMap, modules } from './assets.ts';
+import { matchPage } from './browser/page-paths.js';
+
+/** Answers a request for a page of the operators' or for something that pages load; any other path with 404. */
+export type AdminPages = (
+  method: string | undefined,
+  path: string,
+  headers: IncomingHttpHeaders,
+) => Promise<AdminResponse>;
+
+/**
+ * The operators' pages: one document for all of them, and the modules that draw them in the browser from what the admin API
+ * says. Nothing here needs a token, since nothing here is data. Files are read and compressed when they are first asked for.
+ */
+export function createAdminPages(): AdminPages {
+  const page = createServedFile({
+    type: 'text/html; charset=utf-8',
+    fields: ['Content-Security-Policy', contentSecurityPolicy, 'X-Frame-Options', 'DENY'],
+    cacheControl,
+    read: async () => Buffer.from(document),
+  });
+  const files = new Map<string, ServedFile>(
+    assets.map(({ name, type, read }) => [assetPath(name), createServedFile({ type, cacheControl, read })]),
+  );
+
+  return async (method, path, headers) => {
+    const file = files.get(path) ?? (matchPage(path) && page);
+    if (file === undefined) return errorResponse('not_found');
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (!isRead) return errorResponse('method_not_allowed', undefined, { Allow: 'GET, HEAD' });
+    const { status, fields, body } = await file.respond(headers);
+    return { status, body, fields: byName(fields) };
+  };
+}
+
+/** Asked for again each time, and mostly answered 304: after an upgrade no module of the older version is left. */
+const cacheControl = 'no-cache';
+
+const importMapText = JSON.stringify(importMap);
+
+/**
+ * Everything of this origin, no script or style in the document but the import map, no form that is sent, no frame around it:
+ * whatever text a key's name or a response holds, it cannot read the token.
+ */
+const contentSecurityPolicy = [
+  "default-src 'self'",
+  `script-src 'self' 'sha256-${hash('sha256', importMapText, 'base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const document = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Tollgate</title>
+<script src="${assetPath('before-paint.js')}"></script>
+<link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetPath('uplot.css')}">
+<link rel="stylesheet" href="${assetPath('styles.css')}">
+<script type="importmap">${importMapText}</script>
+${modules.map((name) => `<link rel="modulepreload" href="${assetPath(name)}">`).join('\n')}
+<script type="module" src="${assetPath('main.js')}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>These pages need JavaScript. The same as JSON, with a token: /api/v1/state</noscript>
+</body>
+</html>
+`;
+
+function byName(flat: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) fields[flat[i] ?? ''] = flat[i + 1] ?? '';
+  return fields;
+}

@@ -1,0 +1,73 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** A file that the pages load. */
+interface Asset {
+  /** Below `/assets/`. */
+  readonly name: string;
+  readonly type: string;
+  readonly read: () => Promise<Buffer>;
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** What comes out of node_modules, by the name that modules import it by: package, and path inside of it. */
+const packages = {
+  preact: ['preact', 'dist/preact.mjs'],
+  'preact/hooks': ['preact', 'hooks/dist/hooks.mjs'],
+  htm: ['htm', 'dist/htm.module.js'],
+  uplot: ['uplot', 'dist/uPlot.esm.js'],
+} as const;
+
+/** Every file in `browser/` is served: a page that is added there needs no entry here. */
+const folder = fileURLToPath(new URL('./browser/', import.meta.url));
+const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((name) => types[extname(name)] !== undefined)
+  .sort();
+
+const vendored = Object.entries(packages).map(([specifier, [packageName, path]]) => ({
+  specifier,
+  name: `${specifier.replace('/', '-')}.js`,
+  file: inPackage(packageName, path),
+}));
+
+export const assets: readonly Asset[] = [
+  ...own.map((name) => assetOf(name, join(folder, name))),
+  ...vendored.map(({ name, file }) => assetOf(name, file)),
+  assetOf('uplot.css', inPackage('uplot', 'dist/uPlot.min.css')),
+];
+
+export const importMap = {
+  imports: Object.fromEntries(vendored.map(({ specifier, name }) => [specifier, assetPath(name)])),
+};
+
+/** What the document has the browser load at once: it would find each only after the one that imports it. */
+export const modules = assets
+  .map(({ name }) => name)
+  .filter((name) => extname(name) === '.js' && name !== 'before-paint.js');
+
+export function assetPath(name: string): string {
+  return `/assets/${name}`;
+}
+
+function assetOf(name: string, file: string): Asset {
+  return {
+    name,
+    type: types[extname(name)] ?? '',
+    // Source maps are not served.
+    read: async () => Buffer.from((await readFile(file, 'utf8')).replace(/\n\/\/# sourceMappingURL=.*/, '')),
+  };
+}
+
+function inPackage(name: string, path: string): string {
+  const description = findPackageJSON(name, import.meta.url);
+  if (description === undefined) throw new Error(`the package ${name} is not installed: run "npm ci"`);
+  return join(dirname(description), path);
+}

@@ -1,0 +1,204 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/**
+ * The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. What it answers is
+ * described in `gateway/admin/api/openapi.yaml`.
+ */
+
+const tokenName = 'token';
+
+/** Called when the API refuses the token. @type {(message: string) => void} */
+let onRefused = () => {};
+
+/** @param {(message: string) => void} listener */
+export function whenRefused(listener) {
+  onRefused = listener;
+}
+
+export function hasToken() {
+  return sessionStorage.getItem(tokenName) !== null;
+}
+
+/** @param {string} token */
+export function keepToken(token) {
+  sessionStorage.setItem(tokenName, token);
+}
+
+export function forgetToken() {
+  sessionStorage.removeItem(tokenName);
+}
+
+/** An error of the API, or that it could not be reached (`status` is 0). */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** How far the gateway's clock is ahead of this one, ms. */
+let aheadMs = 0;
+
+/** The gateway's time, epoch ms: instants in responses are on its clock. */
+export function nowMs() {
+  return Date.now() + aheadMs;
+}
+
+/**
+ * Asks the API.
+ *
+ * @param {string} path below `/api/v1`
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>} the body
+ * @throws {ApiError}
+ */
+export async function ask(path, signal) {
+  const token = sessionStorage.getItem(tokenName) ?? '';
+  let response;
+  let body;
+  try {
+    response = await fetch(`/api/v1${path}`, {
+      headers: { Authorization: `Bearer ${token}` },
+      ...(signal && { signal }),
+    });
+    body = await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(response?.status ?? 0, 'The gateway does not answer.');
+  }
+  noteClock(response.headers.get('Date'));
+  if (response.ok) return body;
+  const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
+  // 403 too: no token is configured. Not what another tab has entered in the meantime.
+  const isToken = response.status === 401 || body?.code === 'no_tokens';
+  if (isToken && sessionStorage.getItem(tokenName) === token) onRefused(message);
+  throw new ApiError(response.status, message);
+}
+
+/** `Date` has whole seconds, so less than two are no difference. @param {string | null} date */
+function noteClock(date) {
+  const aheadBy = Date.parse(date ?? '') - Date.now();
+  if (!Number.isNaN(aheadBy)) aheadMs = Math.abs(aheadBy) < 2_000 ? 0 : aheadBy;
+}
+
+/**
+ * @typedef {object} Polled what was asked for last, and how that went
+ * @property {any} body the last body that arrived; undefined before the first
+ * @property {number} atMs when it arrived, on this machine's clock
+ * @property {ApiError | undefined} error set while it cannot be had
+ */
+
+/** A question that took long is asked less often: at most this part of the time one is under way. */
+const busyShareMax = 1 / 15;
+const askTimeoutMs = 12_000;
+
+/** @type {Polled} */
+const nothingYet = { body: undefined, atMs: 0, error: undefined };
+
+/**
+ * Asks for a path again and again while the page is visible. While the gateway is away it goes on asking, so that the page
+ * heals by itself; the last body stays meanwhile, and what shows it says how old it is.
+ *
+ * @param {string | undefined} path below `/api/v1`; undefined: nothing is asked
+ * @param {number} everyMs
+ * @returns {Polled}
+ */
+export function usePolled(path, everyMs) {
+  const [polled, setPolled] = useState(nothingYet);
+  useEffect(() => {
+    if (path === undefined) return undefined;
+    return repeat(everyMs, (signal) => ask(path, signal), setPolled);
+  }, [path, everyMs]);
+  return polled;
+}
+
+/** Other processes send what they counted some seconds later. */
+const stillGrowingMs = 3 * 60_000;
+const keptBeforeMs = 3_600_000;
+
+/**
+ * Rows of a period that grows at its end (`/traffic`, the usage of a key): all of them once, then only the last minutes.
+ *
+ * @param {(fromMs: number) => string} pathOf the path that asks for rows from this instant on
+ * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` changes when other rows are wanted
+ * @returns {Polled} its body is a Map from the instant of a row (epoch ms) to the row
+ */
+export function useRows(pathOf, { id, fromMs, everyMs }) {
+  const [polled, setPolled] = useState(nothingYet);
+  const latest = useRef({ pathOf, fromMs });
+  latest.current = { pathOf, fromMs };
+  useEffect(() => {
+    /** @type {Map<number, any>} */
+    const rows = new Map();
+    let completeUntilMs = 0;
+    setPolled(nothingYet);
+    async function find(/** @type {AbortSignal} */ signal) {
+      const firstMs = latest.current.fromMs();
+      const askedMs = nowMs();
+      const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
+      const body = await ask(latest.current.pathOf(fromMs), signal);
+      for (const row of body.rows) rows.set(Date.parse(row.at), row);
+      for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
+      completeUntilMs = askedMs;
+      return new Map(rows);
+    }
+    return repeat(everyMs, find, setPolled);
+  }, [id, everyMs]);
+  return polled;
+}
+
+/** @param {unknown} error */
+function toApiError(error) {
+  return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not answer.');
+}
+
+/**
+ * Looks for something again and again, once at a time, and not while the page is hidden.
+ *
+ * @param {number} everyMs
+ * @param {(signal: AbortSignal) => Promise<any>} find
+ * @param {(change: (before: Polled) => Polled) => void} tell
+ * @returns {() => void} stops it
+ */
+function repeat(everyMs, find, tell) {
+  const leaving = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let isUnderWay = false;
+
+  async function run() {
+    clearTimeout(timer);
+    if (isUnderWay || leaving.signal.aborted || document.visibilityState === 'hidden') return;
+    isUnderWay = true;
+    const startedMs = performance.now();
+    /** @type {Partial<Polled>} */
+    let change;
+    try {
+      const body = await find(AbortSignal.any([leaving.signal, AbortSignal.timeout(askTimeoutMs)]));
+      change = { body, atMs: Date.now(), error: undefined };
+    } catch (error) {
+      change = { error: toApiError(error) };
+    }
+    if (leaving.signal.aborted) return;
+    isUnderWay = false;
+    tell((before) => ({ ...before, ...change }));
+    const tookMs = performance.now() - startedMs;
+    timer = setTimeout(run, Math.max(everyMs - tookMs, tookMs / busyShareMax));
+  }
+
+  void run();
+  document.addEventListener('visibilitychange', run);
+  return () => {
+    leaving.abort();
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', run);
+  };
+}
+
+/** A query string of the parameters that are set. @param {Record<string, string | number | undefined>} parameters */
+export function queryOf(parameters) {
+  const set = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(set.map(([name, value]) => [name, String(value)])).toString();
+  return text === '' ? '' : `?${text}`;
+}

@@ -1,0 +1,330 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { clock, fullInstant } from './formats.js';
+import { html } from './parts.js';
+import { useTheme } from './theme.js';
+
+/**
+ * @typedef {object} Series
+ * @property {string} label
+ * @property {string} colour the name of a custom property of styles.css, without the dashes
+ * @property {(number | undefined)[]} values one for each instant; undefined where nothing was recorded
+ * @property {boolean} [isDashed]
+ *
+ * @typedef {object} Marker a thing that happened, as a line over the chart
+ * @property {number} atMs
+ * @property {string} text
+ *
+ * @typedef {object} ChartProps
+ * @property {string} label what the chart shows, for screen readers
+ * @property {number[]} timesMs when each value's minute begins, evenly spaced
+ * @property {number} fromMs
+ * @property {number} toMs
+ * @property {Series[]} series
+ * @property {'stacked' | 'lines'} kind stacked: bars, one series on the other
+ * @property {(value: number | undefined) => string} write a value with its unit
+ * @property {(value: number) => string} [writeAxis]
+ * @property {boolean} [isLog] from 0.1 up
+ * @property {{ value: number, label: string }} [limit] a line over the chart
+ * @property {Marker[]} [markers]
+ * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded
+ * @property {(fromMs: number, toMs: number) => void} [onZoom] a period was dragged over
+ * @property {string} [note] stands where figures would, while there are none
+ */
+
+const height = 220;
+const logFrom = 0.1;
+/** Charts of a page that have the same show the same instant. */
+const syncKey = 'page';
+
+/**
+ * A chart of time, and under it each series' figure at the instant that is pointed at, else at the last one. The figures have
+ * their room from the beginning, so nothing moves.
+ *
+ * @param {ChartProps} props
+ */
+export function Chart(props) {
+  const { label, timesMs, series, kind, write, limit, markers = [], note } = props;
+  const theme = useTheme();
+  const holder = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const chart = useRef(/** @type {uPlot | undefined} */ (undefined));
+  const latest = useRef(props);
+  latest.current = props;
+  const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
+  const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
+
+  // What a chart looks like is decided when it is made; its data and its period are set later, in place.
+  const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
+  useEffect(() => {
+    const element = holder.current;
+    if (element === null) return undefined;
+    const made = new uPlot(
+      optionsOf(latest, element.clientWidth, setPointed),
+      dataOf(latest.current),
+      element,
+    );
+    chart.current = made;
+    const resized = new ResizeObserver(() => {
+      if (element.clientWidth > 0 && element.clientWidth !== made.width) {
+        made.setSize({ width: element.clientWidth, height });
+      }
+    });
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      made.destroy();
+      chart.current = undefined;
+    };
+  }, [shape]);
+  useEffect(() => {
+    chart.current?.setData(data);
+  }, [data, props.fromMs, props.toMs, limit?.value, markers.length]);
+
+  const last = lastKnown(series);
+  const shown = pointed ?? last;
+  const atMs = shown === undefined ? undefined : timesMs[shown];
+  return html`<figure class="chart">
+    <div class="plot" ref=${holder} role="img" aria-label=${label}></div>
+    ${last === undefined && note && html`<p class="note">${note}</p>`}
+    <figcaption>
+      <span class="at" title=${atMs === undefined ? '' : fullInstant(atMs)}
+        >${atMs === undefined ? '' : clock(atMs, Date.now()).replace(/:\d\d$/, '')}</span
+      >
+      ${series.map(
+        (one) => html`<span class="legend" key=${one.label}>
+          <i class=${`swatch ${one.colour} ${one.isDashed ? 'dashed' : ''}`}></i>${one.label}
+          <b>${write(shown === undefined ? undefined : one.values[shown])}</b>
+        </span>`,
+      )}
+      ${limit && html`<span class="legend"><i class="swatch limit"></i>${limit.label}</span>`}
+    </figcaption>
+  </figure>`;
+}
+
+/** The last instant at which anything is known. @param {Series[]} series */
+function lastKnown(series) {
+  const length = series[0]?.values.length ?? 0;
+  for (let index = length - 1; index >= 0; index--) {
+    if (series.some(({ values }) => values[index] !== undefined)) return index;
+  }
+  return undefined;
+}
+
+/** @param {ChartProps} props @returns {uPlot.AlignedData} */
+function dataOf({ timesMs, series, kind, isLog }) {
+  const times = timesMs.map((atMs) => atMs / 1_000);
+  if (kind === 'lines') {
+    const lines = series.map(({ values }) =>
+      values.map((value) => (value === undefined ? null : isLog ? Math.max(logFrom, value) : value)),
+    );
+    return /** @type {uPlot.AlignedData} */ ([times, ...lines]);
+  }
+  // Each is drawn with those below it, the highest first, so that the lower ones cover it.
+  /** @type {(number | null)[][]} */
+  const sums = [];
+  for (const { values } of series) {
+    const below = sums[0];
+    sums.unshift(values.map((value, index) => (value === undefined ? null : value + (below?.[index] ?? 0))));
+  }
+  return /** @type {uPlot.AlignedData} */ ([times, ...sums]);
+}
+
+/**
+ * @param {{ current: ChartProps }} latest
+ * @param {number} width
+ * @param {(index: number | undefined) => void} point
+ * @returns {uPlot.Options}
+ */
+function optionsOf(latest, width, point) {
+  const { kind, series, isLog = false } = latest.current;
+  const colours = getComputedStyle(document.documentElement);
+  const colour = (/** @type {string} */ name) => colours.getPropertyValue(`--${name}`).trim();
+  const drawn = kind === 'stacked' ? series.toReversed() : series;
+  const bars = uPlot.paths.bars?.({ align: 1, size: [0.9, 64, 1] });
+  return {
+    width: Math.max(width, 100),
+    height,
+    legend: { show: false },
+    padding: [12, 8, 0, 0],
+    scales: {
+      x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
+      y: {
+        distr: isLog ? 3 : 1,
+        range: (_, __, most) => (isLog ? logRange(most) : linearRange(most, latest.current.limit?.value)),
+      },
+    },
+    series: [
+      {},
+      ...drawn.map((one) => ({
+        label: one.label,
+        stroke: colour(one.colour),
+        ...(kind === 'stacked'
+          ? { fill: colour(one.colour), width: 0, paths: bars, points: { show: false } }
+          : { width: 2, dash: one.isDashed ? [6, 4] : [], points: { size: 5, filter: lonely } }),
+      })),
+    ],
+    axes: [
+      {
+        stroke: colour('muted'),
+        font: axisFont,
+        grid: { stroke: colour('line'), width: 1 },
+        ticks: { stroke: colour('line'), width: 1, size: 4 },
+        space: 70,
+        values: (_, splits) => splits.map((at) => axisTime(at * 1_000)),
+      },
+      {
+        stroke: colour('muted'),
+        font: axisFont,
+        grid: { stroke: colour('line'), width: 1 },
+        ticks: { show: false },
+        size: 58,
+        values: (_, splits) => splits.map((value) => axisValue(latest.current, value)),
+      },
+    ],
+    cursor: {
+      sync: { key: syncKey },
+      drag: { x: latest.current.onZoom !== undefined, y: false, setScale: false },
+      points: { show: kind === 'lines' },
+    },
+    hooks: {
+      setCursor: [
+        (u) =>
+          point(u.cursor.left !== undefined && u.cursor.left >= 0 ? (u.cursor.idx ?? undefined) : undefined),
+      ],
+      setSelect: [
+        (u) => {
+          if (u.select.width < 8) return;
+          const from = u.posToVal(u.select.left, 'x') * 1_000;
+          const to = u.posToVal(u.select.left + u.select.width, 'x') * 1_000;
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          latest.current.onZoom?.(from, to);
+        },
+      ],
+      drawClear: [(u) => drawSpans(u, latest.current, colour('span'))],
+      draw: [
+        (u) =>
+          drawLines(u, latest.current, {
+            limit: colour('limit'),
+            marker: colour('marker'),
+            ground: colour('ground'),
+          }),
+      ],
+    },
+  };
+}
+
+const axisFont = '12px system-ui, sans-serif';
+
+/** Points are drawn where a line would not show them: a value between two gaps. */
+function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
+  const values = u.data[index] ?? [];
+  return [...values.keys()].filter(
+    (at) => values[at] != null && values[at - 1] == null && values[at + 1] == null,
+  );
+}
+
+/** @param {number | null} most @returns {[number, number]} */
+function logRange(most) {
+  return [logFrom, 10 ** Math.ceil(Math.log10(Math.max(most ?? 1, 1) * 1.01))];
+}
+
+/** @param {number | null} most @param {number | undefined} limit @returns {[number, number]} */
+function linearRange(most, limit) {
+  const highest = Math.max(most ?? 0, 0);
+  // A limit far above would press the values against the ground; its label says that it is there.
+  const isLimitNear = limit !== undefined && limit <= Math.max(highest * 4, 1);
+  return [0, Math.max(isLimitNear ? limit : 0, highest, 1) * 1.08];
+}
+
+/** @param {ChartProps} props @param {number | null} value */
+function axisValue({ writeAxis, write, isLog }, value) {
+  if (value === null) return '';
+  if (isLog && !Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)) return '';
+  return (writeAxis ?? write)(value);
+}
+
+/** @param {number} atMs */
+function axisTime(atMs) {
+  const at = new Date(atMs);
+  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+  return time === '00:00' ? at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' }) : time;
+}
+
+/** @param {uPlot} u @param {ChartProps} props @param {string} colour */
+function drawSpans({ ctx, bbox, valToPos }, { spans = [] }, colour) {
+  ctx.save();
+  ctx.fillStyle = colour;
+  for (const { fromMs, untilMs } of spans) {
+    const left = Math.max(valToPos(fromMs / 1_000, 'x', true), bbox.left);
+    const right = Math.min(valToPos(untilMs / 1_000, 'x', true), bbox.left + bbox.width);
+    if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+  }
+  ctx.restore();
+}
+
+/** @param {uPlot} u @param {ChartProps} props @param {{ limit: string, marker: string, ground: string }} colours */
+function drawLines({ ctx, bbox, scales, valToPos }, { limit, markers = [] }, colours) {
+  const pixel = devicePixelRatio || 1;
+  ctx.save();
+  ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
+  ctx.setLineDash([2 * pixel, 3 * pixel]);
+  ctx.strokeStyle = colours.marker;
+  ctx.fillStyle = colours.marker;
+  ctx.font = `${11 * pixel}px system-ui, sans-serif`;
+  let freeFrom = bbox.left;
+  for (const { atMs, text } of markers.toSorted((a, b) => a.atMs - b.atMs)) {
+    const x = Math.round(valToPos(atMs / 1_000, 'x', true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const width = ctx.measureText(text).width;
+    const start = Math.min(x + 4 * pixel, bbox.left + bbox.width - width);
+    // A text that would cover the one before is left out; "Happened" has it.
+    if (start < freeFrom) continue;
+    ctx.save();
+    ctx.fillStyle = colours.ground;
+    ctx.globalAlpha = 0.8;
+    ctx.fillRect(start - 2 * pixel, bbox.top, width + 4 * pixel, 14 * pixel);
+    ctx.restore();
+    ctx.fillText(text, start, bbox.top + 11 * pixel);
+    freeFrom = start + width + 8 * pixel;
+  }
+  const y = limit && valToPos(limit.value, 'y', true);
+  if (limit && y !== undefined && limit.value <= (scales.y?.max ?? 0)) {
+    ctx.setLineDash([]);
+    ctx.strokeStyle = colours.limit;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/**
+ * Evenly spaced instants from one to another, and what each has of the rows; where there is no row, nothing was recorded.
+ *
+ * @template Row
+ * @param {Map<number, any> | undefined} rows by the beginning of their minute, epoch ms
+ * @param {{ fromMs: number, toMs: number, stepMs: number, merge: (rows: any[]) => Row }} options
+ * @returns {{ timesMs: number[], found: (Row | undefined)[] }}
+ */
+export function alongTime(rows, { fromMs, toMs, stepMs, merge }) {
+  /** @type {Map<number, any[]>} */
+  const groups = new Map();
+  for (const [atMs, row] of rows ?? []) {
+    const start = Math.floor(atMs / stepMs) * stepMs;
+    const group = groups.get(start);
+    if (group) group.push(row);
+    else groups.set(start, [row]);
+  }
+  const timesMs = [];
+  for (let atMs = Math.floor(fromMs / stepMs) * stepMs; atMs < toMs; atMs += stepMs) timesMs.push(atMs);
+  const found = timesMs.map((atMs) => {
+    const group = groups.get(atMs);
+    return group && merge(group);
+  });
+  return { timesMs, found };
+}

@@ -1,0 +1,94 @@
+// How numbers and times are written. Pure: what time it is comes in.
+
+const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** What stands where there is no figure. */
+export const noFigure = '–';
+
+/** A count: 1,204. @param {number | undefined} number */
+export function count(number) {
+  return number === undefined ? noFigure : wholeNumber.format(number);
+}
+
+/** Requests a second or a minute: one decimal while it is small. @param {number | undefined} number */
+export function rate(number) {
+  if (number === undefined) return noFigure;
+  if (number === 0) return '0';
+  return number < 10 ? oneDecimal.format(number) : wholeNumber.format(number);
+}
+
+/** A part of a whole: 0.8 %. @param {number | undefined} part */
+export function percent(part) {
+  if (part === undefined || Number.isNaN(part)) return noFigure;
+  const hundredths = part * 100;
+  if (hundredths === 0) return '0 %';
+  if (hundredths < 0.1) return '< 0.1 %';
+  return `${hundredths < 10 ? oneDecimal.format(hundredths) : wholeNumber.format(Math.floor(hundredths))} %`;
+}
+
+/** A time that something took, without its unit: two significant digits below 10 ms. @param {number | undefined} ms */
+export function milliseconds(ms) {
+  if (ms === undefined) return noFigure;
+  if (ms < 1) return ms.toFixed(2);
+  if (ms < 10) return ms.toFixed(1);
+  return wholeNumber.format(ms);
+}
+
+/** A length of time in words: 24 s, 13 h 28 min, 12 days. @param {number} ms */
+export function duration(ms) {
+  const length = Math.max(0, ms);
+  if (length < minuteMs) return `${Math.floor(length / secondMs)} s`;
+  if (length < hourMs) return `${Math.floor(length / minuteMs)} min`;
+  if (length < 2 * dayMs) {
+    const minutes = Math.floor((length % hourMs) / minuteMs);
+    const hours = `${Math.floor(length / hourMs)} h`;
+    return minutes === 0 || length >= dayMs ? hours : `${hours} ${minutes} min`;
+  }
+  return `${wholeNumber.format(Math.floor(length / dayMs))} days`;
+}
+
+/** How far an instant is from now: in 24 s, 12 s ago. @param {number} atMs @param {number} nowMs */
+export function relative(atMs, nowMs) {
+  if (Math.abs(atMs - nowMs) < secondMs) return 'now';
+  return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
+}
+
+/** The time of day here, with the date unless it is today: 10:31:07. @param {number} atMs @param {number} nowMs */
+export function clock(atMs, nowMs) {
+  const at = new Date(atMs);
+  const time = at.toLocaleTimeString('en-GB');
+  if (at.toDateString() === new Date(nowMs).toDateString()) return time;
+  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
+}
+
+/** An instant in full, here and in UTC. @param {number} atMs */
+export function fullInstant(atMs) {
+  const at = new Date(atMs);
+  const local = at.toLocaleString('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    timeZoneName: 'short',
+  });
+  return `${local} (${at.toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
+}
+
+/** The first digits of a version of the configuration. @param {string | undefined} version */
+export function shortVersion(version) {
+  return version === undefined ? noFigure : version.slice(0, 6);
+}
+
+/** "1 key", "2 keys". @param {number} number @param {string} one @param {string} [many] */
+export function counted(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}

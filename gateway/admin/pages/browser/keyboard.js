@@ -1,0 +1,57 @@
+import { pagePaths } from './page-paths.js';
+import { goTo } from './router.js';
+import { routes } from './routes.js';
+
+/** How long the letter after `g` is waited for. */
+const secondKeyMs = 1_500;
+
+/** `/` searches, `g` and a letter open a page, arrows walk through a table's rows, Esc leaves a field. */
+export function listenToKeys() {
+  let goneAtMs = Number.NEGATIVE_INFINITY;
+  document.addEventListener('keydown', (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'Escape') {
+      target.blur();
+      return;
+    }
+    if (target.matches('input, textarea, select')) return;
+    if (event.key === '/') {
+      const search = document.getElementById('search');
+      if (!search) return;
+      event.preventDefault();
+      search.focus();
+      return;
+    }
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      if (walkRows(target, event.key === 'ArrowDown' ? 1 : -1)) event.preventDefault();
+      return;
+    }
+    if (event.key === 'g') {
+      goneAtMs = event.timeStamp;
+      return;
+    }
+    if (event.timeStamp - goneAtMs > secondKeyMs) return;
+    goneAtMs = Number.NEGATIVE_INFINITY;
+    const found = Object.entries(routes).find(([, { nav }]) => nav?.letter === event.key);
+    if (found) goTo(pagePaths[/** @type {keyof typeof pagePaths} */ (found[0])]);
+  });
+}
+
+/** From the link of one row to that of another. @param {HTMLElement} from @param {1 | -1} step */
+function walkRows(from, step) {
+  const links = [...document.querySelectorAll('tbody tr a, .rows li a')].filter(isFirstOfRow);
+  const at = links.indexOf(from);
+  // The first arrow leads into the table, from wherever the page was entered.
+  if (at === -1 && !from.matches('body, main')) return false;
+  const next = at === -1 ? links[0] : links[at + step];
+  if (!(next instanceof HTMLElement)) return false;
+  next.focus();
+  next.scrollIntoView({ block: 'nearest' });
+  return true;
+}
+
+/** @param {Element} link */
+function isFirstOfRow(link) {
+  return link.closest('tr, li')?.querySelector('a') === link;
+}

@@ -1,0 +1,266 @@
+import { useMemo, useState } from 'preact/hooks';
+import { nowMs, usePolled, useRows } from '../api.js';
+import { alongTime, Chart } from '../charts.js';
+import { clock, count, fullInstant, noFigure, relative } from '../formats.js';
+import { Age, Fresh, html, Instant, Section, StateWord, useNow, WindowBar } from '../parts.js';
+import { changeQuery } from '../router.js';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const zoomMin = 5 * minuteMs;
+
+/** Why a key gets what it gets: in a sentence, then in figures, then over time. */
+export function Key({ params: { id }, query }) {
+  const polled = usePolled(`/keys/${encodeURIComponent(id)}`, 3_000);
+  const operations = usePolled('/operations', minuteMs).body?.operations ?? [];
+  const { body: key, error } = polled;
+  if (!key) {
+    const text =
+      error?.status === 404
+        ? html`There is no key <b>${id}</b>. <a href="/keys">All keys</a> are on a page of their own.`
+        : (error?.message ?? 'Loading …');
+    return html`<p class="empty" role=${error ? 'alert' : 'status'}>${text}</p>`;
+  }
+  return html`<div class="key">
+    <header class="heading">
+      <h1>${id}</h1>
+      <p>
+        ${key.name !== undefined && html`<span>${key.name}</span> · `}${key.plan} · <${StateWord} state=${key.state} />
+        <${Age} polled=${polled} />
+      </p>
+    </header>
+    <${Fresh} polled=${polled}>
+      <${Why} sentence=${key.why.sentence} />
+      <${Windows} windows=${key.windows} ban=${key.ban} strikes=${key.strikes} />
+    <//>
+    <${UsageChart} id=${id} windows=${key.windows} ban=${key.ban} query=${query} />
+    <div class="two">
+      <${Operations} operations=${key.operations24h} known=${operations} polled=${polled} />
+      <${Secrets} secrets=${key.secrets} polled=${polled} />
+    </div>
+    <${Refusals} rows=${key.recentRefusals} polled=${polled} />
+  </div>`;
+}
+
+function Why({ sentence }) {
+  const [copied, setCopied] = useState('');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(sentence);
+      setCopied('copied');
+    } catch {
+      // Without TLS, and not on localhost, a browser has no clipboard for pages.
+      setCopied('select the text to copy it');
+    }
+    setTimeout(() => setCopied(''), 3_000);
+  };
+  return html`<div class="why">
+    <p>${sentence}</p>
+    <button type="button" onClick=${copy}>Copy</button>
+    <span class="muted" role="status">${copied}</span>
+  </div>`;
+}
+
+function Windows({ windows, ban, strikes }) {
+  const now = useNow();
+  return html`<div class="windows">
+    ${windows.map((window) => html`<${WindowBar} key=${window.name} ...${window} now=${now} isLong=${true} />`)}
+    <p class="muted ban">
+      ${
+        ban
+          ? html`<span class="bad">Banned</span>, level ${count(ban.level)}, <${Instant} atMs=${ban.untilMs} prefix="ends " />`
+          : strikes > 0
+            ? `${count(strikes)} refusals count towards the next ban`
+            : 'no refusal counts towards a ban'
+      }
+    </p>
+  </div>`;
+}
+
+/** The last 24 hours by minute, or the part of them that the address names. */
+function UsageChart({ id, windows, ban, query }) {
+  const usage = useRows(
+    (fromMs) => `/keys/${encodeURIComponent(id)}/usage?from=${new Date(fromMs).toISOString()}`,
+    { id, fromMs: () => Math.floor(nowMs() / minuteMs) * minuteMs - dayMs + minuteMs, everyMs: 4_000 },
+  );
+  useNow();
+  const nowAt = nowMs();
+  const zoom = zoomIn(query);
+  const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
+  const fromMs = zoom ? zoom.fromMs : toMs - dayMs;
+  const { timesMs, series } = useMemo(() => {
+    const { timesMs, found } = alongTime(usage.body, {
+      fromMs,
+      toMs,
+      stepMs: minuteMs,
+      merge: ([row]) => row,
+    });
+    const series = [
+      { label: 'admitted', colour: 'blue', values: found.map((row) => row?.admitted) },
+      { label: 'refused', colour: 'orange', values: found.map((row) => row && refusedIn(row)) },
+      { label: 'banned', colour: 'grey', values: found.map((row) => row?.banned) },
+    ];
+    return { timesMs, series };
+  }, [usage.body, fromMs, toMs]);
+  const minute = windows.find(({ name }) => name === 'minute');
+  const limit = minute && { value: minute.limit, label: `limit ${count(minute.limit)} a minute` };
+  const setZoom = (/** @type {number} */ from, /** @type {number} */ to) => {
+    const start = Math.floor(from / minuteMs) * minuteMs;
+    const end = Math.max(Math.ceil(to / minuteMs) * minuteMs, start + zoomMin);
+    changeQuery({ from: isoOf(start), to: isoOf(end) });
+  };
+  const tools = html`<span class="choice" role="group" aria-label="Period">
+    <button type="button" aria-pressed=${!zoom} onClick=${() => changeQuery({ from: undefined, to: undefined })}>24 h</button>
+    <button type="button" aria-pressed="false" onClick=${() => setZoom(nowAt - 60 * minuteMs, nowAt)}>1 h</button>
+    <span class="muted">drag to zoom</span>
+  </span>`;
+  const note = usage.error
+    ? usage.error.message
+    : usage.body
+      ? 'No request of this key was recorded in this time.'
+      : 'Loading …';
+  return html`<${Section} title="Asked for and admitted, per minute" tools=${tools} polled=${usage}>
+    <${Chart}
+      kind="stacked"
+      timesMs=${timesMs}
+      fromMs=${fromMs}
+      toMs=${toMs}
+      series=${series}
+      limit=${limit}
+      spans=${ban ? [{ fromMs: nowAt, untilMs: ban.untilMs }] : []}
+      write=${count}
+      note=${note}
+      onZoom=${setZoom}
+      label=${`Requests of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
+    />
+  <//>`;
+}
+
+/** Every request that was neither admitted nor banned. @param {any} row */
+function refusedIn({ offered, admitted, banned }) {
+  return offered - admitted - banned;
+}
+
+/** @param {number} atMs */
+function isoOf(atMs) {
+  return `${new Date(atMs).toISOString().slice(0, 16)}Z`;
+}
+
+/** @param {URLSearchParams} query */
+function zoomIn(query) {
+  const fromMs = Date.parse(query.get('from') ?? '');
+  const toMs = Date.parse(query.get('to') ?? '');
+  const isPeriod = toMs - fromMs >= minuteMs && toMs - fromMs <= dayMs;
+  return isPeriod ? { fromMs, toMs } : undefined;
+}
+
+function Operations({ operations, known, polled }) {
+  const isDeprecated = (/** @type {string} */ id) =>
+    known.some(({ operationId, deprecation }) => operationId === id && deprecation !== undefined);
+  return html`<${Section} title="Operations, 24 h" polled=${polled}>
+    ${
+      operations === undefined || operations.length === 0
+        ? html`<p class="empty">
+            ${operations === undefined ? 'Nothing is recorded: usage.keepDays is 0.' : 'It called no operation in the last 24 hours.'}
+          </p>`
+        : html`<table class="cards">
+            <thead>
+              <tr>
+                <th scope="col">Operation</th>
+                <th scope="col" class="number">Requests</th>
+                <th scope="col" class="number">4xx</th>
+                <th scope="col" class="number">5xx</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${operations.map(
+                ({ operationId, requests, clientErrors, serverErrors }) => html`<tr key=${operationId}>
+                  <td class="id">
+                    ${operationId === '' ? html`<i>no operation</i>` : operationId}
+                    ${isDeprecated(operationId) && html` <span class="near">deprecated</span>`}
+                  </td>
+                  <td class="number" data-label="Requests">${count(requests)}</td>
+                  <td class="number" data-label="4xx">${count(clientErrors)}</td>
+                  <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
+                </tr>`,
+              )}
+            </tbody>
+          </table>`
+    }
+  <//>`;
+}
+
+function Secrets({ secrets, polled }) {
+  const now = useNow();
+  return html`<${Section} title="Secrets" polled=${polled}>
+    ${
+      secrets.length === 0
+        ? html`<p class="empty">It has no secret, so nobody can call with it.</p>`
+        : html`<table class="cards">
+            <thead>
+              <tr>
+                <th scope="col">SHA-256 begins with</th>
+                <th scope="col" class="number">Ends</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${secrets.map(({ digestStart, expiresAt, isExpired }) => {
+                const endsMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+                return html`<tr key=${digestStart}>
+                  <td class="id"><code>${digestStart}…</code></td>
+                  <td class=${`number ${isExpired ? 'bad' : ''}`} data-label="Ends">
+                    ${
+                      endsMs === undefined
+                        ? noFigure
+                        : html`<time title=${fullInstant(endsMs)} dateTime=${expiresAt}>${isExpired ? 'ended ' : ''}${relative(endsMs, now)}</time>`
+                    }
+                  </td>
+                </tr>`;
+              })}
+            </tbody>
+          </table>`
+    }
+  <//>`;
+}
+
+function Refusals({ rows, polled }) {
+  if (rows === undefined) return undefined;
+  const now = nowMs();
+  return html`<${Section} title="Last minutes with refusals" polled=${polled}>
+    ${
+      rows.length === 0
+        ? html`<p class="empty">None of its requests was refused in the last 24 hours.</p>`
+        : html`<table class="cards">
+            <thead>
+              <tr>
+                <th scope="col">Minute</th>
+                <th scope="col" class="number">Asked for</th>
+                <th scope="col" class="number">Admitted</th>
+                <th scope="col" class="number">Refused</th>
+                <th scope="col">By</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${rows.map((row) => {
+                const atMs = Date.parse(row.at);
+                return html`<tr key=${row.at}>
+                  <td class="id"><time title=${fullInstant(atMs)} dateTime=${row.at}>${clock(atMs, now).slice(0, -3)}</time></td>
+                  <td class="number" data-label="Asked for">${count(row.offered)}</td>
+                  <td class="number" data-label="Admitted">${count(row.admitted)}</td>
+                  <td class="number" data-label="Refused">${count(row.offered - row.admitted)}</td>
+                  <td data-label="By">${refusedBy(row)}</td>
+                </tr>`;
+              })}
+            </tbody>
+          </table>`
+    }
+  <//>`;
+}
+
+/** @param {any} row */
+function refusedBy({ refused, banned, undecided = 0 }) {
+  const parts = Object.entries(refused).map(([name, number]) => `${name} limit ${count(Number(number))}`);
+  if (banned > 0) parts.push(`ban ${count(banned)}`);
+  if (undecided > 0) parts.push(`Redis away ${count(undecided)}`);
+  return parts.join(', ');
+}

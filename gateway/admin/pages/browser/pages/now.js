@@ -1,0 +1,446 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { ask, nowMs, usePolled, useRows } from '../api.js';
+import { alongTime, Chart } from '../charts.js';
+import {
+  clock,
+  count,
+  counted,
+  duration,
+  milliseconds,
+  noFigure,
+  percent,
+  rate,
+  shortVersion,
+} from '../formats.js';
+import { useHistory } from '../live.js';
+import { Fresh, html, Instant, Instead, Section, Sparkline, useNow } from '../parts.js';
+import { changeQuery, keyPath } from '../router.js';
+import { verdict } from '../verdict.js';
+
+const minuteMs = 60_000;
+
+/** How far back the charts go, and how long a bar is. */
+const periods = {
+  '15m': { text: '15 min', lengthMs: 15 * minuteMs, stepMs: minuteMs },
+  '1h': { text: '1 h', lengthMs: 60 * minuteMs, stepMs: minuteMs },
+  '24h': { text: '24 h', lengthMs: 24 * 60 * minuteMs, stepMs: 10 * minuteMs },
+};
+/** @typedef {keyof typeof periods} PeriodName */
+/** @type {PeriodName} */
+const usualPeriod = '15m';
+
+/** @param {URLSearchParams} query @returns {PeriodName} */
+function periodIn(query) {
+  const name = query.get('period') ?? '';
+  return name in periods ? /** @type {PeriodName} */ (name) : usualPeriod;
+}
+
+/** Is it well, how much, how slow, whose fault. */
+export function Now({ query, live }) {
+  const period = periodIn(query);
+  const { lengthMs } = periods[period];
+  // The figures need the last quarter of an hour whatever the charts show.
+  const traffic = useRows((fromMs) => `/traffic?from=${new Date(fromMs).toISOString()}`, {
+    id: period,
+    fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
+    everyMs: 4_000,
+  });
+  const happened = useHappened();
+  return html`<div class="now">
+    <h1 class="sr">Now</h1>
+    <${Verdict} live=${live} traffic=${traffic} />
+    <${Figures} live=${live} traffic=${traffic} />
+    <${Charts} live=${live} traffic=${traffic} period=${period} happened=${happened} />
+    <div class="two">
+      <${NeedsALook} />
+      <${Happened} happened=${happened} />
+    </div>
+  </div>`;
+}
+
+/** @param {number} atMs @param {number} stepMs */
+function startOf(atMs, stepMs) {
+  return Math.floor(atMs / stepMs) * stepMs;
+}
+
+function Verdict({ live, traffic }) {
+  useNow();
+  const { state, totals, polled } = live;
+  if (!state) {
+    const text = polled.error ? polled.error.message : 'Loading …';
+    return html`<div class="verdict"><p class="first ${polled.error ? 'bad' : ''}" role="status">${text}</p></div>`;
+  }
+  const isAway = polled.error !== undefined && Date.now() - polled.atMs > 2_000;
+  const away = {
+    tone: 'bad',
+    text: `${polled.error?.message} The figures are from ${clock(polled.atMs, Date.now())}; this page goes on asking.`,
+  };
+  const lastMinute = traffic.body?.get(startOf(nowMs(), minuteMs) - minuteMs);
+  const [first, ...others] = isAway ? [away] : verdict({ state, totals, lastMinute, nowMs: nowMs() });
+  return html`<div class="verdict">
+    <p class=${`first ${first?.tone}`} role=${first?.tone === 'well' ? undefined : 'status'}>${first?.text}</p>
+    ${others.length > 0 && html`<ul>${others.map(({ tone, text }) => html`<li class=${tone} key=${text}>${text}</li>`)}</ul>`}
+  </div>`;
+}
+
+function Figures({ live, traffic }) {
+  const { totals, polled } = live;
+  const limited = useLimited();
+  const limitedHistory = useHistory(limited.number, limited.polled.atMs);
+  const { found } = useMemo(() => {
+    const now = nowMs();
+    const toMs = startOf(now, minuteMs) + minuteMs;
+    return alongTime(traffic.body, {
+      fromMs: toMs - 15 * minuteMs,
+      toMs,
+      stepMs: minuteMs,
+      merge: ([row]) => row,
+    });
+  }, [traffic.body]);
+  const refusedPart =
+    totals && (totals.perSecond === 0 ? 0 : (totals.outcomes['429'] ?? 0) / totals.perSecond);
+  const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
+  const minutes = 'by minute, the last 15 minutes';
+  return html`<${Fresh} polled=${polled}><dl class="figures">
+    <${Figure} name="requests" value=${rate(totals?.perSecond)} unit=" /s"
+      values=${found.map((row) => row?.requests)} label=${`Requests ${minutes}`} />
+    <${Figure} name="refused" value=${percent(refusedPart)}
+      values=${found.map((row) => row && (row.refused + row.banned) / row.requests)} label=${`Part refused ${minutes}`} />
+    <${Figure} name="own p50 / p99" value=${`${milliseconds(totals?.p50Ms)} / ${milliseconds(totals?.p99Ms)}`} unit=" ms"
+      values=${found.map((row) => row?.ownTime.p99Ms)} label=${`Own time, p99, ${minutes}`} />
+    <${Figure} name="keys limited or banned" value=${limited.text}
+      values=${limitedHistory} label="Keys limited or banned since this page was opened" />
+    <${Figure} name="upstream 5xx in 15 min" value=${count(theirs)} tone=${theirs > 0 ? 'bad' : ''}
+      values=${found.map((row) => row?.failedByUpstream)} label=${`5xx of the upstream ${minutes}`} />
+  </dl><//>`;
+}
+
+function Figure({ name, value, unit = '', values, label, tone = '' }) {
+  return html`<div class=${`figure ${tone}`}>
+    <dt>${name}</dt>
+    <dd class="value">${value === noFigure ? value : value + unit}</dd>
+    <dd class="picture"><${Sparkline} values=${values} label=${label} /></dd>
+  </div>`;
+}
+
+const limitedMax = 500;
+
+/** How many keys are at a limit or banned now. */
+function useLimited() {
+  const limited = usePolled(`/keys?state=limited&limit=${limitedMax}`, 5_000);
+  const banned = usePolled(`/keys?state=banned&limit=${limitedMax}`, 5_000);
+  const isKnown = limited.body !== undefined && banned.body !== undefined;
+  const number = isKnown ? limited.body.keys.length + banned.body.keys.length : undefined;
+  const isAll = isKnown && limited.body.next === undefined && banned.body.next === undefined;
+  const text = number === undefined ? noFigure : `${count(number)}${isAll ? '' : '+'}`;
+  return { number, text, polled: banned };
+}
+
+/** The endings of requests, from the ground up. */
+const endings = [
+  { label: 'admitted', colour: 'blue', of: (row) => row.served },
+  { label: 'refused', colour: 'orange', of: (row) => row.refused + row.rejected },
+  { label: 'banned', colour: 'grey', of: (row) => row.banned },
+  { label: 'our 5xx', colour: 'violet', of: (row) => row.failedByGateway },
+  { label: 'upstream 5xx', colour: 'red', of: (row) => row.failedByUpstream },
+];
+
+const times = [
+  { label: 'own p50', colour: 'blue', isDashed: false, of: (row) => row.ownTime.p50Ms },
+  { label: 'own p99', colour: 'blue', isDashed: true, of: (row) => row.ownTime.p99Ms },
+  {
+    label: 'upstream p50',
+    colour: 'orange',
+    isDashed: false,
+    of: (row) => row.upstreamTime.p50Ms,
+  },
+  {
+    label: 'upstream p99',
+    colour: 'orange',
+    isDashed: true,
+    of: (row) => row.upstreamTime.p99Ms,
+  },
+];
+
+function Charts({ live, traffic, period, happened }) {
+  const { lengthMs, stepMs } = periods[/** @type {PeriodName} */ (period)];
+  const { totals, polled } = live;
+  const toMs = nowMs();
+  const fromMs = startOf(toMs - lengthMs, stepMs);
+  const { timesMs, series, timeSeries } = useMemo(() => {
+    const { timesMs, found } = alongTime(traffic.body, {
+      fromMs,
+      toMs,
+      stepMs,
+      merge: (rows) => mergeRows(rows),
+    });
+    const running = timesMs.length - 1;
+    const seconds = (/** @type {number} */ index) => {
+      const beganMs = timesMs[index] ?? toMs;
+      return Math.max(1, (Math.min(beganMs + stepMs, toMs) - beganMs) / 1_000);
+    };
+    const scale = liveScale(totals, found[running], seconds(running), toMs - (timesMs[running] ?? 0));
+    const series = endings.map(({ label, colour, of }) => ({
+      label,
+      colour,
+      values: found.map((row, index) => row && (of(row) / seconds(index)) * (index === running ? scale : 1)),
+    }));
+    const timeSeries = times.map(({ of, ...one }) => ({
+      ...one,
+      values: found.map((row) => row && of(row)),
+    }));
+    return { timesMs, series, timeSeries };
+  }, [traffic.body, polled.atMs, period]);
+  const markers = markersOf(happened.events);
+  const choice = html`<${PeriodChoice} period=${period} />`;
+  const note = traffic.error
+    ? traffic.error.message
+    : traffic.body
+      ? 'No request was recorded in this time.'
+      : 'Loading …';
+  const write = (/** @type {number | undefined} */ value) =>
+    value === undefined ? noFigure : `${rate(value)} /s`;
+  const common = { timesMs, fromMs, toMs, markers, note };
+  return html`<div class="two">
+    <${Section} title="Requests a second, by outcome" tools=${choice} polled=${traffic}>
+      <${Chart} ...${common} kind="stacked" series=${series} write=${write} writeAxis=${rate}
+        label=${`Requests a second by outcome, the last ${periods[/** @type {PeriodName} */ (period)].text}`} />
+    <//>
+    <${Section} title="Time of a request" polled=${traffic}>
+      <${Chart} ...${common} kind="lines" isLog=${true} series=${timeSeries} write=${writeMs} writeAxis=${axisMs}
+        label="Own and upstream time, half and 99 of 100 requests, in milliseconds, on a logarithmic scale" />
+    <//>
+  </div>`;
+}
+
+/** @param {number | undefined} ms */
+function writeMs(ms) {
+  return ms === undefined ? noFigure : `${milliseconds(ms)} ms`;
+}
+
+/** @param {number} ms */
+function axisMs(ms) {
+  return ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`;
+}
+
+/**
+ * The record of the running minute lags behind by up to ten seconds, so its bar has the height of what processes do now, in the
+ * proportions of the record.
+ *
+ * @param {import('../live.js').Totals | undefined} totals
+ * @param {any} row
+ * @param {number} seconds
+ * @param {number} sinceMs since the bar began
+ */
+function liveScale(totals, row, seconds, sinceMs) {
+  const recorded = row ? row.requests / seconds : 0;
+  // Of a longer bar the running minute is a small part.
+  if (!totals || recorded === 0 || sinceMs > minuteMs) return 1;
+  return totals.perSecond === 0 ? 1 : totals.perSecond / recorded;
+}
+
+/** Several minutes as one: their requests, and the highest of their times. @param {any[]} rows */
+function mergeRows(rows) {
+  const [first, ...others] = rows;
+  if (others.length === 0) return first;
+  const sum = (/** @type {string} */ name) => rows.reduce((total, row) => total + row[name], 0);
+  const highest = (/** @type {string} */ name) => {
+    /** @type {Record<string, number>} */
+    const found = {};
+    for (const row of rows) {
+      for (const [percentile, ms] of Object.entries(row[name])) {
+        found[percentile] = Math.max(found[percentile] ?? 0, Number(ms));
+      }
+    }
+    return found;
+  };
+  return {
+    requests: sum('requests'),
+    served: sum('served'),
+    refused: sum('refused'),
+    banned: sum('banned'),
+    rejected: sum('rejected'),
+    failedByGateway: sum('failedByGateway'),
+    failedByUpstream: sum('failedByUpstream'),
+    ownTime: highest('ownTime'),
+    upstreamTime: highest('upstreamTime'),
+  };
+}
+
+function PeriodChoice({ period }) {
+  return html`<span class="choice" role="group" aria-label="Period">
+    ${Object.entries(periods).map(
+      ([name, { text }]) => html`<button
+        key=${name}
+        type="button"
+        aria-pressed=${name === period}
+        onClick=${() => changeQuery({ period: name === usualPeriod ? undefined : name })}
+      >${text}</button>`,
+    )}
+  </span>`;
+}
+
+const linesMax = 6;
+const sunsetWithinDays = 30;
+
+/** Keys and operations that somebody will ask about, those first that fail now. */
+function NeedsALook() {
+  const refused = usePolled('/keys?sort=refused&limit=50', 4_000);
+  const near = usePolled('/keys?state=near&sort=offered&limit=10', 5_000);
+  const sunsets = useSunsets();
+  const now = useNow();
+  /** @type {Map<string, any>} */
+  const byId = new Map();
+  for (const key of [...(refused.body?.keys ?? []), ...(near.body?.keys ?? [])]) byId.set(key.id, key);
+  const keys = [...byId.values()]
+    .map((key) => ({ key, urgency: urgencyOf(key) }))
+    .filter(({ urgency }) => urgency > 0)
+    .sort((a, b) => b.urgency - a.urgency || (b.key.refused24h ?? 0) - (a.key.refused24h ?? 0));
+  const lines = [
+    ...keys.map(({ key }) => ({ id: `key ${key.id}`, content: html`<${KeyLine} item=${key} now=${now} />` })),
+    ...sunsets.map((operation) => ({
+      id: `operation ${operation.operationId}`,
+      content: html`<${SunsetLine} operation=${operation} />`,
+    })),
+  ];
+  const more = lines.length - linesMax;
+  const all = html`<a href="/keys">All keys</a>`;
+  return html`<${Section} title="Needs a look" polled=${refused} tools=${all} name="lines">
+    ${
+      lines.length === 0
+        ? html`<${Instead} polled=${refused}
+            >No key is banned, at a limit or near one, and no operation that is still called ends within ${sunsetWithinDays} days. When one
+            is, it stands here with the time at which it may call again.<//
+          >`
+        : html`<ul class="rows">${lines.slice(0, linesMax).map(({ id, content }) => html`<li key=${id}>${content}</li>`)}</ul>`
+    }
+    ${more > 0 && html`<p class="more">and ${count(more)} more</p>`}
+  <//>`;
+}
+
+/** @param {any} key */
+function urgencyOf({ state, windows }) {
+  if (state === 'banned') return 5;
+  if (state === 'near') return windows.some(isLongAndNear) ? 2 : 1;
+  if (state !== 'limited') return 0;
+  // A minute's limit is over in seconds, a day's stays.
+  return windows.some(({ remaining, name }) => remaining === 0 && isLong(name)) ? 4 : 3;
+}
+
+/** @param {string} name */
+function isLong(name) {
+  return name === 'hour' || name === 'day' || name === 'month';
+}
+
+/** @param {any} window */
+function isLongAndNear({ name, used, limit }) {
+  return isLong(name) && used / limit >= 0.8;
+}
+
+function KeyLine({ item, now }) {
+  const { id, state, windows, ban, refused24h } = item;
+  const fullest = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit || b.resetMs - a.resetMs)[0];
+  const [what, then] =
+    state === 'banned'
+      ? [`banned until ${clock(ban?.untilMs ?? now, now)}`, `${count(refused24h)} refused in 24 h`]
+      : state === 'limited'
+        ? [`all ${count(fullest.limit)} of the ${fullest.name} used`, resets(fullest, now)]
+        : [`${percent(fullest.used / fullest.limit)} of the ${fullest.name} used`, resets(fullest, now)];
+  return html`<a href=${keyPath(id)}>${id}</a>
+    <span class=${state === 'near' ? 'near' : 'bad'}>${what}</span>
+    <span class="muted">${then}</span>`;
+}
+
+/** @param {any} window @param {number} now */
+function resets({ resetMs }, now) {
+  return resetMs > now ? `resets in ${duration(Math.max(1_000, resetMs - now))}` : 'resets now';
+}
+
+function SunsetLine({ operation: { operationId, daysToSunset, callers } }) {
+  return html`<b>${operationId}</b>
+    <span class="near">${daysToSunset <= 0 ? 'past its sunset' : `sunset in ${counted(daysToSunset, 'day')}`}</span>
+    <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
+}
+
+/** Operations that end soon, or have, and are still called; each with the number of keys. */
+function useSunsets() {
+  const { body } = usePolled('/operations', minuteMs);
+  const [found, setFound] = useState(/** @type {any[]} */ ([]));
+  useEffect(() => {
+    const ending = (body?.operations ?? []).filter(
+      ({ deprecation, requests }) => deprecation?.daysToSunset <= sunsetWithinDays && requests > 0,
+    );
+    let isLeft = false;
+    const asked = ending.map(async ({ operationId, deprecation }) => {
+      const { callers, more = 0 } = await ask(
+        `/operations/${encodeURIComponent(operationId)}/callers?limit=1`,
+      );
+      return { operationId, daysToSunset: deprecation.daysToSunset, callers: callers.length + more };
+    });
+    Promise.all(asked).then(
+      (all) => !isLeft && setFound(all.filter(({ callers }) => callers > 0)),
+      // The next round asks again.
+      () => {},
+    );
+    return () => {
+      isLeft = true;
+    };
+  }, [body]);
+  return found;
+}
+
+/**
+ * What happened, the newest first.
+ *
+ * @returns {{ polled: import('../api.js').Polled, events: { id: string, atMs: number, text: string, short: string, keyId?: string, isMark: boolean }[] }}
+ */
+function useHappened() {
+  const changes = usePolled('/changes?limit=50', 5_000);
+  const events = (changes.body?.changes ?? []).map((change) => ({
+    id: change.id,
+    atMs: Date.parse(change.at),
+    isMark: true,
+    ...changeText(change),
+  }));
+  return { polled: changes, events };
+}
+
+/** @param {any} change */
+function changeText({ action, after, error, processes }) {
+  const where = processes > 1 ? ` on ${count(processes)} processes` : '';
+  if (action === 'reload') {
+    return {
+      short: `${shortVersion(after)} in force`,
+      text: `configuration ${shortVersion(after)} in force${where}`,
+    };
+  }
+  if (action === 'reload_failed') {
+    const what = after === undefined ? 'an edit' : `configuration ${shortVersion(after)}`;
+    return { short: 'edit not valid', text: `${what} is not valid${where}: ${error ?? ''}` };
+  }
+  return { short: String(action), text: String(action) };
+}
+
+/** @param {{ atMs: number, short: string, isMark: boolean }[]} events */
+function markersOf(events) {
+  return events.filter(({ isMark }) => isMark).map(({ atMs, short }) => ({ atMs, text: short }));
+}
+
+function Happened({ happened: { polled, events } }) {
+  return html`<${Section} title="Happened" polled=${polled} name="lines">
+    ${
+      events.length === 0
+        ? html`<${Instead} polled=${polled}
+            >Nothing was changed since the record begins. Edit the configuration, and the reload stands here and as a line in the charts.<//
+          >`
+        : html`<ul class="rows">
+            ${events.slice(0, linesMax).map(
+              ({ id, atMs, text, keyId }) => html`<li key=${id}>
+                <span class="when"><${Instant} atMs=${atMs} /></span>
+                ${keyId === undefined ? html`<span class="what">${text}</span>` : html`<a class="what" href=${keyPath(keyId)}>${text}</a>`}
+              </li>`,
+            )}
+          </ul>`
+    }
+  <//>`;
+}

@@ -1,0 +1,136 @@
+import htm from 'htm';
+import { h } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { nowMs } from './api.js';
+import { count, duration, fullInstant, percent, relative } from './formats.js';
+
+// Small pieces that several pages are made of.
+
+export const html = htm.bind(h);
+
+/** Everything that shows how long ago something was is drawn anew each second, together. @type {Set<() => void>} */
+const onTick = new Set();
+setInterval(() => {
+  if (document.visibilityState === 'visible') for (const draw of onTick) draw();
+}, 1_000);
+
+/** Draws the component each second. @returns {number} the gateway's time, epoch ms */
+export function useNow() {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    const tick = () => draw((number) => number + 1);
+    onTick.add(tick);
+    return () => {
+      onTick.delete(tick);
+    };
+  }, []);
+  return nowMs();
+}
+
+/** How far away an instant is, with the instant in full on hover and for screen readers. */
+export function Instant({ atMs, prefix = '' }) {
+  const now = useNow();
+  if (atMs === undefined) return html`<span class="muted">never</span>`;
+  const full = fullInstant(atMs);
+  return html`<time dateTime=${new Date(atMs).toISOString()} title=${full}
+    >${prefix}${relative(atMs, now)}<span class="sr"> (${full})</span></time
+  >`;
+}
+
+/** @type {Record<string, string>} the colour of a state; each also has its word */
+const toneOf = {
+  limited: 'bad',
+  banned: 'bad',
+  near: 'near',
+  expired: 'near',
+  disabled: 'off',
+  unused: 'off',
+};
+
+/** The state of a key, as a word. */
+export function StateWord({ state }) {
+  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${state}</span>`;
+}
+
+/** How much of a window is used. */
+export function WindowBar({ name, limit, used, resetMs, now, isLong = false }) {
+  // After its reset a window is empty, also before the next response says so.
+  const usedNow = resetMs !== undefined && resetMs <= now && used > 0 ? 0 : used;
+  const part = Math.min(1, usedNow / limit);
+  const tone = part >= 1 ? 'bad' : part >= 0.8 && name !== 'second' ? 'near' : '';
+  const figures = `${count(usedNow)} of ${count(limit)}`;
+  return html`<div class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${name}, ${percent(part)}`}>
+    <span class="name">${name}</span>
+    <span class=${`bar ${tone}`}><span style=${{ width: `${part * 100}%` }}></span></span>
+    <span class="amount">${figures}</span>
+    ${isLong && html`<span class="resets muted">${resetMs > now ? `resets in ${resetWords(resetMs - now)}` : ''}</span>`}
+  </div>`;
+}
+
+/** @param {number} ms */
+function resetWords(ms) {
+  // "in 0 s" for the last second would be wrong.
+  return duration(Math.max(1_000, ms));
+}
+
+/** Says how old figures are that should be younger, and why; empty while all is well. */
+export function Age({ polled }) {
+  useNow();
+  const ageMs = ageOf(polled);
+  const why = polled.error ? `. ${polled.error.message}` : '';
+  return html`<span class="age" role="status">${ageMs > staleAfterMs ? `${duration(ageMs)} old${why}` : ''}</span>`;
+}
+
+export const staleAfterMs = 5_000;
+
+/** @param {import('./api.js').Polled} polled */
+function ageOf({ body, atMs }) {
+  return body === undefined ? 0 : Date.now() - atMs;
+}
+
+/** Whether figures are too old to be taken for the present ones. @param {import('./api.js').Polled} polled */
+export function isStale(polled) {
+  return ageOf(polled) > staleAfterMs;
+}
+
+/** What is there instead of rows: nothing yet, nothing to be had, or nothing at all. */
+export function Instead({ polled, children }) {
+  if (polled.body !== undefined) return html`<div class="empty">${children}</div>`;
+  const text = polled.error ? polled.error.message : 'Loading …';
+  return html`<div class="empty" role=${polled.error ? 'alert' : 'status'}>${text}</div>`;
+}
+
+/** A section of a page under its heading. */
+export function Section({ title, polled, tools, children, name, heading = 'h2' }) {
+  return html`<section class=${`section ${name ?? ''}`}>
+    <header>
+      <${heading}>${title}<//>
+      ${polled && html`<${Age} polled=${polled} />`}
+      <div class="tools">${tools}</div>
+    </header>
+    <${Fresh} polled=${polled}>${children}<//>
+  </section>`;
+}
+
+/** Grey when what is in it is old. */
+export function Fresh({ polled, children }) {
+  useNow();
+  return html`<div class=${polled && isStale(polled) ? 'stale' : ''}>${children}</div>`;
+}
+
+/** A few values as a small picture. Gaps are left out. */
+export function Sparkline({ values, label }) {
+  const known = values.filter((value) => value !== undefined);
+  const most = Math.max(...known, 1e-9);
+  const wide = 100 / Math.max(values.length, 1);
+  const path = values
+    .map((value, index) => {
+      if (value === undefined) return '';
+      const height = Math.max(value === 0 ? 0.6 : 1.5, (value / most) * 22);
+      return `M${(index * wide).toFixed(2)} 24v-${height.toFixed(2)}h${(wide * 0.8).toFixed(2)}v${height.toFixed(2)}z`;
+    })
+    .join('');
+  return html`<svg class="sparkline" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=${label}>
+    <path d=${path} />
+  </svg>`;
+}

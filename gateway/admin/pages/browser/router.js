@@ -1,0 +1,84 @@
+import { useEffect, useState } from 'preact/hooks';
+import { matchPage } from './page-paths.js';
+
+/**
+ * What is open is in the address, all of it: a link restores it.
+ *
+ * @typedef {object} Place
+ * @property {ReturnType<typeof matchPage>} page
+ * @property {URLSearchParams} query
+ * @property {string} path
+ */
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+addEventListener('popstate', tellAll);
+
+function tellAll() {
+  for (const listener of listeners) listener();
+}
+
+/** @returns {Place} */
+function place() {
+  const { pathname, search } = location;
+  return { page: matchPage(pathname), query: new URLSearchParams(search), path: pathname };
+}
+
+/** Where the page is; drawn anew when that changes. */
+export function usePlace() {
+  const [here, setHere] = useState(place);
+  useEffect(() => {
+    const listener = () => setHere(place());
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  }, []);
+  return here;
+}
+
+/** Goes to another page. @param {string} path with the query */
+export function goTo(path) {
+  if (path === location.pathname + location.search) return;
+  history.pushState(null, '', path);
+  scrollTo(0, 0);
+  tellAll();
+}
+
+/**
+ * Changes the query of this page. A default value is left out.
+ *
+ * @param {Record<string, string | undefined>} changes undefined or '' takes a parameter away
+ * @param {{ replace?: boolean }} [options] without an entry of its own in the history, as for text that is being typed
+ */
+export function changeQuery(changes, { replace = false } = {}) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  const path = location.pathname + (text === '' ? '' : `?${text}`);
+  if (path === location.pathname + location.search) return;
+  if (replace) history.replaceState(null, '', path);
+  else history.pushState(null, '', path);
+  tellAll();
+}
+
+/** The path of a key's page. @param {string} id */
+export function keyPath(id) {
+  return `/keys/${encodeURIComponent(id)}`;
+}
+
+/** Links of this origin are followed without loading the document anew, unless they are meant for another tab. */
+export function followLinks() {
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = /** @type {Element | null} */ (event.target)?.closest('a[href^="/"]');
+    const href = link?.getAttribute('href');
+    if (!href || link?.hasAttribute('download')) return;
+    event.preventDefault();
+    goTo(href);
+  });
+}

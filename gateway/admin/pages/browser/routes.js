@@ -1,0 +1,21 @@
+import { Key } from './pages/key.js';
+import { Keys } from './pages/keys.js';
+import { Now } from './pages/now.js';
+
+/**
+ * What is shown at each of `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
+ * stands in the navigation, and `g` and the letter open it.
+ *
+ * Each component is given `params` (of its path), `query`, and `live`: what `/state` said last (`live.js`).
+ *
+ * @type {Record<keyof typeof import('./page-paths.js').pagePaths, {
+ *   component: (props: any) => any,
+ *   title: (params: Record<string, string>) => string,
+ *   nav?: { text: string, letter: string },
+ * }>}
+ */
+export const routes = {
+  now: { component: Now, title: () => 'Now', nav: { text: 'Now', letter: 'n' } },
+  keys: { component: Keys, title: () => 'Keys', nav: { text: 'Keys', letter: 'k' } },
+  key: { component: Key, title: ({ id }) => id ?? '' },
+};

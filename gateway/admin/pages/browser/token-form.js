@@ -1,0 +1,32 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { html } from './parts.js';
+
+/** Asks for a token, and says how to get one. The token stays in this tab: it is in no address, no query and no cookie. */
+export function TokenForm({ refusal, onToken }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => field.current?.focus(), []);
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const token = field.current?.value.trim() ?? '';
+    if (token !== '') onToken(token);
+  };
+  return html`<main class="token" aria-label="Token">
+    <h1>Tollgate</h1>
+    <p class="refusal" role="alert">${refusal}</p>
+    <form onSubmit=${submit}>
+      <label for="token">Token of the admin API</label>
+      <div class="row">
+        <input id="token" ref=${field} type="password" autocomplete="off" spellcheck=${false} required />
+        <button type="submit">Open</button>
+      </div>
+    </form>
+    <p>
+      <code>npm start</code> prints a link that has a token in it. Elsewhere, make one where the gateway is:
+    </p>
+    <pre tabindex="0">npm run tollgate -- admin token --name YOUR-NAME --may read</pre>
+    <p>
+      and put the entry that it prints under <code>admin.tokens</code> in the configuration; it is in force two seconds later. The token stays
+      in this tab until the tab is closed.
+    </p>
+  </main>`;
+}

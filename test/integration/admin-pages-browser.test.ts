@@ -1,0 +1,369 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pino } from 'pino';
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import type { Settings } from '../../gateway/model.ts';
+import { makeToken } from '../support/admin-client.ts';
+import { startBrowser, watchedPage } from '../support/browser.ts';
+import { makeKey, plans } from '../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { freePort, startRedis } from '../support/start-redis.ts';
+import { type StoreProcess, startStore } from '../support/store-process.ts';
+
+/** The operators' pages as a browser shows them, of real gateways with a store behind them. */
+let browser: Browser;
+let store: StoreProcess;
+let shared: Running;
+
+const { token, entry } = makeToken('read', 'ada');
+const attack = '<img src=x onerror=attacked()><b>bold</b>';
+const [calm, limited, banned, hostile] = [
+  makeKey({ id: 'calm', plan: 'business' }),
+  makeKey({ id: 'acme', plan: 'free' }),
+  makeKey({ id: 'globex', plan: 'free' }),
+  makeKey({ id: 'a+b@c:d', plan: 'free' }),
+];
+const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
+const log = { logger: pino({ level: 'silent' }), access: () => {} };
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Running {
+  readonly gateway: Gateway;
+  readonly settings: Settings;
+  readonly api: string;
+  readonly origin: string;
+}
+
+async function start(
+  overrides: Record<string, unknown> = {},
+  change: Partial<Settings> = {},
+): Promise<Running> {
+  const settings = {
+    ...(await settingsOf({
+      upstream: { url: store.url, health: '/healthz' },
+      plans,
+      keys,
+      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+      ...overrides,
+    })),
+    ...change,
+  };
+  const gateway = createGateway({ settings, log });
+  const { listen, admin } = await gateway.start();
+  return {
+    gateway,
+    settings,
+    api: `http://127.0.0.1:${listen.port}/v1`,
+    origin: `http://127.0.0.1:${admin.port}`,
+  };
+}
+
+/** A gateway that ends with the test. */
+async function startForTest(...options: Parameters<typeof start>): Promise<Running> {
+  const running = await start(...options);
+  onTestFinished(() => running.gateway.drain({ graceMs: 0 }));
+  return running;
+}
+
+async function send(api: string, secret: string, times: number, path = '/pets?limit=1'): Promise<void> {
+  const headers = { authorization: `Bearer ${secret}` };
+  for (let sent = 0; sent < times; sent++) await (await fetch(`${api}${path}`, { headers })).arrayBuffer();
+}
+
+beforeAll(async () => {
+  [browser, store] = await Promise.all([startBrowser(), startStore()]);
+  shared = await start();
+  await send(shared.api, calm.secret, 20);
+  await send(shared.api, calm.secret, 2, '/pets/1');
+  await send(shared.api, limited.secret, 70);
+  await send(shared.api, banned.secret, 170);
+  await send(shared.api, hostile.secret, 1);
+}, 300_000);
+afterAll(async () => {
+  await shared.gateway.drain({ graceMs: 0 });
+  await browser.close();
+  await store.stop();
+});
+
+async function open(page: Page, { origin }: Running, path: string, ready: string): Promise<void> {
+  await page.goto(`${origin}${path}#token=${token}`);
+  await page.waitForSelector(ready);
+}
+
+const textOf = (page: Page, selector: string) =>
+  page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
+const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
+
+/** Each page with what is on it once its figures are there. */
+const allPages = [
+  ['/', '.verdict .well', '.figure'],
+  ['/keys', 'tbody tr', 'td.windows .bar'],
+  ['/keys?q=nobody', '.empty a', '.filters'],
+  ['/keys/acme', '.why p', '.chart canvas'],
+] as const;
+
+describe.each([1280, 390])('at %i px', (width) => {
+  it.each(allPages)(
+    '%s is whole in both themes: no complaint of the browser, none of axe, nothing beside the window',
+    async (path, ready, part) => {
+      const { page, complaints } = await watchedPage(browser, shared.origin, width);
+      for (const [theme, ground] of [
+        ['light', 'rgb(255, 255, 255)'],
+        ['dark', 'rgb(16, 21, 27)'],
+      ] as const) {
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+        await open(page, shared, path, ready);
+        await page.waitForSelector(part);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        await page.evaluate(axe);
+        const findings = await page.evaluate(
+          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 150))]))',
+        );
+        expect([theme, findings]).toEqual([theme, []]);
+        expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(ground);
+      }
+      expect(complaints).toEqual([]);
+    },
+  );
+});
+
+describe('the token', () => {
+  it('of a link leaves the address at once, and is sent nowhere but in Authorization to its own origin', async () => {
+    const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
+    const sent: { readonly url: string; readonly headers: Record<string, string>; readonly body: string }[] =
+      [];
+    page.on('request', (request) =>
+      sent.push({
+        url: request.url().split('#', 1)[0] ?? '',
+        headers: request.headers(),
+        body: request.postData() ?? '',
+      }),
+    );
+    await open(page, shared, '/keys?sort=id', 'tbody tr');
+    expect(page.url()).toBe(`${shared.origin}/keys?sort=id`);
+    const withToken = sent.filter((request) => JSON.stringify(request).includes(token));
+    expect(withToken.length).toBeGreaterThan(1);
+    for (const { url, headers } of withToken) {
+      const { authorization, ...others } = headers;
+      expect([url.startsWith(`${shared.origin}/api/v1/`), authorization]).toEqual([true, `Bearer ${token}`]);
+      expect(JSON.stringify([url, others])).not.toContain(token);
+    }
+    expect(await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]')).toEqual([
+      {},
+      { token },
+      '',
+    ]);
+    expect(await page.content()).not.toContain(token);
+    await page.reload();
+    await page.waitForSelector('tbody tr');
+    expect(complaints).toEqual([]);
+  });
+
+  it('is asked for without one; a wrong one is refused in the words of the API, and the right one opens the page', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 390);
+    await page.goto(`${shared.origin}/keys?state=banned`);
+    await page.waitForSelector('#token');
+    expect(await firstText(page, 'pre')).toContain('admin token --name');
+    await page.type('#token', 'wrong');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction("document.querySelector('.refusal')?.textContent !== ''");
+    expect(await firstText(page, '.refusal')).toBe('The token is not valid.');
+    await page.type('#token', token);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('tbody tr');
+    expect(page.url()).toBe(`${shared.origin}/keys?state=banned`);
+    expect(await textOf(page, 'tbody td.id a')).toEqual(['globex']);
+  });
+});
+
+describe('what the pages say', () => {
+  it('Now: who is limited or banned, with the rest of the figures', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/', '.rows li a');
+    const lines = await textOf(page, '.rows li');
+    expect(lines.some((line) => line.startsWith('globex') && line.includes('banned until'))).toBe(true);
+    await expect
+      .poll(() => textOf(page, '.figure'))
+      .toEqual([
+        expect.stringMatching(/requests.*\/s$/s),
+        expect.stringMatching(/refused.* %$/s),
+        expect.stringMatching(/own p50 \/ p99.* ms$/s),
+        expect.stringMatching(/keys limited or banned\s*[12]/s),
+        expect.stringMatching(/upstream 5xx in 15 min\s*0/s),
+      ]);
+    expect(await firstText(page, '.chip')).toBe('test');
+    expect(await firstText(page, '.facts')).toMatch(
+      /config [0-9a-f]{6} · .*ago.*store memory.*1 process.*targets 1 of 1/s,
+    );
+  });
+
+  it('Key: why it gets what it gets, its windows, what it asked for', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/keys/globex', '.why p');
+    expect(await firstText(page, '.why p')).toMatch(/^globex \(free\) is banned until .*refused/);
+    expect(await textOf(page, '.window.long .name')).toEqual(['minute', 'day']);
+    expect((await textOf(page, '.window.long .amount'))[1]).toBe('60 of 1,000');
+    expect(await textOf(page, 'section:nth-of-type(1) tbody tr')).toContainEqual(
+      expect.stringMatching(/listPets\s*170/),
+    );
+  });
+
+  it('names that look like markup are text', async () => {
+    const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
+    let attacks = 0;
+    await page.exposeFunction('attacked', () => {
+      attacks += 1;
+    });
+    await open(page, shared, `/keys?q=${encodeURIComponent(attack)}`, 'tbody tr');
+    expect(await firstText(page, 'td.id')).toBe(`${hostile.entry.id} ${attack}`);
+    await page.click('td.id a');
+    await page.waitForSelector('.why p');
+    expect(page.url()).toBe(`${shared.origin}/keys/a%2Bb%40c%3Ad`);
+    expect(await firstText(page, 'h1')).toBe(hostile.entry.id);
+    expect(await page.$$('[onerror], td b, h1 i')).toEqual([]);
+    expect(attacks).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  it('a link restores filters and zoom, and the keyboard reaches every page', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/keys?q=me&state=limited&plan=free&sort=id', '.filters');
+    const fields =
+      "[...document.querySelectorAll('.filters input, .filters select')].map(({ value }) => value)";
+    await page.waitForFunction(`document.querySelectorAll('.filters option[value=free]').length === 1`);
+    expect(await page.evaluate(fields)).toEqual(['me', 'limited', 'free', 'id']);
+    // `/` finds a key, `g n` goes to Now and `g k` to the keys, where an arrow leads to the first of them.
+    await page.keyboard.press('/');
+    await page.keyboard.type('acme');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.why p');
+    expect(new URL(page.url()).pathname).toBe('/keys/acme');
+    await page.keyboard.press('g');
+    await page.keyboard.press('n');
+    await page.waitForSelector('.figures');
+    await page.keyboard.press('g');
+    await page.keyboard.press('k');
+    await page.waitForSelector('tbody tr');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe(
+      (await textOf(page, 'td.id a'))[1],
+    );
+    await page.keyboard.press('Enter');
+    // Dragging over a chart zooms, and the address has it.
+    await page.waitForSelector('.chart canvas');
+    const box = await (await page.waitForSelector('.u-over'))?.boundingBox();
+    if (!box) throw new Error('the chart has no place');
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction("location.search.startsWith('?from=')");
+    const query = new URL(page.url()).searchParams;
+    const hours = (Date.parse(query.get('to') ?? '') - Date.parse(query.get('from') ?? '')) / 3_600_000;
+    expect(hours).toBeGreaterThan(5);
+    expect(hours).toBeLessThan(7);
+    await page.reload();
+    await page.waitForSelector('[role=group] [aria-pressed=false]');
+    expect(await textOf(page, '[role=group] [aria-pressed=true]')).toEqual([]);
+  });
+
+  it('a theme that was chosen stays', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
+    await open(page, shared, '/keys', 'tbody tr');
+    await page.click('button.theme');
+    await page.reload();
+    await page.waitForSelector('tbody tr');
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(16, 21, 27)');
+  });
+});
+
+describe('figures that change', () => {
+  it('move nothing', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/', '.rows li a');
+    await page.waitForNetworkIdle({ idleTime: 300 }).catch(() => {});
+    await page.evaluate(
+      "window.moved = []; new PerformanceObserver((list) => window.moved.push(...list.getEntries().map(({ value, sources }) => [value, ...sources.map(({ node }) => [node?.textContent, node?.parentElement?.className])]))).observe({ type: 'layout-shift' })",
+    );
+    const before = await firstText(page, '.figure .value');
+    await send(shared.api, calm.secret, 150);
+    await page.waitForFunction(
+      `document.querySelector('.figure .value').textContent !== ${JSON.stringify(before)}`,
+    );
+    await send(shared.api, calm.secret, 50);
+    expect(await page.evaluate('window.moved')).toEqual([]);
+  });
+
+  it('are grey while the gateway is away, which the page says, and come back when it was restarted', async () => {
+    const port = await freePort();
+    const admin = { host: '127.0.0.1', port, tokens: [entry] };
+    const first = await start({ admin });
+    const { page } = await watchedPage(browser, first.origin, 1280);
+    await open(page, first, '/', '.verdict .well');
+    await first.gateway.drain({ graceMs: 0 });
+    await page.waitForSelector('.verdict .bad');
+    expect(await firstText(page, '.verdict .bad')).toMatch(
+      /^The gateway does not answer\. The figures are from \d\d:\d\d:\d\d; this page goes on asking\.$/,
+    );
+    await page.waitForSelector('.stale .figures');
+    expect(await firstText(page, '.facts')).toMatch(/\d s old/);
+    await startForTest({ admin });
+    await page.waitForSelector('.verdict .well');
+    await page.waitForFunction("document.querySelector('.stale') === null");
+  });
+});
+
+describe('a fleet', () => {
+  it('of which one process has another configuration: the page says which', async () => {
+    const overrides = { redis: { url: redisUrl(), prefix: freshPrefix() } };
+    const version = '4576ad000000';
+    const [one] = await Promise.all([
+      startForTest(overrides, { version }),
+      startForTest(overrides, { version }),
+      startForTest(overrides, { version: '0ld000000000' }),
+    ]);
+    const { page } = await watchedPage(browser, one.origin, 1280);
+    await open(page, one, '/', '.verdict .near');
+    expect(await firstText(page, '.verdict .near')).toMatch(
+      /^1 of 3 processes has another configuration than .* \(4576ad\): .* has 0ld000\.$/,
+    );
+    expect(await firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
+  });
+
+  it('whose Redis is away: the page says since when and what that means', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const running = await startForTest({ redis: { url: redis.url } });
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/', '.verdict .well');
+    await redis.kill();
+    await page.waitForSelector('.verdict .bad');
+    expect(await firstText(page, '.verdict .bad')).toMatch(
+      /^Redis is away since \d\d:\d\d:\d\d \(\d+ s\); limits are counted by each process on its own\.$/,
+    );
+    expect(await firstText(page, '.facts')).toContain('Redis away since');
+    await redis.restart();
+    await page.waitForSelector('.verdict .well');
+  });
+
+  it('with 10,000 keys shows a page of them, and the next; with none it says how to make one', async () => {
+    const many = Array.from(
+      { length: 10_000 },
+      (_, number) => makeKey({ id: `key-${String(number).padStart(5, '0')}` }).entry,
+    );
+    const running = await startForTest({ keys: many });
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/keys', 'tbody tr');
+    expect(await textOf(page, 'td.id a')).toHaveLength(50);
+    await page.$$eval('.paging button', ([, next]) => (next as unknown as { click(): void }).click());
+    await page.waitForFunction("document.querySelector('td.id a')?.textContent === 'key-00050'");
+    const empty = await startForTest({ keys: [] });
+    await open(page, empty, '/keys', '.empty code');
+    expect(await firstText(page, '.empty code')).toContain('keys create');
+  });
+});
