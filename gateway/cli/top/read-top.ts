@@ -1,6 +1,7 @@
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { keyPage, state } from '../admin/api-shapes.ts';
+import { CommandError } from '../output/command-error.ts';
 import type { TopData } from './top-picture.ts';
 
 export type TopReadBounds = Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFactor' | 'topKeysMax'>;
@@ -8,7 +9,7 @@ export type TopReadBounds = Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFact
 /** What `top` reads, for its picture and as JSON. */
 export interface TopRead {
   readonly data: TopData;
-  /** The responses of the admin API: `/state`, and the keys of two lists of `/keys`. */
+  /** The responses of the admin API: `/state`, and the keys of two lists of `/keys`; null while those are not known. */
   readonly json: {
     readonly state: unknown;
     readonly busiest: unknown;
@@ -25,7 +26,8 @@ export function createTopReader(
   { topKeysIntervalMs, topKeysPauseFactor, topKeysMax }: TopReadBounds,
 ): () => Promise<TopRead> {
   let keys: Awaited<ReturnType<typeof readKeys>> | undefined;
-  let readAgainMs = 0;
+  let keysNotice: string | undefined;
+  let readAgainMs = Number.NEGATIVE_INFINITY;
 
   async function readKeys() {
     const limit = String(topKeysMax);
@@ -36,20 +38,33 @@ export function createTopReader(
 
   return async () => {
     const read = await client.get('/state', {}, state);
-    if (keys === undefined || performance.now() >= readAgainMs) {
+    if (performance.now() >= readAgainMs) {
       const startMs = performance.now();
-      keys = await readKeys();
+      [keys, keysNotice] = await readKeys().then(
+        (found) => [found, undefined],
+        (error) => [undefined, noticeOf(error)],
+      );
       const tookMs = performance.now() - startMs;
       readAgainMs = performance.now() + Math.max(topKeysIntervalMs, topKeysPauseFactor * tookMs);
     }
-    const { busiest, mostRefused } = keys;
     return {
-      data: { state: read.body, busiest: busiest.body.keys, mostRefused: mostRefused.body.keys },
+      data: {
+        state: read.body,
+        busiest: keys?.busiest.body.keys ?? [],
+        mostRefused: keys?.mostRefused.body.keys ?? [],
+        keysNotice,
+      },
       json: {
         state: read.json,
-        busiest: Object(busiest.json).keys,
-        mostRefused: Object(mostRefused.json).keys,
+        busiest: keys === undefined ? null : Object(keys.busiest.json).keys,
+        mostRefused: keys === undefined ? null : Object(keys.mostRefused.json).keys,
       },
     };
   };
+}
+
+/** While Redis is away nothing is known of keys, and all the more of how the gateway is must be shown. */
+function noticeOf(error: unknown): string {
+  if (error instanceof CommandError && error.kind === 'passing') return error.message;
+  throw error;
 }

@@ -12,6 +12,8 @@ export interface TopData {
   /** Of the last 24 hours, most first. */
   readonly busiest: readonly KeyItem[];
   readonly mostRefused: readonly KeyItem[];
+  /** Why nothing is known of the keys. */
+  readonly keysNotice?: string | undefined;
 }
 
 export interface TopScreen extends Screen {
@@ -30,7 +32,7 @@ const listedMin = 2;
  * @param notice what is wrong with the picture itself: that the gateway does not answer any more
  */
 export function topPicture(
-  { state, busiest, mostRefused }: TopData,
+  { state, busiest, mostRefused, keysNotice }: TopData,
   { nowMs, notice }: { readonly nowMs: number; readonly notice?: string | undefined },
   screen: TopScreen,
 ): string[] {
@@ -50,7 +52,10 @@ export function topPicture(
   ];
   const targets = targetsTable(state, screen);
   const processes = processesTable(worstFirst(state, version), nowMs, screen);
-  const keys = keysTables(busiest, mostRefused, screen);
+  const keys =
+    keysNotice === undefined
+      ? keysTables(busiest, mostRefused, screen)
+      : ['KEYS', ...wrapText(keysNotice, columns)];
   const lists = [processes, targets, keys].filter((list) => list.length > 1);
   const room = rows - head.length - 2 * lists.length;
   const lengths = shareRows(

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
-import { freePort } from '../../support/start-redis.ts';
+import { freePort, startRedis } from '../../support/start-redis.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 
 const token = makeToken('read');
@@ -104,6 +104,32 @@ describe('tollgate top at a terminal', () => {
     expect(picture()).toContain('well: no fault is known');
     terminal.type('q');
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+  });
+
+  it('shows how the gateway is while Redis is away, and in place of the keys why they are not known', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
+    const settings = { upstream: { url: backend.url }, keys: [key.entry], admin };
+    const gateway = await startGateway(testConfig({ ...settings, redis: { url: redis.url, prefix: 'top' } }));
+    open.push(gateway);
+    const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+    const terminal = await runInTerminal(['top'], env, size);
+    const picture = () => terminal.lines().join('\n');
+    await expect.poll(picture).toContain('store  Redis, there');
+    await redis.kill();
+    await expect.poll(picture).toContain('Redis, away');
+    await expect.poll(picture).toMatch(/^KEYS\n.* answered 503: Redis gives no answer/m);
+    expect(picture()).toMatch(/^default +127\.0\.0\.1:\d+ +healthy/m);
+    terminal.type('q');
+    await terminal.ended();
+    const { exitCode, stdout } = await runTollgate(['top', '--once', '--json'], env);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      state: { isComplete: false },
+      busiest: null,
+      mostRefused: null,
+    });
   });
 
   it('says when the gateway is silent, and ends without waiting for it', async () => {
