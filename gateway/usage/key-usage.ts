@@ -1,4 +1,4 @@
-import { addressBit } from './address-estimate.ts';
+import { addressBit, addressBits } from './address-estimate.ts';
 import {
   addressesField,
   admittedNumber,
@@ -48,7 +48,8 @@ export class KeyUsage {
   private lastOperation: OperationCounts | undefined;
   private lastAddress = '';
   private addressesDay = -1;
-  private readonly addressesSeen = new Set<number>();
+  /** A bit for each that was counted today: a key that thousands of addresses share takes no more than any other. */
+  private readonly addressesSeen = new Uint8Array(addressBits / 8);
 
   constructor(
     keyId: string,
@@ -105,7 +106,7 @@ export class KeyUsage {
     const day = Math.floor(atMs / dayMs);
     if (day === this.addressesDay) return;
     this.addressesDay = day;
-    this.addressesSeen.clear();
+    this.addressesSeen.fill(0);
     this.named.clear();
     this.lastAddress = '';
   }
@@ -160,8 +161,10 @@ export class KeyUsage {
   private see(address: string): void {
     this.lastAddress = address;
     const bit = addressBit(address);
-    if (this.addressesSeen.has(bit)) return;
-    this.addressesSeen.add(bit);
-    this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1);
+    const seen = this.addressesSeen[bit >> 3] ?? 0;
+    const mask = 1 << (bit & 7);
+    if ((seen & mask) !== 0) return;
+    if (this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1))
+      this.addressesSeen[bit >> 3] = seen | mask;
   }
 }

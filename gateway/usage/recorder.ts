@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Decision } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
@@ -84,7 +84,8 @@ export function createUsageRecorder({
     | 'usageCallTimeoutMs'
   >;
 }): UsageRecorder {
-  const sender = randomUUID().slice(0, 8);
+  // 48 bits: of two processes with the same one, a record would drop what the later one sends.
+  const sender = randomBytes(6).toString('base64url');
   const room = new UnsentRoom(bounds.usageUnsentCountsMax);
   const keys = new Map<string, KeySource>();
   const slices = Array.from({ length: bounds.usageSlicesPerFlush }, () => new Set<KeySource>());

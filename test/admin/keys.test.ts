@@ -8,6 +8,7 @@ import {
   startGateway,
   testConfig,
 } from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
@@ -262,6 +263,27 @@ describe('the list of keys', () => {
     ] as const) {
       const error = await ask<{ status: number; message: string }>(gateway, path, status);
       expect([path, error.status, error.message]).toEqual([path, status, expect.stringContaining(text)]);
+    }
+  });
+
+  it('does not read days that are no longer kept, whatever is asked for', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const gateway = await start({ keys, usage: { keepDays: 3 }, ...onRedis(freshPrefix(), server.url) });
+    await send(gateway, near.secret, 1);
+    const inspector = inspect(server.url);
+    onTestFinished(() => inspector.disconnect());
+    const from = new Date(Date.now() - 399 * 86_400_000).toISOString();
+    for (const path of ['/operations', '/operations/listPets/callers']) {
+      await inspector.config('RESETSTAT');
+      await ask(gateway, `${path}?from=${from}`);
+      const stats = await inspector.info('commandstats');
+      const calls = [...stats.matchAll(/^cmdstat_(?:hmget|hgetall):calls=(\d+)/gm)].map(([, count]) =>
+        Number(count),
+      );
+      const reads = calls.reduce((sum, count) => sum + count, 0);
+      expect(reads).toBeGreaterThan(0);
+      expect(reads).toBeLessThan(20);
     }
   });
 

@@ -1,5 +1,8 @@
+import { encode } from '@msgpack/msgpack';
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { redisKeys } from '../../gateway/redis-keys.ts';
 import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/counts.ts';
 import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { inspect } from '../support/inspect.ts';
@@ -20,6 +23,10 @@ function batch(number: number, fields: Record<string, Record<number, number>>, s
 
 function countsOf(counts: Record<number, number>): Counts {
   return new Map(Object.entries(counts).map(([number, value]) => [Number(number), value]));
+}
+
+function packed(value: unknown): Buffer {
+  return Buffer.from(encode(value));
 }
 
 async function contentOf(store: UsageStore, record = day): Promise<Record<string, Record<string, number>>> {
@@ -145,12 +152,62 @@ describe('the usage record in Redis', () => {
     const subject = await redisStoreSubject();
     onTestFinished(() => subject.close());
     const store = subject.open();
-    for (let process = 0; process < 100; process++) {
+    for (let process = 0; process < 200; process++) {
       await store.add(batch(1, { hours: { 1: 1 } }, `process-${process}`));
     }
-    expect(await contentOf(store)).toEqual({ hours: { 1: 100 } });
+    expect(await contentOf(store)).toEqual({ hours: { 1: 200 } });
     const [stored] = (await store.read([{ record: day }])) ?? [];
-    expect(stored?.batches.size).toBe(32);
+    expect(stored?.batches.size).toBe(128);
+  });
+
+  it('adds once what each of a hundred processes sends twice', async () => {
+    const subject = await redisStoreSubject();
+    onTestFinished(() => subject.close());
+    const store = subject.open();
+    for (let time = 0; time < 2; time++) {
+      for (let process = 0; process < 100; process++) {
+        await store.add(batch(1, { hours: { 1: 1 } }, `process-${process}`));
+      }
+    }
+    expect(await contentOf(store)).toEqual({ hours: { 1: 100 } });
+  });
+
+  it('takes a batch of ten thousand fields: a day of all operations after a long outage', async () => {
+    const subject = await redisStoreSubject();
+    onTestFinished(() => subject.close());
+    const store = subject.open();
+    const fields = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, operation) => [`07:operation-${operation}`, { 200: 1 }]),
+    );
+    expect(await store.add(batch(1, fields))).toBe('added');
+    expect(Object.keys(await contentOf(store))).toHaveLength(10_000);
+  });
+
+  it.each<[string, (client: Redis, name: string) => Promise<unknown>]>([
+    ['a field that is not MessagePack', (client, name) => client.hset(name, 'hours', '\xc1 garbage')],
+    ['a field that is another value', (client, name) => client.hset(name, 'hours', packed('text'))],
+    ['a field with a text among its counts', (client, name) => client.hset(name, 'hours', packed([1, 'x']))],
+    ['a field that ends in the middle', (client, name) => client.hset(name, 'hours', packed([1, 2, 3]))],
+    ['a field with no number', (client, name) => client.hset(name, 'hours', packed([Number.NaN, 1]))],
+    ['a field with a negative number', (client, name) => client.hset(name, 'hours', packed([-1, 1]))],
+    ['a batch list that is none', (client, name) => client.hset(name, 'batches', packed([1, 'one']))],
+    ['a text instead of the record', (client, name) => client.set(name, 'garbage')],
+    ['a list instead of the record', (client, name) => client.lpush(name, 'garbage')],
+  ])('%s hides no other record, and is replaced by the next batch', async (_what, poison) => {
+    const subject = await redisStoreSubject();
+    onTestFinished(() => subject.close());
+    const store = subject.open();
+    const well: RecordName = { kind: 'day', keyId: 'well', day: 20_779 };
+    await store.add({ ...batch(1, { hours: { 1: 1 } }), record: well });
+    await poison(subject.client, `${redisKeys.usageDay.name(subject.prefix, 'acme')}:20779`);
+    for (const fields of [undefined, ['hours']]) {
+      const [poisoned, other] =
+        (await store.read([day, well].map((record) => ({ record, ...(fields && { fields }) })))) ?? [];
+      expect([poisoned?.fields.size, other?.fields.get('hours')]).toEqual([0, [1, 1]]);
+    }
+    expect(await store.add(batch(1, { hours: { 1: 2 }, addresses: { 3: 1 } }))).toBe('added');
+    expect(await contentOf(store)).toEqual({ hours: { 1: 2 }, addresses: { 3: 1 } });
+    expect(await keysWithoutExpiry(subject.client, `${subject.prefix}:{*`)).toEqual([]);
   });
 
   it('says why it pauses while Redis is almost full, and goes on once there is room', async () => {

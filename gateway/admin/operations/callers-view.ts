@@ -1,16 +1,20 @@
 import type { Period } from '../../usage/usage-reader.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { keptPeriod } from './kept-period.ts';
 
 /**
  * Who called an operation in a period, most first, of the keys that were active last (10,000 at most): what it costs is one
  * read of each of them and day. Undefined when the store gives no answer.
  */
 export async function callersView(
-  { settings, usage }: KeySources,
+  { settings, usage, nowMs }: KeySources,
   operationId: string,
   { limit, ...period }: Period & { readonly limit: number },
 ): Promise<object | undefined> {
-  const callers = usage === undefined ? [] : await usage.reader.callers(operationId, period);
+  const callers =
+    usage === undefined
+      ? []
+      : await usage.reader.callers(operationId, keptPeriod(period, usage.state(), nowMs()));
   if (callers === undefined) return undefined;
   const { keys } = settings();
   return {

@@ -1,6 +1,7 @@
 import type { Operation } from '../../model.ts';
 import type { OperationUsage, Period } from '../../usage/usage-reader.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { keptPeriod } from './kept-period.ts';
 
 const dayMs = 86_400_000;
 
@@ -12,7 +13,8 @@ export async function operationsView(
   { settings, usage, nowMs }: KeySources,
   period: Period,
 ): Promise<object | undefined> {
-  const used = usage === undefined ? [] : await usage.reader.operations(period);
+  const used =
+    usage === undefined ? [] : await usage.reader.operations(keptPeriod(period, usage.state(), nowMs()));
   if (used === undefined) return undefined;
   const byId = new Map(used.map((operation) => [operation.operationId, operation]));
   const { operations } = settings();

@@ -2,17 +2,26 @@
 -- KEYS[1]: the record, a hash. ARGV: the process, the number of its batch (ascending), when the record expires (epoch,
 -- seconds), then for each field its name and its counts, MessagePack.
 -- Returns 1 if the counts were added, 0 if they had been before.
+--
+-- What somebody else has written under these names is replaced: a record that cannot be read would otherwise never take
+-- another batch, and its counts would fill the memory of the processes that try.
 
--- The batches that were added last: process, number, process, number, …; whoever wrote last is at the end.
+-- The batches that were added last: process, number, process, number, …; whoever wrote last is at the end. A process that
+-- is not among them could add a batch twice: a fleet may have as many.
 local batchesField = 'batches'
-local processesMax = 32
+local processesMax = 128
+
+local writtenMax = 1000
 
 local function load(field)
   local packed = redis.call('HGET', KEYS[1], field)
-  return packed and cmsgpack.unpack(packed) or {}
+  if not packed then return {} end
+  local isPacked, values = pcall(cmsgpack.unpack, packed)
+  return isPacked and type(values) == 'table' and values or {}
 end
 
--- Both are in ascending order: for each number its distance from the one before, then its value.
+-- Both are in ascending order: for each number its distance from the one before, then its value. An error where that is
+-- not so; with a number that is none (NaN) it would not come to an end.
 local function sum(one, other)
   local merged = {}
   local i, j, before = 1, 1, 0
@@ -32,6 +41,7 @@ local function sum(one, other)
       j = j + 2
       otherNumber = other[j] and otherNumber + other[j]
     end
+    if not (lowest >= before and value >= 0) then error('no counts') end
     merged[#merged + 1] = lowest - before
     merged[#merged + 1] = value
     before = lowest
@@ -39,9 +49,15 @@ local function sum(one, other)
   return merged
 end
 
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
+
 local process, batch = ARGV[1], tonumber(ARGV[2])
 local batches = load(batchesField)
 for i = 1, #batches, 2 do
+  if type(batches[i]) ~= 'string' or type(batches[i + 1]) ~= 'number' then
+    batches = {}
+    break
+  end
   if batches[i] == process then
     if batches[i + 1] >= batch then return 0 end
     table.remove(batches, i)
@@ -56,12 +72,18 @@ end
 batches[#batches + 1] = process
 batches[#batches + 1] = batch
 
+-- In parts: `unpack` takes 8,000 values at most, and a day of all operations may have more.
 local written = { batchesField, cmsgpack.pack(batches) }
 for i = 4, #ARGV, 2 do
   local added = cmsgpack.unpack(ARGV[i + 1])
+  local isSummed, counts = pcall(sum, load(ARGV[i]), added)
   written[#written + 1] = ARGV[i]
-  written[#written + 1] = cmsgpack.pack(sum(load(ARGV[i]), added))
+  written[#written + 1] = isSummed and cmsgpack.pack(counts) or ARGV[i + 1]
+  if #written >= writtenMax then
+    redis.call('HSET', KEYS[1], unpack(written))
+    written = {}
+  end
 end
-redis.call('HSET', KEYS[1], unpack(written))
+if #written > 0 then redis.call('HSET', KEYS[1], unpack(written)) end
 redis.call('EXPIREAT', KEYS[1], ARGV[3])
 return 1

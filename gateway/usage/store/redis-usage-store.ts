@@ -109,10 +109,14 @@ export function createRedisUsageStore({
 
   async function readOne(record: RecordName, fields: readonly string[] | undefined): Promise<StoredRecord> {
     if (fields === undefined) {
-      const { [batchesField]: batches, ...all } = await client.hgetallBuffer(nameOf(record));
+      const { [batchesField]: batches, ...all } = await client
+        .hgetallBuffer(nameOf(record))
+        .catch(emptyIfNoHash<Record<string, Buffer>>({}));
       return { fields: toFields(Object.entries(all)), batches: toBatches(batches) };
     }
-    const values = await client.hmgetBuffer(nameOf(record), batchesField, ...fields);
+    const values = await client
+      .hmgetBuffer(nameOf(record), batchesField, ...fields)
+      .catch(emptyIfNoHash<(Buffer | null)[]>([]));
     const named = fields.map((field, i): [string, Buffer | null] => [field, values[i + 1] ?? null]);
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
@@ -164,18 +168,43 @@ function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): 
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
+/** What somebody else has written under the name of a record is none: it must not hide all other records. */
+function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
+  return (error) => {
+    if (error.message.startsWith('WRONGTYPE')) return empty;
+    throw error;
+  };
+}
+
+/** Fields that hold something else are left out, for the same reason; the next batch for them replaces them. */
 function toFields(values: readonly (readonly [string, Buffer | null])[]): Fields {
   const fields = new Map<string, PackedCounts>();
-  for (const [field, packed] of values) if (packed !== null) fields.set(field, decode(packed) as number[]);
+  for (const [field, packed] of values) {
+    const counts = packed === null ? undefined : decodeList(packed);
+    if (counts?.every(isCount)) fields.set(field, counts);
+  }
   return fields;
 }
 
 function toBatches(packed: Buffer | null | undefined): ReadonlyMap<string, number> {
-  if (packed === null || packed === undefined) return new Map();
-  const flat = decode(packed) as (string | number)[];
+  const flat = packed ? (decodeList(packed) ?? []) : [];
   const batches = new Map<string, number>();
   for (let i = 0; i + 1 < flat.length; i += 2) batches.set(String(flat[i]), Number(flat[i + 1]));
   return batches;
+}
+
+/** Pairs, one behind the other. */
+function decodeList(packed: Buffer): readonly unknown[] | undefined {
+  try {
+    const list = decode(packed);
+    return Array.isArray(list) && list.length % 2 === 0 ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value);
 }
 
 declare module 'ioredis' {

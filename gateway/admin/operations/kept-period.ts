@@ -1,0 +1,17 @@
+import type { UsageState } from '../../usage/usage.ts';
+import type { Period } from '../../usage/usage-reader.ts';
+
+const dayMs = 86_400_000;
+
+/**
+ * The part of a period whose minutes and hours may still be in the record: a reader who asks for 400 days costs no more
+ * than one who asks for those that are kept.
+ */
+export function keptPeriod(
+  { fromMs, toMs }: Period,
+  { keptDays }: Pick<UsageState, 'keptDays'>,
+  nowMs: number,
+): Period {
+  const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
+  return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs) };
+}

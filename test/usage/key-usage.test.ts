@@ -1,0 +1,48 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { KeyUsage } from '../../gateway/usage/key-usage.ts';
+import { UnsentRoom } from '../../gateway/usage/unsent-counts.ts';
+import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const calendar = usageCalendar(60_000);
+
+function heapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+}
+
+it('a key that thousands of addresses share takes no more memory than one that comes from a single address', () => {
+  const keys = 300;
+  const room = new UnsentRoom(10_000_000);
+  const fill = (addresses: number) =>
+    Array.from({ length: keys }, (_, index) => {
+      const key = new KeyUsage(`key-${index}`, { calendar, room, operationsMax: 100 });
+      for (let address = 0; address < addresses; address++) {
+        key.decided(0, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`);
+      }
+      key.close();
+      // As if it had been sent.
+      while (key.unsent.takeDay() !== undefined);
+      return key;
+    });
+  const before = heapBytes();
+  const single = fill(1);
+  const between = heapBytes();
+  const shared = fill(4_000);
+  const after = heapBytes();
+  expect(shared.length + single.length).toBe(2 * keys);
+  expect((after - between) / keys).toBeLessThan((between - before) / keys + 1_000);
+});
+
+it('an address that found no room is counted when there is room again', () => {
+  const room = new UnsentRoom(0);
+  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100 });
+  key.decided(0, 1_000, '192.0.2.1');
+  key.decided(0, 1_000, '192.0.2.2');
+  room.give(1_000);
+  key.decided(0, 2_000, '192.0.2.1');
+  expect(key.unsent.of(0)?.get('addresses')?.size).toBe(1);
+});
