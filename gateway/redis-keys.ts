@@ -46,7 +46,7 @@ export const redisKeys = {
     type: 'hash',
     slot: 'its own',
     expiry: '`usage.keepDays` and two days after its day',
-    writer: 'usage/store/add-counts.lua, once per process and ten seconds',
+    writer: 'usage/store/add-counts.lua, once per process, ten seconds and 250 fields',
     count: 'one per day',
     // 50 operations in each hour.
     bytesEach: 400_000,

@@ -203,6 +203,8 @@ export const defaultBounds = Object.freeze({
   usageSlicesPerFlush: 100,
   /** One call for the usage record. A batch whose call takes longer is sent again with the next flush, and added once. */
   usageCallTimeoutMs: 1_000,
+  /** Fields of one such call: adding to so many takes Redis 3 ms, in which it serves nobody else. */
+  usageFieldsPerCallMax: 250,
   /** Numbers that were counted and not sent yet, of all keys: about 60 octets each. Beyond it, new ones are not recorded. */
   usageUnsentCountsMax: 500_000,
   /** Operations of one key that a process records by name in a day; further ones are counted together. */

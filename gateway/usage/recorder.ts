@@ -82,6 +82,7 @@ export function createUsageRecorder({
     | 'usageCloseTimeoutMs'
     | 'usageReadsPerTurnMax'
     | 'usageCallTimeoutMs'
+    | 'usageFieldsPerCallMax'
   >;
 }): UsageRecorder {
   // 48 bits: of two processes with the same one, a record would drop what the later one sends.
@@ -168,7 +169,7 @@ export function createUsageRecorder({
     const slice = slices[nextSlice];
     if (nextSlice === 0) {
       forgetConfirmed(operations);
-      void sendNext(operations);
+      void sendParts(operations);
     }
     nextSlice = (nextSlice + 1) % slices.length;
     for (const source of slice ?? []) {
@@ -197,6 +198,11 @@ export function createUsageRecorder({
     source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
   }
 
+  /** All operations have more fields than one batch takes. What is counted meanwhile waits for the next flush. */
+  async function sendParts(source: Source): Promise<void> {
+    while ((await sendNext(source)) && !source.counted.unsent.isEmpty);
+  }
+
   /** One batch: the one that was not confirmed, or else what was counted of the earliest day. */
   async function sendNext(source: Source): Promise<boolean> {
     const batch = source.batch ?? openBatch(source);
@@ -216,7 +222,7 @@ export function createUsageRecorder({
 
   function openBatch(source: Source): Batch | undefined {
     source.counted.close();
-    const taken = source.counted.unsent.takeDay();
+    const taken = source.counted.unsent.takeDay(bounds.usageFieldsPerCallMax);
     if (taken === undefined) return undefined;
     const { day } = taken;
     batches += 1;

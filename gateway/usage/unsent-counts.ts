@@ -55,12 +55,19 @@ export class UnsentCounts {
     return this.days.get(day);
   }
 
-  /** Takes the counts of the earliest day out. Their room is given back when they are sent. */
-  takeDay(): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
+  /** Takes counts of the earliest day out, so many fields at most. Their room is given back when they are sent. */
+  takeDay(
+    fieldsMax: number,
+  ): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
     const day = Math.min(...this.days.keys());
     const fields = this.days.get(day);
     if (fields === undefined) return undefined;
-    this.days.delete(day);
-    return { day, fields };
+    if (fields.size <= fieldsMax) {
+      this.days.delete(day);
+      return { day, fields };
+    }
+    const taken = new Map([...fields].slice(0, fieldsMax));
+    for (const field of taken.keys()) fields.delete(field);
+    return { day, fields: taken };
   }
 }

@@ -8,6 +8,7 @@ import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { byPeriod } from '../../gateway/usage/usage-reader.ts';
+import { inspect } from '../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
@@ -448,4 +449,36 @@ describe('the totals of past days', () => {
     await until('the old month is gone', async () => (await read())?.size === 1);
     expect(await client.pttl(`${prefix}:{acme}:usage-totals`)).toBeGreaterThan(399 * dayMs);
   });
+});
+
+it('what was asked of a thousand operations is sent with one flush, in calls that Redis is done with soon', async () => {
+  const operations = 1_000;
+  const prefix = freshPrefix();
+  const inspector = inspect(redisUrl());
+  onTestFinished(() => inspector.disconnect());
+  const monitor = await inspector.monitor();
+  onTestFinished(() => monitor.disconnect());
+  const lengths: number[] = [];
+  monitor.on('monitor', (_time: string, args: string[]) => {
+    if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith(`${prefix}:usage:operations`))
+      lengths.push(args.length);
+  });
+  const usage = await openOnRedis({
+    prefix,
+    bounds: { usageFlushIntervalMs: 1_000, usageSlicesPerFlush: 1 },
+  });
+  onTestFinished(() => usage.close());
+  const witness = await openOnRedis({ prefix });
+  onTestFinished(() => witness.close());
+  const atMs = Date.now();
+  for (let operation = 0; operation < operations; operation++) {
+    const ended = { keyId: undefined, atMs, status: 200, ending: 'served', ownMs: 1, upstreamMs: 2 } as const;
+    usage.recorder.ended({ ...ended, operationId: `operation-${operation}` });
+  }
+  const seen = async () => (await witness.reader.operations({ fromMs: atMs, toMs: atMs }))?.length;
+  await expect.poll(seen).toBe(operations);
+  await until('every call was seen', () => lengths.length >= 5);
+  expect(lengths.length).toBeLessThan(8);
+  // The command, the script, one key and three arguments come before the fields.
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(7 + 2 * 250);
 });
