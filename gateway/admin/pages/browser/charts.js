@@ -92,7 +92,7 @@ export function Chart(props) {
       >
       ${series.map(
         (one) => html`<span class="legend" key=${one.label}>
-          <i class=${`swatch ${one.colour} ${one.isDashed ? 'dashed' : ''}`}></i>${one.label}
+          <i class=${`swatch ${one.colour} ${kind === 'lines' ? 'line' : ''} ${one.isDashed ? 'dashed' : ''}`}></i>${one.label}
           <b>${write(shown === undefined ? undefined : one.values[shown])}</b>
         </span>`,
       )}
@@ -170,12 +170,15 @@ function optionsOf(latest, width, point) {
         grid: { stroke: colour('line'), width: 1 },
         ticks: { stroke: colour('line'), width: 1, size: 4 },
         space: 70,
+        size: 30,
         values: (_, splits) => splits.map((at) => axisTime(at * 1_000)),
       },
       {
         stroke: colour('muted'),
         font: axisFont,
-        grid: { stroke: colour('line'), width: 1 },
+        // Of a logarithmic scale the powers of ten.
+        grid: { stroke: colour('line'), width: 1, ...(isLog && { filter: powersOfTen }) },
+        ...(isLog && { filter: powersOfTen }),
         ticks: { show: false },
         size: 58,
         values: (_, splits) => splits.map((value) => axisValue(latest.current, value)),
@@ -237,10 +240,13 @@ function linearRange(most, limit) {
 }
 
 /** @param {ChartProps} props @param {number | null} value */
-function axisValue({ writeAxis, write, isLog }, value) {
-  if (value === null) return '';
-  if (isLog && !Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)) return '';
-  return (writeAxis ?? write)(value);
+function axisValue({ writeAxis, write }, value) {
+  return value === null ? '' : (writeAxis ?? write)(value);
+}
+
+/** @param {uPlot} _ @param {number[]} splits */
+function powersOfTen(_, splits) {
+  return splits.map((value) => (Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6) ? value : null));
 }
 
 /** @param {number} atMs */

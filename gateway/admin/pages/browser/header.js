@@ -120,8 +120,9 @@ function Search() {
       id="search"
       ref=${field}
       type="search"
-      placeholder="Key ( / )"
-      aria-label="Search for a key"
+      placeholder="Find a key"
+      aria-label="Find a key"
+      title="/"
       aria-keyshortcuts="/"
       autocomplete="off"
       spellcheck=${false}

@@ -9,6 +9,11 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const zoomMin = 5 * minuteMs;
 
+const periods = {
+  '24h': { text: '24 h', lengthMs: dayMs },
+  '1h': { text: '1 h', lengthMs: 60 * minuteMs },
+};
+
 /** Why a key gets what it gets: in a sentence, then in figures, then over time. */
 export function Key({ params: { id }, query }) {
   const polled = usePolled(`/keys/${encodeURIComponent(id)}`, 3_000);
@@ -86,8 +91,9 @@ function UsageChart({ id, windows, ban, query }) {
   useNow();
   const nowAt = nowMs();
   const zoom = zoomIn(query);
+  const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
-  const fromMs = zoom ? zoom.fromMs : toMs - dayMs;
+  const fromMs = zoom ? zoom.fromMs : toMs - periods[period].lengthMs;
   const { timesMs, series } = useMemo(() => {
     const { timesMs, found } = alongTime(usage.body, {
       fromMs,
@@ -107,11 +113,14 @@ function UsageChart({ id, windows, ban, query }) {
   const setZoom = (/** @type {number} */ from, /** @type {number} */ to) => {
     const start = Math.floor(from / minuteMs) * minuteMs;
     const end = Math.max(Math.ceil(to / minuteMs) * minuteMs, start + zoomMin);
-    changeQuery({ from: isoOf(start), to: isoOf(end) });
+    changeQuery({ from: isoOf(start), to: isoOf(end), period: undefined });
   };
+  const show = (/** @type {string} */ name) => changeQuery({ period: name, from: undefined, to: undefined });
   const tools = html`<span class="choice" role="group" aria-label="Period">
-    <button type="button" aria-pressed=${!zoom} onClick=${() => changeQuery({ from: undefined, to: undefined })}>24 h</button>
-    <button type="button" aria-pressed="false" onClick=${() => setZoom(nowAt - 60 * minuteMs, nowAt)}>1 h</button>
+    ${Object.entries(periods).map(
+      ([name, { text }]) =>
+        html`<button key=${name} type="button" aria-pressed=${!zoom && name === period} onClick=${() => show(name)}>${text}</button>`,
+    )}
     <span class="muted">drag to zoom</span>
   </span>`;
   const note = usage.error
@@ -144,6 +153,21 @@ function refusedIn({ offered, admitted, banned }) {
 /** @param {number} atMs */
 function isoOf(atMs) {
   return `${new Date(atMs).toISOString().slice(0, 16)}Z`;
+}
+
+/**
+ * The last hour while nothing older is recorded, since of a day that would be a thin line.
+ *
+ * @param {URLSearchParams} query
+ * @param {Map<number, any> | undefined} rows
+ * @param {number} nowAt
+ * @returns {keyof typeof periods}
+ */
+function periodIn(query, rows, nowAt) {
+  const name = query.get('period') ?? '';
+  if (name in periods) return /** @type {keyof typeof periods} */ (name);
+  const isRecent = rows !== undefined && rows.size > 0 && Math.min(...rows.keys()) > nowAt - 60 * minuteMs;
+  return isRecent ? '1h' : '24h';
 }
 
 /** @param {URLSearchParams} query */

@@ -1,17 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask, nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import {
-  clock,
-  count,
-  counted,
-  duration,
-  milliseconds,
-  noFigure,
-  percent,
-  rate,
-  shortVersion,
-} from '../formats.js';
+import { clock, count, counted, duration, milliseconds, noFigure, percent, rate } from '../formats.js';
 import { useHistory } from '../live.js';
 import { Fresh, html, Instant, Instead, Section, Sparkline, useNow } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
@@ -108,9 +98,9 @@ function Figures({ live, traffic }) {
       values=${found.map((row) => row && (row.refused + row.banned) / row.requests)} label=${`Part refused ${minutes}`} />
     <${Figure} name="own p50 / p99" value=${`${milliseconds(totals?.p50Ms)} / ${milliseconds(totals?.p99Ms)}`} unit=" ms"
       values=${found.map((row) => row?.ownTime.p99Ms)} label=${`Own time, p99, ${minutes}`} />
-    <${Figure} name="keys limited or banned" value=${limited.text}
+    <${Figure} name="keys limited" value=${limited.text}
       values=${limitedHistory} label="Keys limited or banned since this page was opened" />
-    <${Figure} name="upstream 5xx in 15 min" value=${count(theirs)} tone=${theirs > 0 ? 'bad' : ''}
+    <${Figure} name="upstream 5xx, 15 min" value=${count(theirs)} tone=${theirs > 0 ? 'bad' : ''}
       values=${found.map((row) => row?.failedByUpstream)} label=${`5xx of the upstream ${minutes}`} />
   </dl><//>`;
 }
@@ -392,46 +382,45 @@ function useSunsets() {
 /**
  * What happened, the newest first.
  *
- * @returns {{ polled: import('../api.js').Polled, events: { id: string, atMs: number, text: string, short: string, keyId?: string, isMark: boolean }[] }}
+ * @returns {{ polled: import('../api.js').Polled, events: Happened[] }}
+ *
+ * @typedef {{ id: string, atMs: number, kind: string, text: string, keyId?: string }} Happened
  */
 function useHappened() {
-  const changes = usePolled('/changes?limit=50', 5_000);
-  const events = (changes.body?.changes ?? []).map((change) => ({
-    id: change.id,
-    atMs: Date.parse(change.at),
-    isMark: true,
-    ...changeText(change),
+  const polled = usePolled('/events?limit=50', 4_000);
+  const events = (polled.body?.events ?? []).map(({ id, at, kind, text, key }) => ({
+    id,
+    atMs: Date.parse(at),
+    kind,
+    text,
+    keyId: key,
   }));
-  return { polled: changes, events };
+  return { polled, events };
 }
 
-/** @param {any} change */
-function changeText({ action, after, error, processes }) {
-  const where = processes > 1 ? ` on ${count(processes)} processes` : '';
-  if (action === 'reload') {
-    return {
-      short: `${shortVersion(after)} in force`,
-      text: `configuration ${shortVersion(after)} in force${where}`,
-    };
-  }
-  if (action === 'reload_failed') {
-    const what = after === undefined ? 'an edit' : `configuration ${shortVersion(after)}`;
-    return { short: 'edit not valid', text: `${what} is not valid${where}: ${error ?? ''}` };
-  }
-  return { short: String(action), text: String(action) };
-}
+/** What explains a change of all requests is marked in the charts, in few words. @type {Record<string, string>} */
+const marks = {
+  reload: 'configuration',
+  reload_failed: 'edit not valid',
+  store_away: 'Redis away',
+  store_back: 'Redis back',
+  target_unhealthy: 'target down',
+  target_healthy: 'target back',
+  recording_paused: 'not recorded',
+  recording_resumed: 'recorded again',
+};
 
-/** @param {{ atMs: number, short: string, isMark: boolean }[]} events */
+/** @param {Happened[]} events */
 function markersOf(events) {
-  return events.filter(({ isMark }) => isMark).map(({ atMs, short }) => ({ atMs, text: short }));
+  return events.flatMap(({ atMs, kind }) => (kind in marks ? { atMs, text: marks[kind] ?? kind } : []));
 }
 
 function Happened({ happened: { polled, events } }) {
-  return html`<${Section} title="Happened" polled=${polled} name="lines">
+  return html`<${Section} title="Happened" polled=${polled} name="lines happened">
     ${
       events.length === 0
         ? html`<${Instead} polled=${polled}
-            >Nothing was changed since the record begins. Edit the configuration, and the reload stands here and as a line in the charts.<//
+            >Nothing happened in the last seven days: no ban, no outage, no edit. Edit the configuration, and the reload stands here and as a line in the charts.<//
           >`
         : html`<ul class="rows">
             ${events.slice(0, linesMax).map(
