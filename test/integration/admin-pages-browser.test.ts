@@ -47,6 +47,8 @@ async function start(
       plans,
       keys,
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+      // Longer than these tests take on a busy machine.
+      bans: { for: '1h' },
       ...overrides,
     })),
     ...change,
@@ -81,6 +83,9 @@ beforeAll(async () => {
   await send(shared.api, limited.secret, 70);
   await send(shared.api, banned.secret, 170);
   await send(shared.api, hostile.secret, 1);
+  shared.gateway.reload(shared.settings);
+  shared.gateway.reportFailedReload('gateway.yaml:3:1: `plans` must be a mapping', '0123456789ab');
+  shared.gateway.reload(shared.settings);
 }, 300_000);
 afterAll(async () => {
   await shared.gateway.drain({ graceMs: 0 });
@@ -103,6 +108,10 @@ const allPages = [
   ['/keys', 'tbody tr', 'td.windows .bar'],
   ['/keys?q=nobody', '.empty a', '.filters'],
   ['/keys/acme', '.why p', '.chart canvas'],
+  ['/plans?plan=free', '.spread .limit', '.sentence'],
+  ['/operations?operation=getPet', '.operations .section:nth-of-type(2) tbody tr', 'tbody .state.near'],
+  ['/upstreams', '.upstreams tbody tr', '.section .tools'],
+  ['/changes', '.changes .error', '.paging'],
 ] as const;
 
 describe.each([1280, 390])('at %i px', (width) => {

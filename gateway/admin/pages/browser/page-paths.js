@@ -6,6 +6,10 @@ export const pagePaths = {
   now: '/',
   keys: '/keys',
   key: '/keys/{id}',
+  plans: '/plans',
+  operations: '/operations',
+  upstreams: '/upstreams',
+  changes: '/changes',
 };
 
 /**

@@ -1,6 +1,10 @@
+import { Changes } from './pages/changes.js';
 import { Key } from './pages/key.js';
 import { Keys } from './pages/keys.js';
 import { Now } from './pages/now.js';
+import { Operations } from './pages/operations.js';
+import { Plans } from './pages/plans.js';
+import { Upstreams } from './pages/upstreams.js';
 
 /**
  * What is shown at each of `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
@@ -18,4 +22,8 @@ export const routes = {
   now: { component: Now, title: () => 'Now', nav: { text: 'Now', letter: 'n' } },
   keys: { component: Keys, title: () => 'Keys', nav: { text: 'Keys', letter: 'k' } },
   key: { component: Key, title: ({ id }) => id ?? '' },
+  plans: { component: Plans, title: () => 'Plans', nav: { text: 'Plans', letter: 'p' } },
+  operations: { component: Operations, title: () => 'Operations', nav: { text: 'Operations', letter: 'o' } },
+  upstreams: { component: Upstreams, title: () => 'Upstreams', nav: { text: 'Upstreams', letter: 'u' } },
+  changes: { component: Changes, title: () => 'Changes', nav: { text: 'Changes', letter: 'c' } },
 };

@@ -1,0 +1,152 @@
+import { usePolled } from '../api.js';
+import { count, milliseconds, noFigure, percent } from '../formats.js';
+import { html, Instant, Instead, Section } from '../parts.js';
+import { changeQuery, keyPath } from '../router.js';
+
+/** What is called, what fails, and who still calls what is about to be removed: that first. */
+export function Operations({ query }) {
+  const polled = usePolled('/operations', 5_000);
+  const open = query.get('operation') ?? undefined;
+  const operations = [...(polled.body?.operations ?? [])].sort(byUrgency);
+  return html`<div class="operations">
+    <${Section} title="Operations, the last 24 hours" heading="h1" polled=${polled}>
+      ${
+        operations.length === 0
+          ? html`<${Instead} polled=${polled}>The API document has no operations.<//>`
+          : html`<${OperationsTable} operations=${operations} open=${open} />`
+      }
+    <//>
+    ${open !== undefined && html`<${Callers} key=${open} operationId=${open} />`}
+  </div>`;
+}
+
+/** Deprecated ones that are still called come first, the next to be removed before others; then by calls. */
+function byUrgency(one, other) {
+  const rank = ({ deprecation, requests = 0 }) =>
+    deprecation && requests > 0 ? (deprecation.daysToSunset ?? 1e6) : Number.POSITIVE_INFINITY;
+  const [a, b] = [rank(one), rank(other)];
+  if (a !== b) return a - b;
+  return (other.requests ?? 0) - (one.requests ?? 0);
+}
+
+function OperationsTable({ operations, open }) {
+  return html`<table class="cards">
+    <thead>
+      <tr>
+        <th scope="col">Operation</th>
+        <th scope="col">State</th>
+        <th scope="col" class="number">Calls</th>
+        <th scope="col" class="number">429</th>
+        <th scope="col" class="number">Other 4xx</th>
+        <th scope="col" class="number">5xx</th>
+        <th scope="col" class="number">Own p50 / p99 ms</th>
+        <th scope="col" class="number">Upstream p50 / p99 ms</th>
+        <th scope="col" class="number">Last call</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${operations.map((operation) => html`<${OperationRow} key=${operation.operationId} ...${operation} open=${open} />`)}
+    </tbody>
+  </table>`;
+}
+
+function OperationRow({
+  operationId,
+  method,
+  path,
+  stability,
+  deprecation,
+  requests,
+  statuses = {},
+  ownTime,
+  upstreamTime,
+  lastMs,
+  open,
+}) {
+  const sumOf = (/** @type {(status: number) => boolean} */ isWanted) =>
+    Object.entries(statuses).reduce(
+      (sum, [status, number]) => (isWanted(Number(status)) ? sum + Number(number) : sum),
+      0,
+    );
+  const refused = sumOf((status) => status === 429);
+  const clientErrors = sumOf((status) => status >= 400 && status < 500 && status !== 429);
+  const serverErrors = sumOf((status) => status >= 500);
+  const name =
+    operationId === ''
+      ? html`<i>no operation</i>`
+      : html`<a
+          href=${`/operations?operation=${encodeURIComponent(operationId)}`}
+          aria-current=${open === operationId ? 'true' : undefined}
+          >${operationId}</a
+        >`;
+  return html`<tr>
+    <td class="id">${name}${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}</td>
+    <td data-label="State"><${OperationState} stability=${stability} deprecation=${deprecation} isCalled=${requests > 0} /></td>
+    <td class="number" data-label="Calls">${count(requests)}</td>
+    <td class="number" data-label="429">${count(refused)}</td>
+    <td class="number" data-label="Other 4xx">${count(clientErrors)}</td>
+    <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
+    <td class="number" data-label="Own p50 / p99 ms"><${Times} ...${ownTime} /></td>
+    <td class="number" data-label="Upstream p50 / p99 ms"><${Times} ...${upstreamTime} /></td>
+    <td class="number" data-label="Last call"><${Instant} atMs=${lastMs} /></td>
+  </tr>`;
+}
+
+function Times({ p50Ms, p99Ms }) {
+  return p50Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)}`;
+}
+
+function OperationState({ stability, deprecation, isCalled }) {
+  if (deprecation === undefined)
+    return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
+  const { daysToSunset, sunsetAt, successor } = deprecation;
+  const isUrgent = isCalled && daysToSunset !== undefined && daysToSunset <= 30;
+  const when =
+    sunsetAt === undefined
+      ? ''
+      : html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${daysToSunset > 0 ? 'removed ' : 'removed since '} />`;
+  return html`<span class=${`state ${isUrgent ? 'bad' : 'near'}`}>deprecated</span>${when}${
+    successor !== undefined && html`<span class="muted">, use ${successor}</span>`
+  }`;
+}
+
+/** Who calls an operation, most first. */
+function Callers({ operationId }) {
+  const polled = usePolled(`/operations/${encodeURIComponent(operationId)}/callers?limit=100`, 10_000);
+  const { callers = [], more } = polled.body ?? {};
+  const all = callers.reduce((sum, { requests }) => sum + requests, 0);
+  const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
+  return html`<${Section} title=${`Who calls ${operationId}`} polled=${polled} tools=${tools}>
+    ${
+      callers.length === 0
+        ? html`<${Instead} polled=${polled}>Nobody has called it in the last 24 hours.<//>`
+        : html`<table class="cards">
+            <thead>
+              <tr>
+                <th scope="col">Key</th>
+                <th scope="col">Plan</th>
+                <th scope="col" class="number">Calls</th>
+                <th scope="col" class="number">Share</th>
+                <th scope="col" class="number">4xx</th>
+                <th scope="col" class="number">5xx</th>
+                <th scope="col" class="number">Last call</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${callers.map(
+                ({ id, name, plan, requests, clientErrors, serverErrors, lastSeenMs }) => html`<tr key=${id}>
+                  <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}</td>
+                  <td data-label="Plan">${plan ?? html`<span class="muted">removed</span>`}</td>
+                  <td class="number" data-label="Calls">${count(requests)}</td>
+                  <td class="number" data-label="Share">${percent(requests / all)}</td>
+                  <td class="number" data-label="4xx">${count(clientErrors)}</td>
+                  <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
+                  <td class="number" data-label="Last call"><${Instant} atMs=${lastSeenMs} /></td>
+                </tr>`,
+              )}
+            </tbody>
+          </table>`
+    }
+    ${more !== undefined && html`<p class="more">and ${count(more)} more</p>`}
+  <//>`;
+}

@@ -1,0 +1,64 @@
+import { usePolled } from '../api.js';
+import { count, counted, duration } from '../formats.js';
+import { html, Instead, Section } from '../parts.js';
+
+/** What the gateway forwards to, and how each process sees it. */
+export function Upstreams() {
+  const polled = usePolled('/upstreams', 2_000);
+  const { upstreams = [], isComplete = true } = polled.body ?? {};
+  return html`<div class="upstreams">
+    <h1>Upstreams</h1>
+    ${!isComplete && html`<p class="near">Redis is away: this is what the process that answers sees alone.</p>`}
+    ${upstreams.length === 0 && html`<${Instead} polled=${polled}>There is no upstream.<//>`}
+    ${upstreams.map((upstream, index) => html`<${Upstream} key=${upstream.name} ...${upstream} isDefault=${index === 0} polled=${polled} />`)}
+  </div>`;
+}
+
+function Upstream({ name, url, health, host, timeouts, lookupError, targets, isDefault, polled }) {
+  const healthy = targets.filter((target) => target.healthy).length;
+  const all = `${count(healthy)} of ${counted(targets.length, 'target')} healthy`;
+  const tone = healthy === 0 ? 'bad' : healthy < targets.length ? 'near' : 'muted';
+  return html`<${Section} title=${isDefault ? `${name} (default)` : name} polled=${polled} tools=${html`<span class=${tone}>${all}</span>`}>
+    <p class="muted">
+      ${url} · health ${health} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · connect within
+      ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, all ${duration(timeouts.totalMs)}
+    </p>
+    ${lookupError !== undefined && html`<p class="bad">Its host name cannot be looked up: ${lookupError}.</p>`}
+    ${
+      targets.length === 0
+        ? html`<p class="empty">No address is known of it: its requests are answered 503.</p>`
+        : html`<table class="cards">
+            <thead>
+              <tr>
+                <th scope="col">Target</th>
+                <th scope="col">State</th>
+                <th scope="col" class="number">In flight</th>
+                <th scope="col" class="number">WebSockets</th>
+                <th scope="col">Processes</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${targets.map((target) => html`<${Target} key=${target.address} ...${target} />`)}
+            </tbody>
+          </table>`
+    }
+  <//>`;
+}
+
+function Target({ address, healthy, inFlight, processes }) {
+  const well = processes.filter((process) => process.healthy).length;
+  const reasons = [...new Set(processes.flatMap(({ reason }) => reason ?? []))];
+  const isFull = processes.some(({ full }) => full);
+  const state = healthy ? (isFull ? 'full' : 'healthy') : well === 0 ? 'down' : 'down for some';
+  const tone = healthy ? (isFull ? 'near' : '') : well === 0 ? 'bad' : 'near';
+  return html`<tr>
+    <td class="id">${address}</td>
+    <td data-label="State">
+      <span class=${`state ${tone}`}>${state}</span>
+      ${reasons.length > 0 && html`<span class="muted"> ${reasons.join('; ')}</span>`}
+    </td>
+    <td class="number" data-label="In flight">${count(inFlight)}</td>
+    <td class="number" data-label="WebSockets">${count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0))}</td>
+    <td data-label="Processes">healthy for ${count(well)} of ${count(processes.length)}</td>
+  </tr>`;
+}
