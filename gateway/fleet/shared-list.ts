@@ -152,8 +152,7 @@ export function createSharedList<Entry extends object>({
       const last = page.at(-1);
       return {
         isComplete: records === undefined || shared !== undefined,
-        // What was written late stands behind what happened after it.
-        entries: page.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)),
+        entries: byInstant(page),
         ...(found.length > limit && last && { next: last.id }),
       };
     },
@@ -163,6 +162,28 @@ export function createSharedList<Entry extends object>({
       await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
     },
   };
+}
+
+/**
+ * What was written late stands behind what happened after it. Those of one process keep the order in which it sent them:
+ * when something happened is known to a millisecond or two.
+ *
+ * @param entries the last written first
+ */
+function byInstant<Entry extends { readonly at: string; readonly process: string }>(
+  entries: readonly Entry[],
+): readonly Entry[] {
+  const latest = new Map<string, string>();
+  const placed = entries.toReversed().map((entry) => {
+    const before = latest.get(entry.process) ?? '';
+    const at = entry.at > before ? entry.at : before;
+    latest.set(entry.process, at);
+    return { entry, at };
+  });
+  return placed
+    .toReversed()
+    .sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+    .map(({ entry }) => entry);
 }
 
 /** The fields as `add-to-list.lua` writes them. Somebody else may have written to the stream: that is left out. */
