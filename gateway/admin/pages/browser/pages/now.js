@@ -3,11 +3,14 @@ import { ask, nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, count, counted, duration, milliseconds, noFigure, percent, rate } from '../formats.js';
 import { useHistory } from '../live.js';
-import { Fresh, html, Instant, Instead, Section, Sparkline, useNow } from '../parts.js';
+import { Fresh, html, Instant, Instead, Section, Sparkline, staleAfterMs, useNow } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 import { verdict } from '../verdict.js';
 
 const minuteMs = 60_000;
+
+/** How many keys are looked at: a list by state costs a look at all of them. */
+const refusedMax = 100;
 
 /** How far back the charts go, and how long a bar is. */
 const periods = {
@@ -36,13 +39,14 @@ export function Now({ query, live }) {
     everyMs: 4_000,
   });
   const happened = useHappened();
+  const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
   return html`<div class="now">
     <h1 class="sr">Now</h1>
     <${Verdict} live=${live} traffic=${traffic} />
-    <${Figures} live=${live} traffic=${traffic} />
+    <${Figures} live=${live} traffic=${traffic} refused=${refused} />
     <${Charts} live=${live} traffic=${traffic} period=${period} happened=${happened} />
     <div class="two">
-      <${NeedsALook} />
+      <${NeedsALook} refused=${refused} />
       <${Happened} happened=${happened} />
     </div>
   </div>`;
@@ -73,10 +77,10 @@ function Verdict({ live, traffic }) {
   </div>`;
 }
 
-function Figures({ live, traffic }) {
+function Figures({ live, traffic, refused }) {
   const { totals, polled } = live;
-  const limited = useLimited();
-  const limitedHistory = useHistory(limited.number, limited.polled.atMs);
+  const limited = limitedOf(refused);
+  const limitedHistory = useHistory(limited.number, refused.atMs);
   const { found } = useMemo(() => {
     const now = nowMs();
     const toMs = startOf(now, minuteMs) + minuteMs;
@@ -113,17 +117,11 @@ function Figure({ name, value, unit = '', values, label, tone = '' }) {
   </div>`;
 }
 
-const limitedMax = 500;
-
-/** How many keys are at a limit or banned now. */
-function useLimited() {
-  const limited = usePolled(`/keys?state=limited&limit=${limitedMax}`, 5_000);
-  const banned = usePolled(`/keys?state=banned&limit=${limitedMax}`, 5_000);
-  const isKnown = limited.body !== undefined && banned.body !== undefined;
-  const number = isKnown ? limited.body.keys.length + banned.body.keys.length : undefined;
-  const isAll = isKnown && limited.body.next === undefined && banned.body.next === undefined;
-  const text = number === undefined ? noFigure : `${count(number)}${isAll ? '' : '+'}`;
-  return { number, text, polled: banned };
+/** How many keys are at a limit or banned, among those that were refused most. @param {import('../api.js').Polled} refused */
+function limitedOf({ body }) {
+  if (body === undefined) return { number: undefined, text: noFigure };
+  const number = body.keys.filter(({ state }) => state === 'limited' || state === 'banned').length;
+  return { number, text: number === refusedMax ? `${count(number)}+` : count(number) };
 }
 
 /** The endings of requests, from the ground up. */
@@ -274,16 +272,20 @@ const linesMax = 6;
 const sunsetWithinDays = 30;
 
 /** Keys and operations that somebody will ask about, those first that fail now. */
-function NeedsALook() {
-  const refused = usePolled('/keys?sort=refused&limit=50', 4_000);
-  const near = usePolled('/keys?state=near&sort=offered&limit=10', 5_000);
+function NeedsALook({ refused }) {
+  const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
+  // Looks at one key after the other, up to 10,000 of them: half a second of work, so it is not asked often.
+  const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
   const sunsets = useSunsets();
   const now = useNow();
   /** @type {Map<string, any>} */
   const byId = new Map();
-  for (const key of [...(refused.body?.keys ?? []), ...(near.body?.keys ?? [])]) byId.set(key.id, key);
+  // What was asked for last comes last.
+  for (const { body, atMs } of [near, busiest, refused]) {
+    for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
+  }
   const keys = [...byId.values()]
-    .map((key) => ({ key, urgency: urgencyOf(key) }))
+    .map((key) => ({ key, urgency: urgencyOf(key, now) }))
     .filter(({ urgency }) => urgency > 0)
     .sort((a, b) => b.urgency - a.urgency || (b.key.refused24h ?? 0) - (a.key.refused24h ?? 0));
   const lines = [
@@ -308,10 +310,14 @@ function NeedsALook() {
   <//>`;
 }
 
-/** @param {any} key */
-function urgencyOf({ state, windows }) {
+/** @param {any} key @param {number} now */
+function urgencyOf({ state, windows }, now) {
   if (state === 'banned') return 5;
-  if (state === 'near') return windows.some(isLongAndNear) ? 2 : 1;
+  if (state === 'near') {
+    // A window may have begun anew since it was asked for.
+    const near = windows.filter(({ used, limit, resetMs }) => used / limit >= 0.8 && resetMs > now);
+    return near.length === 0 ? 0 : near.some(({ name }) => isLong(name)) ? 2 : 1;
+  }
   if (state !== 'limited') return 0;
   // A minute's limit is over in seconds, a day's stays.
   return windows.some(({ remaining, name }) => remaining === 0 && isLong(name)) ? 4 : 3;
@@ -322,13 +328,10 @@ function isLong(name) {
   return name === 'hour' || name === 'day' || name === 'month';
 }
 
-/** @param {any} window */
-function isLongAndNear({ name, used, limit }) {
-  return isLong(name) && used / limit >= 0.8;
-}
-
 function KeyLine({ item, now }) {
-  const { id, state, windows, ban, refused24h } = item;
+  const { id, state, windows, ban, refused24h, atMs } = item;
+  const ageMs = Date.now() - atMs;
+  const age = ageMs > 2 * staleAfterMs ? ` · ${duration(ageMs)} old` : '';
   const fullest = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit || b.resetMs - a.resetMs)[0];
   const [what, then] =
     state === 'banned'
@@ -338,7 +341,7 @@ function KeyLine({ item, now }) {
         : [`${percent(fullest.used / fullest.limit)} of the ${fullest.name} used`, resets(fullest, now)];
   return html`<a href=${keyPath(id)}>${id}</a>
     <span class=${state === 'near' ? 'near' : 'bad'}>${what}</span>
-    <span class="muted">${then}</span>`;
+    <span class="muted">${then}${age}</span>`;
 }
 
 /** @param {any} window @param {number} now */
