@@ -453,8 +453,12 @@ describe('the totals of past days', () => {
 
 it('what was asked of a thousand operations is sent with one flush, in calls that Redis is done with soon', async () => {
   const operations = 1_000;
+  // Its own server: a monitor sees what everybody sends.
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const { url } = server;
   const prefix = freshPrefix();
-  const inspector = inspect(redisUrl());
+  const inspector = inspect(url);
   onTestFinished(() => inspector.disconnect());
   const monitor = await inspector.monitor();
   onTestFinished(() => monitor.disconnect());
@@ -464,11 +468,12 @@ it('what was asked of a thousand operations is sent with one flush, in calls tha
       lengths.push(args.length);
   });
   const usage = await openOnRedis({
+    url,
     prefix,
     bounds: { usageFlushIntervalMs: 1_000, usageSlicesPerFlush: 1 },
   });
   onTestFinished(() => usage.close());
-  const witness = await openOnRedis({ prefix });
+  const witness = await openOnRedis({ url, prefix });
   onTestFinished(() => witness.close());
   const atMs = Date.now();
   for (let operation = 0; operation < operations; operation++) {
