@@ -213,10 +213,10 @@ export function createGateway({
 
   function observe(): ObservedState {
     const { calls, decidedLocally, bans, bannedKeys } = limiter.counts();
-    const { config, store, upstreams } = currentState();
+    const { config, store, upstreams, ...state } = currentState();
     return {
       config,
-      ...(usage && { usage: usage.state() }),
+      ...(state.usage && { usage: state.usage }),
       storeAvailable: store.kind === 'memory' || store.available,
       storeCalls: calls,
       decidedLocally,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Decision } from '../model.ts';
+import { withinDeadline } from '../redis/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
@@ -133,21 +134,24 @@ export function createUsageRecorder({
     lost: () => room.lost,
     async close() {
       clearInterval(timer);
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const deadlineTimer = setTimeout(resolve, bounds.usageCloseTimeoutMs);
       let isLate = false;
-      void late.then(() => {
-        isLate = true;
-      });
-      const all = [operations, ...keys.values()];
-      for (let from = 0; from < all.length && !isLate; from += bounds.usageReadsPerTurnMax) {
-        const part = all.slice(from, from + bounds.usageReadsPerTurnMax);
-        await Promise.race([Promise.all(part.map(sendAll)), late]);
-      }
-      await Promise.race([noteActive([...keys.values()]), late]);
-      clearTimeout(deadlineTimer);
+      await withinDeadline(
+        sendEverything(() => isLate),
+        bounds.usageCloseTimeoutMs,
+        () => {
+          isLate = true;
+        },
+      );
     },
   };
+
+  async function sendEverything(isLate: () => boolean): Promise<void> {
+    const all = [operations, ...keys.values()];
+    for (let from = 0; from < all.length && !isLate(); from += bounds.usageReadsPerTurnMax) {
+      await Promise.all(all.slice(from, from + bounds.usageReadsPerTurnMax).map(sendAll));
+    }
+    await noteActive([...keys.values()]);
+  }
 
   function addKey(keyId: string): KeySource {
     const source: KeySource = {

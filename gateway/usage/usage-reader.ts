@@ -249,26 +249,15 @@ export function createUsageReader({
       );
     },
 
-    async active() {
-      const known = await store.active();
-      if (known === undefined) return undefined;
-      const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
-      for (const [keyId, lastSeenMs] of recorder.lastSeen()) {
-        all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
-      }
-      return [...all]
-        .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
-        .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
-        .slice(0, bounds.usageActiveKeysMax);
-    },
+    active,
 
     async callers(operationId, period) {
-      const active = await this.active();
-      if (active === undefined) return undefined;
+      const keys = await active();
+      if (keys === undefined) return undefined;
       const callers: Caller[] = [];
       const field = operationField(operationId);
       for (const day of daysOf(period)) {
-        const possible = active.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
+        const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
         const records = await read(
           possible.map(({ keyId }) => ({ record: { kind: 'day', keyId, day }, fields: [field] })),
         );
@@ -323,6 +312,19 @@ export function createUsageReader({
       );
     },
   };
+
+  async function active(): Promise<readonly ActiveKey[] | undefined> {
+    const known = await store.active();
+    if (known === undefined) return undefined;
+    const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
+    for (const [keyId, lastSeenMs] of recorder.lastSeen()) {
+      all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
+    }
+    return [...all]
+      .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
+      .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
+      .slice(0, bounds.usageActiveKeysMax);
+  }
 
   /** The records as they will be once this process has sent everything, by field. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {

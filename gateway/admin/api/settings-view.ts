@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Certificate, Key, Limits, Settings, Upstream } from '../../model.ts';
+import { digestStart, type SecretView, secretsOf } from '../keys/key-sources.ts';
 import { maskUrl } from './mask-url.ts';
-
-/** Of a digest, as in the log: enough to tell secrets apart, too little to find one by. */
-const digestDigitsShown = 8;
 
 /** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */
 const keysPerTurn = 500;
@@ -16,7 +14,7 @@ const keysPerTurn = 500;
  */
 export async function settingsText(settings: Settings): Promise<string> {
   const ids = [...settings.keys.keys()].sort();
-  const secrets = await secretsByKey(settings);
+  const secrets = await secretsOf(settings);
   const texts: string[] = [];
   for (let at = 0; at < ids.length; at += keysPerTurn) {
     const views = ids.slice(at, at + keysPerTurn).flatMap((id) => keyView(settings.keys.get(id), secrets));
@@ -39,7 +37,7 @@ function withoutKeys(settings: Settings): object {
       port: admin.port,
       ...tlsView(admin.tls),
       hosts: admin.hosts,
-      tokens: admin.tokens.map(({ name, may, sha256 }) => ({ name, may, digestStart: start(sha256) })),
+      tokens: admin.tokens.map(({ name, may, sha256 }) => ({ name, may, digestStart: digestStart(sha256) })),
     },
     ...(redis && {
       redis: { url: maskUrl(redis.url), prefix: redis.prefix, onFailure: redis.onFailure },
@@ -88,9 +86,9 @@ function upstreamView({ name, url, health, host, timeouts, tls }: Upstream): obj
     timeouts,
     ...(tls && {
       tls: {
-        ...(ca !== undefined && { caDigestStart: start(hash('sha256', ca)) }),
+        ...(ca !== undefined && { caDigestStart: digestStart(hash('sha256', ca)) }),
         ...(serverName !== undefined && { serverName }),
-        ...(own && { certDigestStart: start(hash('sha256', own.cert)) }),
+        ...(own && { certDigestStart: digestStart(hash('sha256', own.cert)) }),
       },
     }),
   };
@@ -100,32 +98,13 @@ function tlsView(tls: Certificate | undefined): object {
   if (tls === undefined) return {};
   const { file, cert, notAfterMs } = tls;
   const expiresAt = new Date(notAfterMs).toISOString();
-  return { tls: { file, certDigestStart: start(hash('sha256', cert)), expiresAt } };
+  return { tls: { file, certDigestStart: digestStart(hash('sha256', cert)), expiresAt } };
 }
 
 /** As windows are named in all of the API. */
 export function limitsView(limits: Limits | 'custom'): object {
   if (limits === 'custom') return { isCustom: true, windows: [] };
   return { isCustom: false, windows: limits.map(({ window, max }) => ({ name: window, limit: max })) };
-}
-
-interface SecretView {
-  readonly digestStart: string;
-  readonly expiresAt?: string;
-}
-
-async function secretsByKey({ secrets }: Settings): Promise<ReadonlyMap<string, SecretView[]>> {
-  const byKey = new Map<string, SecretView[]>();
-  let looked = 0;
-  for (const [digest, { keyId, expiresMs }] of secrets) {
-    const of = byKey.get(keyId) ?? [];
-    const expires = Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() };
-    of.push({ digestStart: start(digest), ...expires });
-    byKey.set(keyId, of);
-    looked += 1;
-    if (looked % keysPerTurn === 0) await nextTurn();
-  }
-  return byKey;
 }
 
 function keyView(key: Key | undefined, secrets: ReadonlyMap<string, readonly SecretView[]>): object[] {
@@ -140,13 +119,14 @@ function keyView(key: Key | undefined, secrets: ReadonlyMap<string, readonly Sec
       windows,
       ...(operations && { operations }),
       disabled,
-      secrets: (secrets.get(id) ?? []).toSorted((a, b) => compare(a.digestStart, b.digestStart)),
+      secrets: (secrets.get(id) ?? [])
+        .toSorted((a, b) => compare(a.digestStart, b.digestStart))
+        .map(({ digestStart, expiresMs }) => ({
+          digestStart,
+          ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+        })),
     },
   ];
-}
-
-function start(digest: string): string {
-  return digest.slice(0, digestDigitsShown);
 }
 
 /** By code units: the order does not depend on the machine's language. */

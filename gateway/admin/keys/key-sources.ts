@@ -23,13 +23,18 @@ export interface SecretView {
   readonly expiresMs: number;
 }
 
+/** Of a digest, as in the log: enough to tell secrets apart, too little to find one by. */
 const digestDigitsShown = 8;
+
+export function digestStart(digest: string): string {
+  return digest.slice(0, digestDigitsShown);
+}
 
 /** The secrets of each key. Made once for each configuration. */
 export const secretsOf = rememberLast(({ secrets }: Settings): ReadonlyMap<string, readonly SecretView[]> => {
   const byKey = new Map<string, SecretView[]>();
   for (const [digest, { keyId, expiresMs }] of secrets) {
-    const view = { digestStart: digest.slice(0, digestDigitsShown), expiresMs };
+    const view = { digestStart: digestStart(digest), expiresMs };
     const known = byKey.get(keyId);
     if (known === undefined) byKey.set(keyId, [view]);
     else known.push(view);

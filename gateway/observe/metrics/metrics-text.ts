@@ -40,11 +40,14 @@ export interface MetricsText {
  */
 export function createMetricsText(requests: RequestMetrics, observe: () => ObservedState): MetricsText {
   let registry: Registry | undefined;
+  /** All metrics of one scrape are of the same moment. */
+  let state: ObservedState;
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
     read() {
       // Not before it is first asked for: the process's own metrics watch garbage collection and the event loop.
-      registry ??= createRegistry(requests, observe);
+      state = observe();
+      registry ??= createRegistry(requests, () => state);
       return registry.metrics();
     },
   };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { decode, encode } from '@msgpack/msgpack';
 import type { ChainableCommander, Redis, Result } from 'ioredis';
+import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { PackedCounts } from './counts.ts';
@@ -124,15 +125,8 @@ export function createRedisUsageStore({
   /** The reply, or nothing when there is none in time: it may come too late, or the connection is down. */
   async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
     if (client.status !== 'ready') return undefined;
-    const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const timer = setTimeout(resolve, bounds.usageCallTimeoutMs, undefined);
-    try {
-      return await Promise.race([call(), late]);
-    } catch {
-      return undefined;
-    } finally {
-      clearTimeout(timer);
-    }
+    const reply: Promise<T | undefined> = call().catch(() => undefined);
+    return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
   }
 
   function inPipeline(fill: (pipeline: ChainableCommander) => ChainableCommander) {
