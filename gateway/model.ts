@@ -122,6 +122,51 @@ export interface BanPolicy {
   readonly maxMs: number;
 }
 
+/** What happens to keys, to Redis and to targets, told once to the log and to the list of events. */
+export type BanEvent =
+  | {
+      readonly kind: 'ban';
+      readonly keyId: string;
+      readonly plan: string | undefined;
+      /** 1: the first ban in a row. */
+      readonly level: number;
+      /** On the store's clock, epoch ms. */
+      readonly untilMs: number;
+    }
+  | {
+      readonly kind: 'ban_ended';
+      readonly keyId: string;
+      readonly plan: string | undefined;
+      readonly untilMs: number;
+      /** Lifted: before its time. */
+      readonly ended: 'expired' | 'lifted';
+    };
+
+export type StoreEvent =
+  | { readonly kind: 'store_away'; readonly reason: string; readonly onFailure: 'local' | 'refuse' }
+  | {
+      readonly kind: 'store_back';
+      readonly awayMs: number;
+      /** Requests that this process decided meanwhile. */
+      readonly decidedAlone: number;
+    };
+
+export type TargetEvent =
+  | {
+      readonly kind: 'target_unhealthy';
+      readonly upstream: string;
+      readonly target: string;
+      /** Silent: it gets requests where no other target is healthy. */
+      readonly health: 'silent' | 'down';
+      readonly reason: string | undefined;
+    }
+  | {
+      readonly kind: 'target_healthy';
+      readonly upstream: string;
+      readonly target: string;
+      readonly unhealthyMs: number;
+    };
+
 /** Where the API document is served as JSON, beside the API reference. */
 export const apiDocumentPath = '/openapi.json';
 

@@ -1,39 +1,13 @@
-import type { BanPolicy } from '../model.ts';
+import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../model.ts';
+import { figure, ordinal, timeText } from './wording.ts';
 
 /** Something that happened to a key, to Redis, to a target, to a certificate, to the usage record or to the configuration. */
 export type Happening =
-  | {
-      readonly kind: 'ban';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      /** 1: the first ban in a row. */
-      readonly level: number;
-      readonly untilMs: number;
-      readonly policy: BanPolicy;
-    }
-  | {
-      readonly kind: 'ban_ended';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      readonly untilMs: number;
-      readonly ended: 'expired' | 'lifted';
-    }
-  | { readonly kind: 'store_away'; readonly reason: string; readonly onFailure: 'local' | 'refuse' }
-  | { readonly kind: 'store_back'; readonly awayMs: number; readonly decidedAlone: number }
-  | {
-      readonly kind: 'target_unhealthy';
-      readonly upstream: string;
-      readonly target: string;
-      /** Silent: it gets requests where no other target is healthy. */
-      readonly health: 'silent' | 'down';
-      readonly reason: string | undefined;
-    }
-  | {
-      readonly kind: 'target_healthy';
-      readonly upstream: string;
-      readonly target: string;
-      readonly unhealthyMs: number;
-    }
+  // A ban is told with the rule that made it.
+  | (Extract<BanEvent, { kind: 'ban' }> & { readonly policy: BanPolicy })
+  | Extract<BanEvent, { kind: 'ban_ended' }>
+  | StoreEvent
+  | TargetEvent
   | {
       readonly kind: 'certificate_expiring';
       readonly listener: string;
@@ -81,7 +55,7 @@ export function eventText(happening: Happening, nowMs: number): string {
       const { level, untilMs, policy } = happening;
       const lengthMs = Math.min(policy.forMs * 2 ** (level - 1), policy.maxMs);
       const nth = level > 1 ? `, for the ${ordinal(level)} time in a row` : '';
-      const cause = `${policy.after.toLocaleString('en-US')} of its requests were refused within ${durationText(policy.withinMs)}`;
+      const cause = `${figure(policy.after)} of its requests were refused within ${durationText(policy.withinMs)}`;
       return `${whoOf(happening)} is banned for ${durationText(lengthMs)}, until ${timeText(untilMs, nowMs)}${nth}: ${cause}.`;
     }
     case 'ban_ended':
@@ -94,10 +68,7 @@ export function eventText(happening: Happening, nowMs: number): string {
         : `Redis is away (${happening.reason}): requests are answered 503.`;
     case 'store_back': {
       const { awayMs, decidedAlone } = happening;
-      const alone =
-        decidedAlone === 0
-          ? ''
-          : `; ${decidedAlone.toLocaleString('en-US')} requests were decided without it`;
+      const alone = decidedAlone === 0 ? '' : `; ${figure(decidedAlone)} requests were decided without it`;
       return `Redis is back after ${durationText(awayMs)}${alone}.`;
     }
     case 'target_unhealthy': {
@@ -152,17 +123,6 @@ export function durationText(ms: number): string {
 
 function whoOf({ keyId, plan }: { readonly keyId: string; readonly plan: string | undefined }): string {
   return plan === undefined ? keyId : `${keyId} (${plan})`;
-}
-
-/** With the day, if that is another one. */
-function timeText(atMs: number, nowMs: number): string {
-  const [day, time = ''] = new Date(atMs).toISOString().split('T');
-  const clock = `${time.slice(0, 8)} UTC`;
-  return new Date(nowMs).toISOString().startsWith(`${day}T`) ? clock : `${clock} on ${day}`;
-}
-
-function ordinal(number: number): string {
-  return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
 }
 
 function firstLine(text: string): string {

@@ -3,6 +3,7 @@ import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type EventKind, eventsInWords, eventText, type Happening } from './event-text.ts';
 import { createSharedList, type Listed, type Report } from './shared-list.ts';
+import { figure } from './wording.ts';
 
 /** What the list of events says of something that happened. Instants are ISO 8601, in UTC. */
 export interface GatewayEvent {
@@ -122,7 +123,7 @@ export function createEvents({
     if (count === 0) return;
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
-    const text = `And ${count.toLocaleString('en-US')} more ${eventsInWords[kind]}.`;
+    const text = `And ${figure(count)} more ${eventsInWords[kind]}.`;
     // Each process counts those that it saw.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }

@@ -1,4 +1,5 @@
 import type { Limits, Settings } from '../model.ts';
+import { figure } from './wording.ts';
 
 type Plans = Settings['plans'];
 
@@ -23,10 +24,12 @@ function limitEdits(before: Limits | 'custom', after: Limits | 'custom'): readon
   const windows = new Set([...before, ...after].map(({ window }) => window));
   return [...windows].flatMap((window) => {
     const [from, to] = [before, after].map((limits) => limits.find((one) => one.window === window)?.max);
-    return from === to ? [] : [`${figure(from)} → ${figure(to)} ${window === 'hour' ? 'an' : 'a'} ${window}`];
+    return from === to
+      ? []
+      : [`${limitText(from)} → ${limitText(to)} ${window === 'hour' ? 'an' : 'a'} ${window}`];
   });
 }
 
-function figure(limit: number | undefined): string {
-  return limit === undefined ? 'no limit' : limit.toLocaleString('en-US');
+function limitText(limit: number | undefined): string {
+  return limit === undefined ? 'no limit' : figure(limit);
 }

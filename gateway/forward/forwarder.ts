@@ -1,7 +1,7 @@
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
-import type { Upstream } from '../model.ts';
+import type { TargetEvent, Upstream } from '../model.ts';
 import { Shares } from '../shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
@@ -9,7 +9,6 @@ import { type RelayContext, RequestRelay } from './request-relay.ts';
 import { createUnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
-import type { TargetEvent } from './upstream/targets.ts';
 import { createUpstreams, type UpstreamState } from './upstream/upstreams.ts';
 
 export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { BanEvent } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { QuotaState } from './store/decide-quota.ts';
 
@@ -12,25 +13,6 @@ export interface BanLog {
   keys(): Iterable<string>;
   close(): void;
 }
-
-export type BanEvent =
-  | {
-      readonly kind: 'ban';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      /** 1: the first ban in a row. */
-      readonly level: number;
-      /** On the store's clock, epoch ms. */
-      readonly untilMs: number;
-    }
-  | {
-      readonly kind: 'ban_ended';
-      readonly keyId: string;
-      readonly plan: string | undefined;
-      readonly untilMs: number;
-      /** Lifted: before its time. */
-      readonly ended: 'expired' | 'lifted';
-    };
 
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 

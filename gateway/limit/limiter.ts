@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { addressGroup } from '../address-group.ts';
 import type {
+  BanEvent,
   BanPolicy,
   BucketDecision,
   Decision,
@@ -8,11 +9,12 @@ import type {
   Key,
   KeyStatus,
   Settings,
+  StoreEvent,
 } from '../model.ts';
 import { createRedisClient } from '../redis/redis-client.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { type BanEvent, createBanLog } from './ban-log.ts';
+import { createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
@@ -104,21 +106,11 @@ export interface LimiterDeps {
   /** The plan that a key is on; for the log. */
   readonly planOf: (keyId: string) => string | undefined;
   /** Hears what is logged of bans and of Redis. */
-  readonly onEvent?: ((event: LimitEvent) => void) | undefined;
+  readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
   /** Windows of other lengths; for tests. */
   readonly windowsMs?: Partial<WindowsMs>;
   readonly bounds: Bounds;
 }
-
-export type LimitEvent =
-  | BanEvent
-  | { readonly kind: 'store_away'; readonly reason: string; readonly onFailure: 'local' | 'refuse' }
-  | {
-      readonly kind: 'store_back';
-      readonly awayMs: number;
-      /** Requests that this process decided meanwhile. */
-      readonly decidedAlone: number;
-    };
 
 export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps): Limiter {
   const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };

@@ -1,3 +1,4 @@
+import { figure, ordinal, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../model.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
 import type { AddressesOfDay, OperationHour, UsageMinute } from '../../usage/usage-reader.ts';
@@ -96,7 +97,7 @@ function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts)
   }
   if (rateLimit.banUntilMs !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
-    return `${who} is banned until ${timeOf(rateLimit.banUntilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
+    return `${who} is banned until ${timeText(rateLimit.banUntilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
   }
   if (state === 'unused') {
     const days = recorded === undefined || recorded.keptDays === 1 ? 'day' : `${recorded.keptDays} days`;
@@ -107,7 +108,7 @@ function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts)
   const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
   if (inForce !== undefined) {
     const all = `all ${count(inForce.limit, 'request')} of this ${inForce.name}`;
-    return `${who} has used ${all} and may call again at ${timeOf(inForce.resetMs, nowMs)}.`;
+    return `${who} has used ${all} and may call again at ${timeText(inForce.resetMs, nowMs)}.`;
   }
   const used = rateLimit.windows.map(
     ({ name, limit }, index) => `${figure(status.used[index] ?? 0)} of ${figure(limit)} of this ${name}`,
@@ -166,13 +167,7 @@ function hourSentence(
   return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** With the day, if that is another one. */
-function timeOf(atMs: number, nowMs: number): string {
-  const day = dayOf(atMs);
-  return day === dayOf(nowMs) ? `${clockOf(atMs)} UTC` : `${clockOf(atMs)} UTC on ${day}`;
-}
-
-/** The same to the minute, without the zone, which the sentence before names. */
+/** To the minute, without the zone, which the sentence before names. */
 function minuteOf(atMs: number, nowMs: number): string {
   const clock = clockOf(atMs).slice(0, 5);
   return dayOf(atMs) === dayOf(nowMs) ? clock : `${clock} on ${dayOf(atMs)}`;
@@ -186,25 +181,12 @@ function clockOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 19);
 }
 
-function figure(number: number): string {
-  return number.toLocaleString('en-US');
-}
-
 function count(number: number, one: string, many = `${one}s`): string {
   return `${figure(number)} ${number === 1 ? one : many}`;
 }
 
 function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
-}
-
-function ordinal(number: number): string {
-  return (
-    new Map([
-      [2, 'second'],
-      [3, 'third'],
-    ]).get(number) ?? `${number}th`
-  );
 }
 
 function listOf(parts: readonly string[]): string {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../../event-loop-batch.ts';
-import type { Upstream } from '../../model.ts';
+import type { TargetEvent, Upstream } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';
 import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
@@ -66,22 +66,6 @@ export interface Targets {
   /** Closes all connections at once. */
   destroy(): Promise<void>;
 }
-
-/** A target's health has changed. */
-export type TargetEvent =
-  | {
-      readonly kind: 'target_unhealthy';
-      readonly upstream: string;
-      readonly target: string;
-      readonly health: 'silent' | 'down';
-      readonly reason: string | undefined;
-    }
-  | {
-      readonly kind: 'target_healthy';
-      readonly upstream: string;
-      readonly target: string;
-      readonly unhealthyMs: number;
-    };
 
 interface TargetsOptions {
   readonly upstream: Upstream;

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../../event-loop-batch.ts';
-import type { Upstream } from '../../model.ts';
+import type { TargetEvent, Upstream } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { ResolveTargets } from './resolve-targets.ts';
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts';
-import { createTargets, type TargetEvent, type TargetState, type Targets } from './targets.ts';
+import { createTargets, type TargetState, type Targets } from './targets.ts';
 
 /** An upstream in force. Upstreams share nothing: one that is down takes no connection, queue or retry from another. */
 export interface LiveUpstream {
