@@ -2,7 +2,7 @@
  * The closed catalogue of errors that the gateway answers with: what a client reads in `code`, the HTTP status, a
  * public text, and whose fault it is. A new error code is one entry here. Causes stay in the log; a client never sees them.
  */
-import { rememberLast } from './remember-last.ts';
+import { rememberLast } from './structures/remember-last.ts';
 
 /** Who has to act so that the request succeeds; on the access line. */
 export type Fault = 'client' | 'gateway' | 'upstream';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { addressGroup, plainAddress } from '../address-group.ts';
 import type { Certificate } from '../model.ts';
-import { Shares } from '../shares.ts';
+import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type AdminResponse, errorResponse, rawResponse, writeResponse } from './admin-response.ts';

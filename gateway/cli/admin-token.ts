@@ -1,5 +1,5 @@
-import { digestSecret, issueAdminToken } from '../config/issue-secret.ts';
 import { adminTokenSchema } from '../config/schema/settings-schema.ts';
+import { digestSecret, issueAdminToken } from '../secrets.ts';
 import type { Refused } from './edit-keys.ts';
 
 export interface MadeToken {

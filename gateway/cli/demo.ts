@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestSecret, issueAdminToken, issueSecret } from '../config/issue-secret.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../secrets.ts';
 
 const startTimeoutMs = 20_000;
 const startPollMs = 50;

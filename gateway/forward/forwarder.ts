@@ -2,7 +2,7 @@ import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../model.ts';
-import { Shares } from '../shares.ts';
+import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
 import { type RelayContext, RequestRelay } from './request-relay.ts';

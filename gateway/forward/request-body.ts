@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Shares } from '../shares.ts';
+import type { Shares } from '../structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
 /** Receives the outcome of collecting a body: one of the three calls. `onTooLarge` may also follow `onReady`. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
-import type { Shares } from '../shares.ts';
+import type { Shares } from '../structures/shares.ts';
 
 import { bytesTaken } from '../tls/bytes-taken.ts';
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';

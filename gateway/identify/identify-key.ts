@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Key, Secret, Settings } from '../model.ts';
 import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
+import { digestStart } from '../secrets.ts';
 
 /** Who calls, by the bearer secret. `Known` is the key with what the snapshot knows of it. */
 export type Identity<Known> =
@@ -63,10 +64,9 @@ export function createIdentifyKey<Known>(
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
-    const digestStart = digest.slice(0, digestDigitsShown);
     const secret = secrets.get(digest);
-    if (secret === undefined) return invalid({ status: 'unknown', digestStart });
-    const found = rememberedOf(secret, digestStart);
+    if (secret === undefined) return invalid({ status: 'unknown', digestStart: digestStart(digest) });
+    const found = rememberedOf(secret, digestStart(digest));
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
     remembered.set(bytes.toString('latin1'), found);
     return identityAt(found, nowMs);
@@ -98,9 +98,6 @@ function identityAt<Known>(found: Remembered<Known>, nowMs: number): Identity<Kn
 function invalid(presented: InvalidSecret) {
   return { kind: 'refused', code: 'invalid_key', presented } as const;
 }
-
-/** Enough to tell the secrets of a key apart in the log, and never more: the digest is what a secret is found by. */
-const digestDigitsShown = 8;
 
 const bearer = 'bearer ';
 

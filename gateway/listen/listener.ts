@@ -8,7 +8,7 @@ import type { Rejection } from '../errors.ts';
 import { errors } from '../errors.ts';
 import type { Certificate } from '../model.ts';
 import { ClientResponse } from '../respond/client-response.ts';
-import { Shares } from '../shares.ts';
+import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type Connection, createConnection } from './client-connection.ts';

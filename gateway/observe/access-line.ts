@@ -1,6 +1,6 @@
 import { addressOf, type Exchange } from '../exchange.ts';
 import type { RateLimitState } from '../model.ts';
-import { rememberLast } from '../remember-last.ts';
+import { rememberLast } from '../structures/remember-last.ts';
 import { quoted } from './log-members.ts';
 import { traceIdOf } from './trace-id.ts';
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { Shares } from '../shares.ts';
+import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
 /**

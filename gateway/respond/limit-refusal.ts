@@ -1,5 +1,5 @@
 import type { Decision, Window } from '../model.ts';
-import { rememberLast } from '../remember-last.ts';
+import { rememberLast } from '../structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 

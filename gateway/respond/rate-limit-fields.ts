@@ -1,5 +1,5 @@
 import type { RateLimitState, Window } from '../model.ts';
-import { rememberLast } from '../remember-last.ts';
+import { rememberLast } from '../structures/remember-last.ts';
 
 /** Makes the value of `RateLimit-Policy` for the windows of one key. */
 export type PolicyText = (windows: readonly Window[]) => string;

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { OwnResponse } from '../errors.ts';
-import { rememberLast } from '../remember-last.ts';
+import { rememberLast } from '../structures/remember-last.ts';
 
 /** What a field's value may consist of (RFC 9110 §5.5): visible characters, space, tab and obs-text. */
 export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { FairQueue } from '../fair-queue.ts';
 import type { Certificate } from '../model.ts';
+import { FairQueue } from '../structures/fair-queue.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { secureContextOptions } from './secure-context.ts';
 

@@ -1,6 +1,6 @@
 import type { AtTurnEnd } from '../event-loop-batch.ts';
-import { FairQueue } from '../fair-queue.ts';
-import { Shares } from '../shares.ts';
+import { FairQueue } from '../structures/fair-queue.ts';
+import { Shares } from '../structures/shares.ts';
 import { type ConnectionBounds, type ConnectionOwner, TargetConnection } from './target-connection.ts';
 import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
 import type { TargetTls } from './target-tls.ts';

@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { digestSecret } from '../../gateway/config/issue-secret.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { digestSecret } from '../../gateway/secrets.ts';
 import { configFolder, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { runTollgate as tollgate } from '../support/run-tollgate.ts';

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Certificate, Key, Limits, Settings, Upstream } from '../../model.ts';
-import { digestStart, type SecretView, secretsOf } from '../keys/key-sources.ts';
+import { digestStart } from '../../secrets.ts';
+import { type SecretView, secretsOf } from '../keys/key-sources.ts';
 import { maskUrl } from './mask-url.ts';
 
 /** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */

@@ -1,5 +1,6 @@
 import type { Key, KeyStatus, Settings } from '../../model.ts';
-import { rememberLast } from '../../remember-last.ts';
+import { digestStart } from '../../secrets.ts';
+import { rememberLast } from '../../structures/remember-last.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { Usage } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
@@ -21,13 +22,6 @@ export interface KeySources {
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
-}
-
-/** Of a digest, as in the log: enough to tell secrets apart, too little to find one by. */
-const digestDigitsShown = 8;
-
-export function digestStart(digest: string): string {
-  return digest.slice(0, digestDigitsShown);
 }
 
 /** The secrets of each key. Made once for each configuration. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PlanWindow, Settings } from '../../model.ts';
-import { rememberLast } from '../../remember-last.ts';
+import { rememberLast } from '../../structures/remember-last.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { KeyPeak } from '../../usage/key-peak.ts';
 import type { KeySources } from '../keys/key-sources.ts';

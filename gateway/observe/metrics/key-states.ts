@@ -1,5 +1,5 @@
 import type { Settings } from '../../model.ts';
-import { rememberLast } from '../../remember-last.ts';
+import { rememberLast } from '../../structures/remember-last.ts';
 
 /**
  * What a process knows of a key without asking the store. `banned`: it saw the ban. `expired`: no secret of the key is valid

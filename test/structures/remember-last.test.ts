@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rememberLast } from '../gateway/remember-last.ts';
+import { rememberLast } from '../../gateway/structures/remember-last.ts';
 
 test('each value gets its own result, and only that of the last value is remembered', () => {
   const made: (number | undefined)[] = [];

@@ -4,6 +4,8 @@ import { crc32 } from 'node:zlib';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomCharacters = 40;
 const checksumCharacters = 6;
+/** Of a digest, in the log, the admin API and on pages. */
+const digestDigitsShown = 8;
 /** Larger bytes are skipped: 256 is no multiple of 62, so they would make the first letters of the alphabet more likely. */
 const unbiasedBelow = 248;
 
@@ -38,6 +40,11 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
 /** The hex SHA-256 digest of all characters of a secret or token: all that the configuration keeps of it. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
+}
+
+/** The first digits of a digest: enough to tell the secrets of a key apart, and too little to find one by. */
+export function digestStart(digest: string): string {
+  return digest.slice(0, digestDigitsShown);
 }
 
 function checksumOf(random: string): string {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { digestSecret, issueAdminToken, issueSecret } from '../../gateway/config/issue-secret.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../gateway/secrets.ts';
 
 test.each([
   ['a secret of a key', 'tg_', issueSecret],

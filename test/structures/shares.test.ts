@@ -1,7 +1,7 @@
 import { serialize } from 'node:v8';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Shares } from '../gateway/shares.ts';
+import { Shares } from '../../gateway/structures/shares.ts';
 
 /** The holders take one each, in turn, until none may take more; returns what each holds then. */
 function takeAll(shares: Shares, holders: readonly string[]): number[] {
