@@ -1,6 +1,6 @@
-import { bucketOf } from '../structures/histogram.ts';
+import { Histogram } from '../structures/histogram.ts';
 import { durationNumber, operationHourField } from './record-fields.ts';
-import { addCount, type Counts, latest } from './store/counts.ts';
+import { latest } from './store/counts.ts';
 import { Traffic, type TrafficEnding, trafficEndings } from './traffic.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, type UsageCalendar } from './usage-calendar.ts';
@@ -18,13 +18,33 @@ export interface EndedRequest {
   readonly upstreamMs: number | undefined;
 }
 
-/** What all requests of each operation got, and how long it took, counted since the last batch. */
+/** Three digits, as HTTP has them (RFC 9110 §15). */
+const statusesMax = 1_000;
+
+/** What the requests of one operation got in the running hour. */
+class OperationHour {
+  readonly id: string;
+  readonly byStatus = Array<number>(statusesMax).fill(0);
+  readonly own = new Histogram();
+  readonly upstream = new Histogram();
+  lastMs = 0;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+}
+
+/**
+ * What all requests of each operation got, and how long it took, counted since the last batch. As in `key-usage.ts` the
+ * running hour is plain numbers; they move into `unsent` when it ends, or when somebody reads.
+ */
 export class OperationsUsage {
   readonly unsent: UnsentCounts;
   private readonly calendar: UsageCalendar;
   private readonly traffic: Traffic;
   private hour = -1;
-  private operations = new Map<string, Counts>();
+  private readonly operations = new Map<string, OperationHour>();
+  private lastOperation: OperationHour | undefined;
 
   constructor({ calendar, room }: { calendar: UsageCalendar; room: UnsentRoom }) {
     this.calendar = calendar;
@@ -39,15 +59,12 @@ export class OperationsUsage {
       this.closeHour();
       this.hour = hour;
     }
-    let counts = this.operations.get(operationId);
-    if (counts === undefined) {
-      counts = new Map();
-      this.operations.set(operationId, counts);
-    }
-    addCount(counts, status, 1);
-    if (ownMs !== undefined) count(counts, durationNumber.own, ownMs);
-    if (upstreamMs !== undefined) count(counts, durationNumber.upstream, upstreamMs);
-    addCount(counts, latest, atMs % this.calendar.dayMs);
+    const known = this.lastOperation;
+    const operation = known?.id === operationId ? known : this.operationOf(operationId);
+    operation.byStatus[status] = (operation.byStatus[status] ?? 0) + 1;
+    if (ownMs !== undefined) operation.own.add(ownMs);
+    if (upstreamMs !== undefined) operation.upstream.add(upstreamMs);
+    if (atMs > operation.lastMs) operation.lastMs = atMs;
   }
 
   /** Moves what is counted of the running minute and hour into `unsent`. */
@@ -56,17 +73,36 @@ export class OperationsUsage {
     this.closeHour();
   }
 
+  private operationOf(id: string): OperationHour {
+    const operation = this.operations.get(id) ?? new OperationHour(id);
+    this.operations.set(id, operation);
+    this.lastOperation = operation;
+    return operation;
+  }
+
   private closeHour(): void {
-    const day = Math.floor((this.hour * this.calendar.hourMs) / this.calendar.dayMs);
-    for (const [operationId, counts] of this.operations) {
-      const field = operationHourField(hourOfDay(this.hour), operationId);
-      for (const [number, value] of counts) this.unsent.add(day, field, number, Math.round(value));
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor((this.hour * hourMs) / dayMs);
+    for (const operation of this.operations.values()) {
+      const field = operationHourField(hourOfDay(this.hour), operation.id);
+      const add = (number: number, value: number) => {
+        if (value > 0) this.unsent.add(day, field, number, Math.round(value));
+      };
+      for (const [status, requests] of operation.byStatus.entries()) if (status > 0) add(status, requests);
+      addDurations(operation.own, durationNumber.own, add);
+      addDurations(operation.upstream, durationNumber.upstream, add);
+      add(latest, operation.lastMs % dayMs);
     }
-    this.operations = new Map();
+    this.operations.clear();
+    this.lastOperation = undefined;
   }
 }
 
-function count(counts: Counts, first: number, durationMs: number): void {
-  addCount(counts, first + bucketOf(durationMs), 1);
-  addCount(counts, first + durationNumber.sum, durationMs);
+function addDurations(
+  { counts, sumMs }: Histogram,
+  first: number,
+  add: (number: number, value: number) => void,
+): void {
+  for (const [bucket, requests] of counts.entries()) add(first + bucket, requests);
+  add(first + durationNumber.sum, sumMs);
 }

@@ -98,6 +98,8 @@ export function createUsageRecorder({
     batch: undefined,
     confirmed: [],
   };
+  /** Mostly the next request is of the same key, or the same request ends. */
+  let lastSource: KeySource | undefined;
   let nextSlice = 0;
   let batches = 0;
   let isNoting = false;
@@ -105,14 +107,13 @@ export function createUsageRecorder({
 
   return {
     decided(keyId, decision, address) {
-      const source = keys.get(keyId) ?? addKey(keyId);
-      source.counted.decided(outcomeIndex[outcomeOf(decision)], decision.rateLimit.nowMs, address);
+      sourceOf(keyId).counted.decided(outcomeIndex[outcomeOf(decision)], decision.rateLimit.nowMs, address);
     },
     ended(exchange) {
       counted.ended(exchange);
       const { keyId, operationId, atMs, status } = exchange;
       if (keyId === undefined) return;
-      (keys.get(keyId) ?? addKey(keyId)).counted.ended(operationId, atMs, status);
+      sourceOf(keyId).counted.ended(operationId, atMs, status);
     },
     complete(record, stored) {
       const fields = new Map<string, Counts>();
@@ -153,6 +154,12 @@ export function createUsageRecorder({
     await noteActive([...keys.values()]);
   }
 
+  function sourceOf(keyId: string): KeySource {
+    if (lastSource?.counted.keyId === keyId) return lastSource;
+    lastSource = keys.get(keyId) ?? addKey(keyId);
+    return lastSource;
+  }
+
   function addKey(keyId: string): KeySource {
     const source: KeySource = {
       counted: new KeyUsage(keyId, { calendar, room, operationsMax: bounds.usageOperationsPerKeyMax }),
@@ -191,6 +198,7 @@ export function createUsageRecorder({
       if (source.idleRounds <= bounds.usageIdleRoundsMax || source.confirmed.length > 0) continue;
       slice?.delete(source);
       keys.delete(source.counted.keyId);
+      if (source === lastSource) lastSource = undefined;
     }
     void noteActive([...(slice ?? [])]);
   }

@@ -70,14 +70,15 @@ export function createRequestMetrics(): RequestMetrics {
       const { offered, status, decision, key, errorCode, upstream, fault } = exchange;
       const { startedMs, decidedMs, endedMs } = exchange;
       const byStatus = child(requests, offered?.operation.id ?? '');
-      add(child(byStatus, status), labelOf(exchange));
+      const label = labelOf(exchange);
+      add(child(byStatus, status), label);
       const totalMs = endedMs - startedMs;
       requestDuration.add(totalMs);
       // A WebSocket is over when it is closed.
       if (status !== 101) ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
-      if (key !== undefined && labelOf(exchange) === 'refused') {
+      if (key !== undefined && label === 'refused') {
         add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
       }
       if (upstream === undefined) return;
