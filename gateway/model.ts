@@ -33,6 +33,20 @@ export interface Key {
   /** Ids of the operations that it may call; absent: all. */
   readonly operations?: readonly string[];
   readonly disabled: boolean;
+  /**
+   * Only of a key that may change without a reload: the `changedMs` of its quota hash when the key was read. The store
+   * answers `stale` when the two differ.
+   */
+  readonly generation?: number;
+}
+
+/**
+ * What an operator gives a key for a while: limits that replace those of the same windows until `untilMs`, epoch ms on the
+ * store's clock. Windows that the key's own limits do not name stay without a limit.
+ */
+export interface Grant {
+  readonly limits: Limits;
+  readonly untilMs: number;
 }
 
 /** One secret of a key, found by its digest. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
@@ -96,6 +110,11 @@ export type Decision =
       readonly retryAtMs: number;
     };
 
+/** The key was changed after it was read: nothing was decided or charged, and the caller reads it again. */
+export interface StaleKey {
+  readonly kind: 'stale';
+}
+
 /** What a bucket says. `counted` is no admission: a request without a valid key that is counted still hears 401 or 400. */
 export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
@@ -112,6 +131,8 @@ export interface KeyStatus {
   /** Refusals that count towards the next ban, and how many bans led here. */
   readonly strikes: number;
   readonly banLevel: number;
+  /** While it runs; `rateLimit` shows the limits that it leads to. */
+  readonly grant?: Grant;
 }
 
 /** The ban ladder: `after` refusals within `withinMs` ban for `forMs`, doubling up to `maxMs`. */

@@ -131,6 +131,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (page?.kind === 'limits') return answerLimits(exchange, stations, identity.key);
 
   const decision = await stations.limiter.decide(identity.key, settings.bans);
+  if (decision.kind === 'stale') return keyIsStale;
   exchange.decision = decision;
   exchange.decidedMs = performance.now();
   stations.usage?.decided(identity.key.id, decision, addressOf(exchange));
@@ -147,6 +148,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   return forward(exchange, stations);
 }
+
+const keyIsStale: Ending = { kind: 'refused', code: 'store_unavailable', fields: ['Retry-After', '1'] };
 
 /** A preflight comes without a key, and is charged to no key: the request that follows it has one. */
 async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations): Promise<Ending> {

@@ -1,4 +1,4 @@
-import type { BanPolicy, Decision, DecisionSource, Key } from '../model.ts';
+import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { BanLog } from './ban-log.ts';
 import type { WindowsMs } from './calendar-windows.ts';
@@ -18,7 +18,7 @@ export interface StoreHealth {
 }
 
 export interface KeyLimiter {
-  decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
   /** What this process knows of a key while the store is away, or `unavailable` if it then decides nothing. */
   readAlone(key: Key): KnownAlone | Unavailable;
   /** Somebody lifted the key's ban, or reset it: nothing that was told before holds. */
@@ -102,14 +102,19 @@ export function createKeyLimiter(deps: {
 
   /** A reload may give two requests of one key and turn different terms: each is decided on its own. */
   function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
-    return batch.limits === key.limits && batch.bans === bans && batch.requests < bounds.requestsPerCallMax;
+    return (
+      batch.limits === key.limits &&
+      batch.generation === key.generation &&
+      batch.bans === bans &&
+      batch.requests < bounds.requestsPerCallMax
+    );
   }
 
-  function join(batch: Batch): Promise<Decision> {
+  function join(batch: Batch): Promise<Decision | StaleKey> {
     const index = batch.requests;
     batch.requests += 1;
     return batch.answer.promise.then((answer) =>
-      answer.kind === 'unavailable' ? answer : decisionAt(index, answer.together),
+      answer.kind === 'decided' ? decisionAt(index, answer.together) : answer,
     );
   }
 
@@ -117,6 +122,7 @@ export function createKeyLimiter(deps: {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
+      generation: key.generation,
       bans,
       requests: 0,
       answer: Promise.withResolvers<Answer>(),
@@ -178,6 +184,8 @@ export function createKeyLimiter(deps: {
           windowsMs,
         };
         batch.answer.resolve({ kind: 'decided', together });
+      } else if (reply?.kind === 'stale') {
+        batch.answer.resolve(reply);
       } else answerAlone(batch, reply?.mayHaveRun ?? true);
     }
   }
@@ -192,6 +200,9 @@ export function createKeyLimiter(deps: {
         clock.observe(sentMs, reply.outcome.nowMs);
         ledger.settle(call, reply.outcome);
         deps.bans.observe(call.keyId, reply.outcome.state, reply.outcome.nowMs);
+      } else if (reply?.kind === 'stale') {
+        decided += 1;
+        ledger.giveUp(call, false);
       } else {
         failed += 1;
         failure = reply?.reason ?? 'no reply';
@@ -238,9 +249,10 @@ export function createKeyLimiter(deps: {
 interface Batch {
   readonly keyId: string;
   readonly limits: Key['limits'];
+  readonly generation: number | undefined;
   readonly bans: BanPolicy;
   requests: number;
   readonly answer: PromiseWithResolvers<Answer>;
 }
 
-type Answer = { readonly kind: 'decided'; readonly together: DecidedTogether } | Unavailable;
+type Answer = { readonly kind: 'decided'; readonly together: DecidedTogether } | Unavailable | StaleKey;

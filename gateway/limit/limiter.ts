@@ -9,6 +9,7 @@ import type {
   Key,
   KeyStatus,
   Settings,
+  StaleKey,
   StoreEvent,
 } from '../model.ts';
 import { createRedisClient } from '../redis/redis-client.ts';
@@ -29,8 +30,11 @@ import { watchStore } from './store/store-watch.ts';
 
 /** The station that decides whether a request finds room. */
 export interface Limiter {
-  /** One request of a valid key. Requests of one key in the same turn of the event loop are decided by one call. */
-  decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  /**
+   * One request of a valid key. Requests of one key in the same turn of the event loop are decided by one call. Only a key
+   * with a `generation` can be stale.
+   */
+  decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
   /** One request without a valid key, charged to its client address (`address-group.ts`); valid keys are not limited by it. */
   chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
   /** One CORS preflight, charged to its client address in a bucket of its own. */

@@ -295,7 +295,7 @@ export function callOf(limits: QuotaCall['limits']): QuotaCall {
 
 export async function decide(store: QuotaStore | undefined, call: QuotaCall): Promise<QuotaOutcome> {
   const [reply] = (await store?.decide([call])) ?? [];
-  if (reply?.kind !== 'decided') throw new Error(`no decision: ${reply?.reason}`);
+  if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
   return reply.outcome;
 }
 

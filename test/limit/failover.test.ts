@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Limiter } from '../../gateway/limit/limiter.ts';
+
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
@@ -72,7 +72,7 @@ function openTwo() {
 }
 
 /** Sends requests through every process; returns how many they admitted. */
-async function ask(limiters: readonly Limiter[], requests: number): Promise<number> {
+async function ask(limiters: readonly LoggedLimiter[], requests: number): Promise<number> {
   let admitted = 0;
   for (const limiter of limiters) admitted += count(await decideTogether(limiter, key, requests), 'admitted');
   return admitted;
@@ -84,7 +84,7 @@ function moveAddress(): void {
 }
 
 /** Polls in every turn of the event loop, since the reason is lost when the connection that refused a write closes. */
-async function meetsReadOnly(limiter: Limiter): Promise<void> {
+async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   for (;;) {
     const state = limiter.state();
     if (state.kind === 'redis' && state.reason?.startsWith('READONLY')) return;
@@ -93,7 +93,7 @@ async function meetsReadOnly(limiter: Limiter): Promise<void> {
 }
 
 /** Waits until Redis is back and decides. */
-async function areShared(limiters: readonly Limiter[]): Promise<void> {
+async function areShared(limiters: readonly LoggedLimiter[]): Promise<void> {
   await untilBack(...limiters);
   for (const limiter of limiters) {
     await until('a decision is shared', async () => {

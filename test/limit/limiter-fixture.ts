@@ -11,8 +11,10 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** A limiter, and the lines it logged. */
-export interface LoggedLimiter extends Limiter {
+/** A limiter, and the lines it logged. `decide` is for keys that are never stale; any other key has `decideFresh`. */
+export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
+  decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  readonly decideFresh: Limiter['decide'];
   readonly logged: readonly LogLine[];
 }
 
@@ -45,7 +47,16 @@ export function openLimiter(options: Options): LoggedLimiter {
     ...deps,
   });
   onTestFinished(() => limiter.close());
-  return { ...limiter, logged };
+  return {
+    ...limiter,
+    logged,
+    decideFresh: limiter.decide,
+    async decide(key, bans) {
+      const decision = await limiter.decide(key, bans);
+      if (decision.kind === 'stale') throw new Error('a key without a generation is stale');
+      return decision;
+    },
+  };
 }
 
 /** Limiters that share their counts in Redis, as the processes of one gateway do. */
@@ -62,12 +73,12 @@ export function keyOf(perMinute: number, perDay: number, id: string = freshPrefi
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /** Decides `requests` requests in one turn of the event loop. */
-export function decideTogether(limiter: Limiter, key: Key, requests: number, bans = noBans) {
+export function decideTogether(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
   return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
 }
 
 /** Decides requests one after the other. */
-export async function decideInTurn(limiter: Limiter, key: Key, requests: number, bans = noBans) {
+export async function decideInTurn(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
   const decisions: Decision[] = [];
   for (let index = 0; index < requests; index++) decisions.push(await limiter.decide(key, bans));
   return decisions;
@@ -78,14 +89,14 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
 }
 
 /** Waits until the limiters have noticed that Redis is away; their requests make them notice at once. */
-export async function untilAway(...limiters: readonly Limiter[]): Promise<void> {
+export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is away', () => {
     for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
     return limiters.every((limiter) => !isAvailable(limiter));
   });
 }
 
-export async function untilBack(...limiters: readonly Limiter[]): Promise<void> {
+export async function untilBack(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is back', () => limiters.every(isAvailable));
 }
 
@@ -99,7 +110,7 @@ export async function dayUsed(redis: Redis, prefix: string, key: Key): Promise<n
   return Number(await redis.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
 }
 
-function isAvailable(limiter: Limiter): boolean {
+function isAvailable(limiter: LoggedLimiter): boolean {
   const state = limiter.state();
   return state.kind === 'redis' && state.available;
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Limiter } from '../../gateway/limit/limiter.ts';
 import type { Key, KeyStatus } from '../../gateway/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -15,6 +14,7 @@ import {
   decideInTurn,
   decideTogether,
   keyOf,
+  type LoggedLimiter,
   noBans,
   openLimiter,
   untilAway,
@@ -234,7 +234,7 @@ it('a ban that one process decided alone, without Redis, does not return after a
   }
 });
 
-async function readKeys(limiter: Limiter, ...keys: Key[]): Promise<readonly KeyStatus[]> {
+async function readKeys(limiter: LoggedLimiter, ...keys: Key[]): Promise<readonly KeyStatus[]> {
   const read = await limiter.read(keys);
   if (read.kind === 'failed') throw new Error(read.reason);
   return read.keys;

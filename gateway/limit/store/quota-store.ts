@@ -1,4 +1,4 @@
-import type { BanPolicy } from '../../model.ts';
+import type { BanPolicy, StaleKey } from '../../model.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
 /** Where the counts of all keys live. One contract suite (`test/contract/`) holds for every adapter. Nothing rejects. */
@@ -13,7 +13,7 @@ export interface QuotaStore {
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
 }
 
-export type QuotaReply = QuotaDecided | StoreFailure;
+export type QuotaReply = QuotaDecided | StaleKey | StoreFailure;
 
 export interface QuotaDecided {
   readonly kind: 'decided';
