@@ -1,10 +1,10 @@
 import type { LoadOptions, ValidSettings } from '../config/load-settings.ts';
-import { didYouMean, listNames } from '../config/problems/closest-name.ts';
-import { parseDate } from '../config/schema/dates-and-durations.ts';
-import { type LimitField, type LimitsByField, limitFieldNames } from '../config/schema/limit-fields.ts';
-import { keySchema } from '../config/schema/settings-schema.ts';
 import type { Settings } from '../model.ts';
 import { digestSecret, issueSecret } from '../secrets.ts';
+import { didYouMean, listNames } from '../shapes/closest-name.ts';
+import { parseDate } from '../shapes/dates-and-durations.ts';
+import { keySchema } from '../shapes/key-schema.ts';
+import { type LimitField, type LimitsByField, limitFieldNames } from '../shapes/limit-fields.ts';
 import { editKeys, type Refused } from './edit-keys.ts';
 
 export interface NewKey {

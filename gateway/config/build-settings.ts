@@ -10,9 +10,10 @@ import type {
   Upstream,
   UpstreamTls,
 } from '../model.ts';
+import type { RawKey } from '../shapes/key-schema.ts';
+import { type LimitsByField, toLimits } from '../shapes/limit-fields.ts';
 import type { Certificates } from '../tls/certificate-expiry.ts';
-import { type LimitsByField, toLimits } from './schema/limit-fields.ts';
-import type { RawKey, RawSettings, RawUpstream } from './schema/settings-schema.ts';
+import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
 /** Makes the settings out of parts that have been validated: defaults are filled in, and each key gets its plan's limits. */
 export function buildSettings(parts: {

@@ -1,9 +1,9 @@
-import { closestName, listNames } from './problems/closest-name.ts';
+import { closestName, listNames } from '../shapes/closest-name.ts';
+import { anyLimitField } from '../shapes/limit-fields.ts';
+import { nameOf } from '../shapes/shape-faults.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
 import { createUniqueValues } from './problems/unique-values.ts';
-import { anyLimitField } from './schema/limit-fields.ts';
-import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 

@@ -1,6 +1,6 @@
 import type { Limit, Limits, PlanWindow } from '../model.ts';
-import { limitFieldOf } from './schema/limit-fields.ts';
-import { nameOf } from './schema/shape-problems.ts';
+import { limitFieldOf } from '../shapes/limit-fields.ts';
+import { nameOf } from '../shapes/shape-faults.ts';
 
 /** Limits and where they stand: `plans.free`, `keys[3].limits`. */
 export interface StatedLimits {

@@ -1,9 +1,10 @@
 import type { Operation } from '../model.ts';
-import { closestName, listNames } from './problems/closest-name.ts';
+import { closestName, listNames } from '../shapes/closest-name.ts';
+import type { RawKey } from '../shapes/key-schema.ts';
+import { nameOf } from '../shapes/shape-faults.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
-import type { RawKey, RawSettings } from './schema/settings-schema.ts';
-import { nameOf } from './schema/shape-problems.ts';
+import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
 /** What is read of a configuration when scopes can be checked. */

@@ -1,11 +1,11 @@
 import type { Settings } from '../model.ts';
+import { formatDuration } from '../shapes/dates-and-durations.ts';
+import { nameOf } from '../shapes/shape-faults.ts';
 import { defaultBounds } from '../timeouts-and-sizes.ts';
 import { shortFormName } from './build-settings.ts';
 import { configSizes } from './config-sizes.ts';
 import type { Problem } from './problems/problem.ts';
-import { formatDuration } from './schema/dates-and-durations.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
-import { nameOf } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 

@@ -36,10 +36,6 @@ export const configSizes = Object.freeze({
   reasonsMax: 10,
   /** A longer message of a problem is cut: it repeats names of the file, which may be as long as the file. */
   messageCharsMax: 1_000,
-  /** Names that one message lists, as of all plans. */
-  listedNamesMax: 20,
-  /** Names that a misspelt one is compared with. */
-  comparedNamesMax: 10_000,
   /** Beyond this many in one file, syntax errors follow from the ones before. */
   syntaxErrorsMax: 10,
   /** Longer lines are cut in a report: a file of one line must not fill the log. */
@@ -48,6 +44,4 @@ export const configSizes = Object.freeze({
   maskedCharsMax: 2_000,
   /** For so many days each minute of each key may be kept: a key that is always active takes up to 16 KiB a day. */
   usageKeepDaysMax: 31,
-  /** Names are compared by their beginning for a "did you mean": the cost grows with the product of both lengths. */
-  comparedCharsMax: 64,
 });

@@ -1,5 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings, UpstreamTls } from '../model.ts';
+import { keyListSchema, type RawKey } from '../shapes/key-schema.ts';
+import { toLimits } from '../shapes/limit-fields.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
@@ -12,14 +14,7 @@ import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { type Place, type Problem, wholeFile } from './problems/problem.ts';
-import { toLimits } from './schema/limit-fields.ts';
-import {
-  keyListSchema,
-  type RawKey,
-  type RawSettings,
-  type RawUpstream,
-  settingsSchema,
-} from './schema/settings-schema.ts';
+import { type RawSettings, type RawUpstream, settingsSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';

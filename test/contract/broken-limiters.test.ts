@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { toLimitFields } from '../../gateway/config/schema/limit-fields.ts';
 import { emptyQuotaState, type QuotaCall, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
+import { toLimitFields } from '../../gateway/shapes/limit-fields.ts';
 import { guarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 

@@ -1,4 +1,4 @@
-import { parseDate } from '../../config/schema/dates-and-durations.ts';
+import { parseDate } from '../../shapes/dates-and-durations.ts';
 import { CommandError } from '../output/command-error.ts';
 
 const dayMs = 86_400_000;

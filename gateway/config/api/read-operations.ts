@@ -1,9 +1,9 @@
 import type { Deprecation, Method, Operation } from '../../model.ts';
+import { closestName, didYouMean, listNames } from '../../shapes/closest-name.ts';
+import { parseDate } from '../../shapes/dates-and-durations.ts';
 import { configSizes } from '../config-sizes.ts';
-import { closestName, didYouMean, listNames } from '../problems/closest-name.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
-import { parseDate } from '../schema/dates-and-durations.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 import { checkTemplates } from './check-path-templates.ts';

@@ -1,4 +1,4 @@
-import { nameOf } from '../schema/shape-problems.ts';
+import { nameOf } from '../../shapes/shape-faults.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { ProblemList } from './problem-list.ts';
 

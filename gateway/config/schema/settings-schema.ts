@@ -1,45 +1,24 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { defaultBounds } from '../../timeouts-and-sizes.ts';
-import { configSizes } from '../config-sizes.ts';
 import {
   agePattern,
-  datePattern,
   durationPattern,
   formatDuration,
-  parseDate,
   parseDuration,
   timeoutPattern,
-} from './dates-and-durations.ts';
+} from '../../shapes/dates-and-durations.ts';
+import { keyListSchema, limit, limitFieldsShape, operationIds } from '../../shapes/key-schema.ts';
+import { anyLimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
+import { digestOf, expects, fields, flag, list, text, wholeNumber } from '../../shapes/schema-parts.ts';
+import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { configSizes } from '../config-sizes.ts';
 import { defaults } from './defaults.ts';
-import { anyLimitField, type LimitField, limitFieldNames } from './limit-fields.ts';
 
-/** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
-const limitMax = 999_999_999_999_999;
 const bodyBytesMax = 1_073_741_824;
 const portMax = 65_535;
 
-const limit = wholeNumber(1, limitMax);
-
-const limitShape = {
-  perSecond: limit.optional().describe('Requests per second.'),
-  perMinute: limit.optional().describe('Requests per UTC minute.'),
-  perHour: limit.optional().describe('Requests per UTC hour.'),
-  perDay: limit.optional().describe('Requests per UTC day.'),
-  perMonth: limit.optional().describe('Requests per UTC calendar month.'),
-} satisfies Record<LimitField, z.ZodType>;
-
-const limits = fields(`a mapping with ${anyLimitField}`, limitShape)
-  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
-  .meta({ minProperties: 1 });
-
-const operationIds = list(text('the operationId of an operation'), 'a list of operationIds').min(
-  1,
-  expects('a list of at least one operationId; without `operations` all may be called'),
-);
-
 const plan = fields(`a mapping with ${anyLimitField}`, {
-  ...limitShape,
+  ...limitFieldsShape,
   operations: operationIds.optional().describe('What keys on this plan may call; absent: every operation.'),
 })
   .refine(
@@ -53,38 +32,7 @@ const duration = z
   .regex(durationPattern, expects('a duration such as 60s, 5m or 24h'))
   .transform(parseDuration);
 
-const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
-const date = z
-  .string(expects(dateText))
-  .regex(datePattern, { ...expects(dateText), abort: true })
-  .refine((text) => parseDate(text) !== undefined, expects(dateText))
-  .transform((text) => parseDate(text) ?? Number.NaN);
-
-/** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
-const keyId = text('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', /^[A-Za-z0-9._:@+-]{1,100}$/);
-
 const planName = text('a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -', /^[A-Za-z0-9_-]{1,64}$/);
-
-const secret = fields('a mapping with sha256', {
-  sha256: digestOf('secret'),
-  expires: date
-    .optional()
-    .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
-});
-
-export const keySchema = fields('a key: a mapping with id, plan and secrets', {
-  id: keyId.describe('Quota and ban belong to this id; secrets come and go.'),
-  plan: text('the name of a plan'),
-  name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
-    .optional()
-    .describe('For people; never sent anywhere.'),
-  limits: limits.optional().describe('For keys on a custom plan only.'),
-  operations: operationIds
-    .optional()
-    .describe('What this key may call, of what its plan lets it; absent: all of that.'),
-  disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
-  secrets: list(secret, 'a list of secrets, each with a sha256'),
-});
 
 const upstream = fields('a mapping with url', {
   url: text('an http or https URL such as http://backend:3000, without a path')
@@ -152,8 +100,6 @@ const upstreamName = text(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
   /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
 );
-
-export const keyListSchema = list(keySchema, 'a list of keys');
 
 /** What of the admin listener's settings tells where it is. All else may be as it likes. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
@@ -282,42 +228,11 @@ export const settingsSchema = fields('a mapping of settings', {
     ),
 });
 
-/** The names of all settings, and those of everything that a key consists of. */
+/** The names of all settings. */
 export const settingNames = Object.keys(settingsSchema.shape);
-export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawSettings = z.output<typeof settingsSchema>;
-export type RawKey = z.output<typeof keySchema>;
 export type RawUpstream = z.output<typeof upstream>;
-
-/** Messages follow the name of the field, so all have one form. */
-function expects(what: string) {
-  return {
-    error: ({ input }: { readonly input?: unknown }) =>
-      input === undefined ? `is missing; write ${what}` : `must be ${what}`,
-  };
-}
-
-/**
- * A mapping of known fields. For an unknown one the message is the list of the known ones: `shapeProblems` makes the
- * sentence, since it may need several.
- */
-function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape: Shape) {
-  const { error } = expects(what);
-  return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? Object.keys(shape).join(' ') : error(issue)),
-  });
-}
-
-function text(what: string, pattern = /^.+$/s) {
-  const wanted = expects(what);
-  const error = (issue: { readonly input?: unknown }) =>
-    // Unquoted, 1234 is a number and true a boolean.
-    typeof issue.input === 'number' || typeof issue.input === 'boolean'
-      ? `${wanted.error(issue)}; put it in quotes`
-      : wanted.error(issue);
-  return z.string({ error }).regex(pattern, { ...wanted, abort: true });
-}
 
 /** A path that the gateway serves itself: the screen accepts it as it is written, and no other spelling is the same path. */
 function ownPath(example: string) {
@@ -325,11 +240,6 @@ function ownPath(example: string) {
     `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
     /^(?!.*\/\.{1,2}(?:\/|$))(?:\/[A-Za-z0-9._~-]+)+$/,
   );
-}
-
-function wholeNumber(min: number, max: number) {
-  const what = expects(`a whole number from ${min} to ${max}`);
-  return z.int(what).min(min, what).max(max, what);
 }
 
 function timeout(maxMs: number) {
@@ -342,20 +252,6 @@ function timeout(maxMs: number) {
     .regex(timeoutPattern, { ...what, abort: true })
     .refine((written) => parseDuration(written) >= minMs && parseDuration(written) <= maxMs, what)
     .transform(parseDuration);
-}
-
-function flag() {
-  return z.boolean(expects('true or false'));
-}
-
-function list<Entry extends z.ZodType>(entry: Entry, what: string) {
-  return z.array(entry, expects(what));
-}
-
-function digestOf(what: 'secret' | 'token') {
-  return text(`the SHA-256 digest of the whole ${what}, 64 hex digits`, /^[0-9a-fA-F]{64}$/)
-    .transform((digest) => digest.toLowerCase())
-    .describe(`Hex SHA-256 digest of the whole ${what}: printf %s ${what.toUpperCase()} | sha256sum`);
 }
 
 function address(fallback: { readonly host: string; readonly port: number }) {

@@ -1,18 +1,23 @@
-import { configSizes } from '../config-sizes.ts';
+/** Names that one message lists, as of all plans. */
+const listedNamesMax = 20;
+/** Names that a misspelt one is compared with. */
+const comparedNamesMax = 10_000;
+/** Names are compared by their beginning: the cost grows with the product of both lengths. */
+const comparedCharsMax = 64;
 
 /**
  * The name that was probably meant; undefined when no name is close enough. At most a third of its letters may differ. Only
- * the first `configSizes.comparedNamesMax` names are compared.
+ * the first `comparedNamesMax` names are compared.
  */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
-  const from = written.slice(0, configSizes.comparedCharsMax).toLowerCase();
+  const from = written.slice(0, comparedCharsMax).toLowerCase();
   let closest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
   let compared = 0;
   for (const name of names) {
     compared += 1;
-    if (compared > configSizes.comparedNamesMax) break;
-    const to = name.slice(0, configSizes.comparedCharsMax).toLowerCase();
+    if (compared > comparedNamesMax) break;
+    const to = name.slice(0, comparedCharsMax).toLowerCase();
     const most = Math.max(1, Math.floor(name.length / 3));
     // The distance is at least the difference of the lengths.
     if (Math.abs(from.length - to.length) > most) continue;
@@ -33,9 +38,9 @@ export function didYouMean(written: string, names: Iterable<string>): string {
 
 /** The names with commas between them; of a long list only the first ones. */
 export function listNames(names: readonly string[]): string {
-  const more = names.length - configSizes.listedNamesMax;
+  const more = names.length - listedNamesMax;
   if (more <= 0) return names.join(', ');
-  return `${names.slice(0, configSizes.listedNamesMax).join(', ')} and ${more} more`;
+  return `${names.slice(0, listedNamesMax).join(', ')} and ${more} more`;
 }
 
 /** The number of insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */

@@ -1,4 +1,4 @@
-import { type Limits, type PlanWindow, planWindows } from '../../model.ts';
+import { type Limits, type PlanWindow, planWindows } from '../model.ts';
 
 /** The field in which a plan or key states its limit of a window. */
 export const limitFieldOf = {

@@ -1,0 +1,64 @@
+import * as z from 'zod';
+import { datePattern, parseDate } from './dates-and-durations.ts';
+import { anyLimitField, type LimitField } from './limit-fields.ts';
+import { digestOf, expects, fields, flag, list, text, wholeNumber } from './schema-parts.ts';
+
+/** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
+const limitMax = 999_999_999_999_999;
+
+export const limit = wholeNumber(1, limitMax);
+
+export const limitFieldsShape = {
+  perSecond: limit.optional().describe('Requests per second.'),
+  perMinute: limit.optional().describe('Requests per UTC minute.'),
+  perHour: limit.optional().describe('Requests per UTC hour.'),
+  perDay: limit.optional().describe('Requests per UTC day.'),
+  perMonth: limit.optional().describe('Requests per UTC calendar month.'),
+} satisfies Record<LimitField, z.ZodType>;
+
+export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape)
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
+  .meta({ minProperties: 1 });
+
+export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds').min(
+  1,
+  expects('a list of at least one operationId; without `operations` all may be called'),
+);
+
+const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
+export const date = z
+  .string(expects(dateText))
+  .regex(datePattern, { ...expects(dateText), abort: true })
+  .refine((text) => parseDate(text) !== undefined, expects(dateText))
+  .transform((text) => parseDate(text) ?? Number.NaN);
+
+/** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
+export const keyId = text('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', /^[A-Za-z0-9._:@+-]{1,100}$/);
+
+const secret = fields('a mapping with sha256', {
+  sha256: digestOf('secret'),
+  expires: date
+    .optional()
+    .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
+});
+
+export const keySchema = fields('a key: a mapping with id, plan and secrets', {
+  id: keyId.describe('Quota and ban belong to this id; secrets come and go.'),
+  plan: text('the name of a plan'),
+  name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
+    .optional()
+    .describe('For people; never sent anywhere.'),
+  limits: limits.optional().describe('For keys on a custom plan only.'),
+  operations: operationIds
+    .optional()
+    .describe('What this key may call, of what its plan lets it; absent: all of that.'),
+  disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
+  secrets: list(secret, 'a list of secrets, each with a sha256'),
+});
+
+export const keyListSchema = list(keySchema, 'a list of keys');
+
+/** The names of everything that a key consists of. */
+export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
+
+export type RawKey = z.output<typeof keySchema>;
