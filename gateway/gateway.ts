@@ -9,6 +9,7 @@ import { createAdminApi } from './admin/api/admin-api.ts';
 import { createRoutes } from './admin/api/routes.ts';
 import { createAdminPages } from './admin/pages/admin-pages.ts';
 import type { Phase } from './admin/readiness.ts';
+import { createKeyDirectory } from './directory/key-directory.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { type Exchange, openExchange } from './exchange.ts';
 import { createChanges } from './fleet/changes.ts';
@@ -96,6 +97,7 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
+  const directory = settings.directory ? createKeyDirectory({ nowMs: limiter.nowMs, bounds }) : undefined;
   const usage =
     settings.usage.keepDays === 0
       ? undefined
@@ -179,6 +181,7 @@ export function createGateway({
           presence,
           changes,
           events,
+          ...(directory && { directory }),
           keys: {
             settings: () => snapshot.settings,
             async readStatus(keys) {

@@ -308,6 +308,8 @@ export interface Settings {
   readonly keys: ReadonlyMap<string, Key>;
   /** By the secret's lower-case hex SHA-256 digest. */
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** Whether there are also keys that are issued while gateways run, in the directory. */
+  readonly directory: boolean;
   readonly operations: readonly Operation[];
   /** Where a key reads its own limits; absent: nowhere. */
   readonly limitsPath?: string;

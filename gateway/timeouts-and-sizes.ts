@@ -101,6 +101,11 @@ export const defaultBounds = Object.freeze({
   /** The last report at shutdown, whole. */
   storeCloseTimeoutMs: 1_000,
 
+  /** Secrets of one key of the directory: a rotation needs two, an integration that is never tidied up has more. */
+  directorySecretsPerKeyMax: 16,
+  /** Without Redis: keys of the directory. */
+  directoryKeysInMemoryMax: 100_000,
+
   /** TCP connect to a target with the handshake of TLS, if any. An upstream may set this timeout, the next one and `upstreamTotalTimeoutMs` for itself. */
   connectTimeoutMs: 2_000,
   /** From the sent request to the first byte of the response. */

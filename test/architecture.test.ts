@@ -28,6 +28,7 @@ const allowed: Record<string, readonly string[]> = {
   tls: nouns,
   identify: nouns,
   limit: [...nouns, 'redis'],
+  directory: [...nouns, 'redis'],
   redis: nouns,
   match: nouns,
   forward: [...nouns, 'transport', 'tls'],
@@ -37,7 +38,7 @@ const allowed: Record<string, readonly string[]> = {
   usage: [...nouns, 'redis'],
   fleet: [...nouns, 'redis'],
   // Its pages are files that are served as those of `pages` are.
-  admin: [...nouns, 'tls', 'redis', 'usage', 'fleet', 'pages'],
+  admin: [...nouns, 'tls', 'redis', 'directory', 'usage', 'fleet', 'pages'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],
@@ -82,6 +83,7 @@ const allowed: Record<string, readonly string[]> = {
     'admin',
     'tls',
     'redis',
+    'directory',
     'usage',
     'fleet',
   ],

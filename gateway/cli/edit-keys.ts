@@ -35,6 +35,9 @@ export async function editKeys(
   const found = loadSettings(options);
   if (found.kind === 'invalid') return { kind: 'refused', reason: formatProblems(found.problems) };
   const { keysFile } = found;
+  if (keysFile === undefined) {
+    return { kind: 'refused', reason: `${file} has no keys file; name one as keys.file, or use --directory` };
+  }
 
   return withLock<Edited>(keysFile, () => {
     // Another process may have edited the file before this one got the lock.

@@ -1,7 +1,6 @@
 import type {
   Certificate,
   Key,
-  Limits,
   ListenAddress,
   Operation,
   Plan,
@@ -11,7 +10,8 @@ import type {
   UpstreamTls,
 } from '../model.ts';
 import type { RawKey } from '../shapes/key-schema.ts';
-import { type LimitsByField, toLimits } from '../shapes/limit-fields.ts';
+import { toLimits } from '../shapes/limit-fields.ts';
+import { termsOnPlan } from '../shapes/terms-on-plan.ts';
 import type { Certificates } from '../tls/certificate-expiry.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
@@ -56,6 +56,7 @@ export function buildSettings(parts: {
     plans,
     keys,
     secrets,
+    directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
     operations,
     ...(raw.limitsPath !== undefined && { limitsPath: raw.limitsPath }),
     ...(docs && { docs }),
@@ -128,30 +129,9 @@ function buildPlan(plan: RawSettings['plans'][string]): Plan {
 
 function buildKey(key: RawKey, plans: Settings['plans']): Key {
   const { id, name, disabled } = key;
-  const plan = plans.get(key.plan);
-  const operations = scopeOf(plan?.operations, key.operations);
-  return {
-    id,
-    plan: key.plan,
-    ...(name !== undefined && { name }),
-    limits: limitsOf(plan?.limits, key.limits),
-    ...(operations && { operations }),
-    disabled,
-  };
-}
-
-/** A key narrows what its plan lets it call, and cannot widen it. */
-function scopeOf(
-  ofPlan: readonly string[] | undefined,
-  own: readonly string[] | undefined,
-): readonly string[] | undefined {
-  if (ofPlan === undefined || own === undefined) return ofPlan ?? own;
-  return own.filter((id) => ofPlan.includes(id));
-}
-
-function limitsOf(plan: Limits | 'custom' | undefined, own: LimitsByField | undefined): Limits {
-  const limits = plan === 'custom' ? own && toLimits(own) : plan;
+  const { operations, limits } = key;
+  const terms = termsOnPlan(plans.get(key.plan), { operations, limits: limits && toLimits(limits) });
   // `checkKeys` has refused every other key.
-  if (limits === undefined) throw new Error('a key without limits passed validation');
-  return limits;
+  if (terms === undefined) throw new Error('a key without limits passed validation');
+  return { id, plan: key.plan, ...(name !== undefined && { name }), ...terms, disabled };
 }

@@ -47,8 +47,8 @@ export interface ValidSettings {
   readonly warnings: readonly string[];
   /** The URLs of the upstreams, and where they stand. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file that has the keys: their own, or the main file. */
-  readonly keysFile: string;
+  /** The file that has the keys: their own, or the main file; undefined where all keys are in the directory. */
+  readonly keysFile: string | undefined;
   /** The digest of every file that was read, of exactly the content that this result was made of. */
   readonly digests: Digests;
   /** A digest of all that was read; the same as `settings.version`. */
@@ -110,7 +110,8 @@ export function loadSettings(options: LoadOptions): Loaded {
       `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
     );
   }
-  if (settings.keys.size === 0) warnings.push(`${file}: there is no key yet; every request is answered 401`);
+  if (settings.keys.size === 0 && !settings.directory)
+    warnings.push(`${file}: there is no key yet; every request is answered 401`);
   const upstreamUrls = upstreamsByPath(raw).map(({ path, upstream: { url } }) => {
     return { url, place: main.placeOf([...path, 'url']) };
   });
@@ -155,7 +156,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }
 }
 
 export interface ReadKeyList {
-  readonly file: string;
+  /** Undefined where no file has a list: all keys are in the directory. */
+  readonly file: string | undefined;
   readonly source: YamlSource;
   /** Where the list stands in it. */
   readonly path: readonly PropertyKey[];
@@ -175,10 +177,15 @@ function readKeys(
     const { data } = keyListSchema.safeParse(keys);
     return data && { file: mainFile, source: main, path: ['keys'], keys: data };
   }
-  if (typeof keys !== 'string') return undefined;
+  const isMap = isMapping(keys);
+  const path = isMap ? keys.file : keys;
+  if (isMap && path === undefined && keys.directory === true)
+    return { file: undefined, source: main, path: ['keys'], keys: [] };
+  if (typeof path !== 'string') return undefined;
 
-  const file = besideFile(mainFile, keys);
-  const source = reader.read({ file, kind: 'keys', mentionedAt: main.placeOf(['keys']) });
+  const file = besideFile(mainFile, path);
+  const mentionedAt = main.placeOf(isMap ? ['keys', 'file'] : ['keys']);
+  const source = reader.read({ file, kind: 'keys', mentionedAt });
   if (source === undefined) return undefined;
   // A file of comments only is an empty list.
   const entries = source.value ?? [];

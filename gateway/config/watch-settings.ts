@@ -150,7 +150,13 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 }
 
 /** The settings that a process reads only when it starts: its sockets and its store. */
-const fixedAtStart = ['listen', 'admin', 'redis', 'usage'] as const satisfies readonly (keyof Settings)[];
+const fixedAtStart = [
+  'listen',
+  'admin',
+  'redis',
+  'usage',
+  'directory',
+] as const satisfies readonly (keyof Settings)[];
 
 /** The names of changed settings that take effect only at the next start. */
 export function restartNeeded(before: Settings, after: Settings): string[] {
@@ -159,7 +165,7 @@ export function restartNeeded(before: Settings, after: Settings): string[] {
 
 /** A listener reads its certificate again; whether it speaks TLS is fixed. */
 function fixedPart(settings: Settings, name: (typeof fixedAtStart)[number]): unknown {
-  if (name === 'redis' || name === 'usage') return settings[name];
+  if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = settings[name];
   return { host, port, isTls: tls !== undefined };
 }

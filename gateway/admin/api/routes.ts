@@ -1,3 +1,4 @@
+import type { KeyDirectory } from '../../directory/key-directory.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
@@ -28,6 +29,8 @@ export interface ApiSources {
   readonly changes: Pick<Changes, 'read'>;
   readonly events: Pick<Events, 'read'>;
   readonly keys: KeySources;
+  /** Absent: the configuration has none. */
+  readonly directory?: KeyDirectory;
   readonly bounds: DefaultTimeouts &
     Pick<
       Bounds,

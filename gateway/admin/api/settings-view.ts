@@ -27,7 +27,7 @@ export async function settingsText(settings: Settings): Promise<string> {
 
 function withoutKeys(settings: Settings): object {
   const { version, environment, basePath, listen, admin, redis, bans, addressBucket, hsts } = settings;
-  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs } = settings;
+  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs, directory } = settings;
   return {
     version,
     environment,
@@ -54,6 +54,7 @@ function withoutKeys(settings: Settings): object {
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     ...(limitsPath !== undefined && { limitsPath }),
     ...(docs && { docsPath: docs.path }),
+    directory,
     bans,
     addressBucket,
     bodyBytesMax,

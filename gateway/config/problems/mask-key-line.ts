@@ -18,9 +18,9 @@ const harmlessFields = [
   // An id is public: it is on every access line and in forwarded requests. A secret in its place stays masked.
   field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
-  field('disabled', 'true|false'),
+  field('disabled|directory', 'true|false'),
   field('expires', String.raw`[\dTZ:.+-]+`),
-  field('keys', String.raw`[\w./-]+\.ya?ml`),
+  field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 
 /** Brackets, the marks of list entries, keys and comments, and variables, of which only the name is written. */

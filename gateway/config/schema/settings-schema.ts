@@ -101,6 +101,20 @@ const upstreamName = text(
   /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
 );
 
+const keySources = fields('a mapping with file and directory', {
+  file: text('the path of the keys file').optional().describe('The keys file, relative to this file.'),
+  directory: flag()
+    .default(false)
+    .describe(
+      'Whether keys are also issued while the gateway runs, by its admin API, and kept in Redis beside the counts. A change needs a restart.',
+    ),
+})
+  .refine(
+    ({ file, directory }) => file !== undefined || directory,
+    expects('a mapping with file, or with `directory: true`, or with both'),
+  )
+  .meta({ anyOf: [{ required: ['file'] }, { required: ['directory'] }] });
+
 /** What of the admin listener's settings tells where it is. All else may be as it likes. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
 
@@ -156,10 +170,12 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe('By name: its limits, or `custom` when each key states its own.'),
   keys: z
     .union(
-      [text('the path of the keys file'), keyListSchema],
-      expects('the path of the keys file, or a list of keys'),
+      [text('the path of the keys file'), keyListSchema, keySources],
+      expects('the path of the keys file, a list of keys, or a mapping with file and directory'),
     )
-    .describe('The keys file, relative to this file, or the list itself.'),
+    .describe(
+      'The keys file, relative to this file, or the list itself, or a mapping with file and directory.',
+    ),
   api: text('the path of the OpenAPI document').describe('The OpenAPI document, relative to this file.'),
   limitsPath: ownPath('/limits')
     .optional()
@@ -229,7 +245,7 @@ export const settingsSchema = fields('a mapping of settings', {
 });
 
 /** The names of all settings. */
-export const settingNames = Object.keys(settingsSchema.shape);
+export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;

@@ -1,0 +1,101 @@
+import type { DirectoryKey } from '../directory-key.ts';
+import {
+  type Away,
+  type Changed,
+  type DirectoryStore,
+  type FoundKey,
+  pageOf,
+  type Remembered,
+  type Unrevised,
+  type Written,
+} from './directory-store.ts';
+
+/** The directory of a single process, which forgets it when it ends. */
+export function createMemoryDirectoryStore({
+  nowMs,
+  keysMax,
+}: {
+  readonly nowMs: () => number;
+  readonly keysMax: number;
+}): DirectoryStore {
+  const keys = new Map<string, DirectoryKey>();
+  const idOfDigest = new Map<string, string>();
+  const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
+  /** All ids in their order, until one comes or goes. */
+  let sorted: readonly string[] | undefined;
+
+  return {
+    find(digest) {
+      const key = keys.get(idOfDigest.get(digest) ?? '');
+      return Promise.resolve(
+        foundOrAbsent(key?.secrets.some((one) => one.digest === digest) ? key : undefined),
+      );
+    },
+    read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
+    readMany: (ids) => Promise.resolve({ kind: 'found', keys: ids.map((id) => keys.get(id)) }),
+    create: (key) => Promise.resolve(create(key)),
+    replace(key, expectedRevision) {
+      return Promise.resolve(differsFrom(key.id, expectedRevision) ?? write(key, expectedRevision + 1));
+    },
+    remove(id, expectedRevision) {
+      const differs = differsFrom(id, expectedRevision);
+      if (differs !== undefined) return Promise.resolve(differs);
+      unlist(id);
+      keys.delete(id);
+      sorted = undefined;
+      return Promise.resolve({ kind: 'removed' });
+    },
+    page({ after = '', prefix = '', limit }) {
+      sorted ??= [...keys.keys()].sort();
+      const ids = sorted.filter((id) => id.startsWith(prefix) && id > after);
+      return Promise.resolve(pageOf(ids, limit));
+    },
+    count: () => Promise.resolve({ kind: 'counted', keys: keys.size }),
+    remember: (name, value, expiryMs) => Promise.resolve(remember(name, value, expiryMs)),
+  };
+
+  function create(key: Unrevised): Written | { readonly kind: 'taken' } | Away {
+    if (keys.has(key.id)) return { kind: 'taken' };
+    if (keys.size >= keysMax) {
+      const reason = `without Redis the directory has room for ${keysMax} keys`;
+      return { kind: 'away', mayHaveRun: false, reason };
+    }
+    sorted = undefined;
+    return write(key, 1);
+  }
+
+  function write(key: Unrevised, revision: number): Written {
+    const written = { ...key, revision };
+    unlist(key.id);
+    keys.set(key.id, written);
+    for (const { digest } of key.secrets) idOfDigest.set(digest, key.id);
+    return { kind: 'written', key: written };
+  }
+
+  function unlist(id: string): void {
+    for (const { digest } of keys.get(id)?.secrets ?? []) {
+      if (idOfDigest.get(digest) === id) idOfDigest.delete(digest);
+    }
+  }
+
+  function differsFrom(id: string, revision: number): Changed | { readonly kind: 'absent' } | undefined {
+    const known = keys.get(id);
+    if (known === undefined) return { kind: 'absent' };
+    return known.revision === revision ? undefined : { kind: 'changed' };
+  }
+
+  function remember(name: string, value: string, expiryMs: number): Remembered {
+    for (const [other, { expiresMs }] of remembered) if (expiresMs <= nowMs()) remembered.delete(other);
+    const known = remembered.get(name);
+    if (known !== undefined) return { kind: 'known', value: known.value };
+    const [oldest] = remembered.keys();
+    if (oldest !== undefined && remembered.size >= keysMax) remembered.delete(oldest);
+    remembered.set(name, { value, expiresMs: nowMs() + expiryMs });
+    return { kind: 'stored' };
+  }
+}
+
+/** A single process hears of each change itself: there is no generation to compare. */
+function foundOrAbsent(key: DirectoryKey | undefined): FoundKey | { readonly kind: 'absent' } {
+  return key === undefined ? { kind: 'absent' } : { kind: 'found', key, generation: 0 };
+}
