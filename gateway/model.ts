@@ -53,6 +53,8 @@ export interface Grant {
 export interface Secret {
   readonly keyId: string;
   readonly expiresMs: number;
+  /** When it was issued, epoch ms; absent where nobody wrote that down. */
+  readonly createdMs?: number;
 }
 
 /**
@@ -310,6 +312,16 @@ export interface Settings {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Whether there are also keys that are issued while gateways run, in the directory. */
   readonly directory: boolean;
+  /** Where `keys` are written; absent where no file has a list. */
+  readonly keysFile?: {
+    /** Relative to the folder of the main file, unless that names it by an absolute path. */
+    readonly path: string;
+    /**
+     * The line where each entry begins, from 1, in the order of the sorted ids. No member of a key: one more line at the top
+     * of the file would change every key, and a reload replaces only those that changed.
+     */
+    readonly lines: Uint32Array;
+  };
   readonly operations: readonly Operation[];
   /** Where a key reads its own limits; absent: nowhere. */
   readonly limitsPath?: string;

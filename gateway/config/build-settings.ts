@@ -19,20 +19,25 @@ import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly keys: readonly RawKey[];
+  readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Certificates;
   readonly version: string;
   readonly docs?: Settings['docs'];
 }): Settings {
-  const { raw, operations, certificates, version, docs } = parts;
+  const { raw, keysFile, operations, certificates, version, docs } = parts;
   const plans = buildPlans(raw);
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
   for (const key of parts.keys) {
     keys.set(key.id, buildKey(key, plans));
-    for (const { sha256, expires } of key.secrets) {
-      secrets.set(sha256, { keyId: key.id, expiresMs: expires ?? Number.POSITIVE_INFINITY });
+    for (const { sha256, expires, created } of key.secrets) {
+      secrets.set(sha256, {
+        keyId: key.id,
+        expiresMs: expires ?? Number.POSITIVE_INFINITY,
+        ...(created !== undefined && { createdMs: created }),
+      });
     }
   }
   return {
@@ -57,6 +62,7 @@ export function buildSettings(parts: {
     keys,
     secrets,
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
+    ...(keysFile && { keysFile }),
     operations,
     ...(raw.limitsPath !== undefined && { limitsPath: raw.limitsPath }),
     ...(docs && { docs }),

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import type { Operation, Settings, UpstreamTls } from '../model.ts';
 import { keyListSchema, type RawKey } from '../shapes/key-schema.ts';
 import { toLimits } from '../shapes/limit-fields.ts';
@@ -36,6 +36,14 @@ export interface LoadOptions {
   readonly inForce?: Digests;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
+  /** Called with the keys of a valid configuration as they are written: without the limits and operations of their plans. */
+  readonly onKeys?: (keys: readonly WrittenKey[]) => void;
+}
+
+/** An entry of the keys, and the line of the keys file where it begins, from 1. */
+export interface WrittenKey {
+  readonly key: RawKey;
+  readonly line: number;
 }
 
 export type Loaded = ValidSettings | InvalidSettings;
@@ -94,10 +102,13 @@ export function loadSettings(options: LoadOptions): Loaded {
   if (!main || !raw || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
     return { kind: 'invalid', problems: all, digests, version };
   }
-  const { keys } = keyList;
+  const { keys, source, path } = keyList;
+  const written = keys.map((key, index) => ({ key, line: source.lineOf([...path, index]) }));
+  options.onKeys?.(written);
   const settings = buildSettings({
     raw,
     keys,
+    keysFile: keyList.shownAs === undefined ? undefined : { path: keyList.shownAs, lines: linesOf(written) },
     operations,
     upstreamTls,
     certificates,
@@ -158,6 +169,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }
 export interface ReadKeyList {
   /** Undefined where no file has a list: all keys are in the directory. */
   readonly file: string | undefined;
+  /** The same as seen from the folder of the main file. */
+  readonly shownAs?: string;
   readonly source: YamlSource;
   /** Where the list stands in it. */
   readonly path: readonly PropertyKey[];
@@ -175,7 +188,7 @@ function readKeys(
   if (Array.isArray(keys)) {
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, plans));
     const { data } = keyListSchema.safeParse(keys);
-    return data && { file: mainFile, source: main, path: ['keys'], keys: data };
+    return data && { file: mainFile, shownAs: basename(mainFile), source: main, path: ['keys'], keys: data };
   }
   const isMap = isMapping(keys);
   const path = isMap ? keys.file : keys;
@@ -192,7 +205,13 @@ function readKeys(
   const parsed = keyListSchema.safeParse(entries);
   if (!parsed.success) problems.push(...shapeProblems(parsed.error, source));
   if (Array.isArray(entries)) problems.push(...checkKeys({ source, path: [], entries }, plans));
-  return parsed.data && { file, source, path: [], keys: parsed.data };
+  return parsed.data && { file, shownAs: normalize(path), source, path: [], keys: parsed.data };
+}
+
+/** In the order of the sorted ids. */
+function linesOf(written: readonly WrittenKey[]): Uint32Array {
+  const sorted = written.toSorted((a, b) => (a.key.id < b.key.id ? -1 : 1));
+  return Uint32Array.from(sorted, ({ line }) => line);
 }
 
 interface ReadApi {

@@ -40,6 +40,9 @@ const secret = fields('a mapping with sha256', {
   expires: date
     .optional()
     .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
+  created: date
+    .optional()
+    .describe('When it was issued, for people; the commands `keys create` and `keys rotate` write it.'),
 });
 
 export const keySchema = fields('a key: a mapping with id, plan and secrets', {

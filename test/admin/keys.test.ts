@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
@@ -75,6 +77,8 @@ async function send(gateway: GatewayProcess, secret: string, times: number, path
 interface Item {
   readonly id: string;
   readonly state: string;
+  readonly file: string;
+  readonly line: number;
   readonly offered24h: number;
   readonly refused24h: number;
   readonly lastSeenMs?: number;
@@ -191,6 +195,24 @@ describe('the list of keys', () => {
   const expired = makeKey({ id: 'expired' });
   const past = { ...expired.entry, secrets: [{ ...expired.entry.secrets[0], expires: '2020-01-01' }] };
   const keys = [limited.entry, calm.entry, near.entry, banned.entry, unused.entry, disabled.entry, past];
+
+  it('says where each key is written and when its secrets were issued, also after an edit above it', async () => {
+    const created = '2026-11-22T10:31:00.000Z';
+    const dated = { ...expired.entry, secrets: [{ ...expired.entry.secrets[0], created }] };
+    const gateway = await start({ keys: [unused.entry, dated] });
+    const text = readFileSync(join(gateway.configDir, 'gateway.yaml'), 'utf8');
+    const lineOf = (id: string) => text.split('\n').findIndex((line) => line.endsWith(`- id: ${id}`)) + 1;
+    const places = async () =>
+      (await ask<Page>(gateway, '/keys')).keys.map(({ id, file, line }) => [id, file, line]);
+    const expected = (shift: number) =>
+      ['expired', 'unused'].map((id) => [id, 'gateway.yaml', lineOf(id) + shift]);
+    expect((await places()).toSorted()).toEqual(expected(0));
+    const { line, secrets } = await ask<Item & { secrets: object[] }>(gateway, '/keys/expired');
+    expect([line, secrets]).toEqual([lineOf('expired'), [expect.objectContaining({ createdAt: created })]]);
+
+    await gateway.editConfig(`# one\n# two\n${text}`);
+    await expect.poll(async () => (await places()).toSorted(), { timeout: 10_000 }).toEqual(expected(2));
+  });
 
   it('has each state, sorted by what hurts, in pages, and filtered', async () => {
     const gateway = await start({ keys, bans: { after: 5 } });

@@ -46,6 +46,7 @@ test('a small configuration gets every default', () => {
       ],
     ]),
     secrets: new Map([[digestOf('a'), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }]]),
+    keysFile: { path: 'keys.yaml', lines: Uint32Array.of(2) },
     operations: [
       { id: 'listPets', method: 'GET', template: '/pets', upstream: 'default' },
       { id: 'createPet', method: 'POST', template: '/pets', upstream: 'default' },
@@ -89,6 +90,31 @@ test('the keys may be in the main file, with limits and an expiry of their own',
     limits: limitsOf({ perMinute: 1, perDay: 999_999_999_999_999 }),
   });
   expect(secrets.get(digestOf('a'))?.expiresMs).toBe(Date.UTC(2027, 0, 31, 10));
+});
+
+test.each([
+  ['a file of its own', 'keys: sub/../keys.yaml', 'keys.yaml', [4, 2, 7]],
+  ['the main file', 'keys:', 'tollgate.yaml', [9, 8, 11]],
+])('each key has the line where its entry begins, in %s', (_, setting, path, lines) => {
+  const entry = (id: string) => `- { id: ${id}, plan: free, secrets: [] }`;
+  const list = `# The keys.\n${entry('b')}\n\n${entry('a')}\n\n# The last.\n- plan: free\n  id: c\n  secrets: []\n`;
+  const inline = `${entry('b')}\n${entry('a')}\n# The last.\n${entry('c')}\napi: openapi.yaml\n`;
+  const main = mainDocument.replace(/keys: .*\n/, `${setting}\n`);
+  const files =
+    path === 'keys.yaml'
+      ? { 'tollgate.yaml': main, 'keys.yaml': list }
+      : { 'tollgate.yaml': main.replace(/api: .*\n/, inline) };
+  expect(settingsOf(files).keysFile).toEqual({ path, lines: Uint32Array.from(lines) });
+});
+
+test('a secret says when it was issued, where that is written', () => {
+  const { secrets } = settingsOf({
+    'keys.yaml': `${keysDocument}      created: 2026-11-22T10:31:00Z\n    - sha256: ${digestOf('b')}\n`,
+  });
+  expect([...secrets.values()].map(({ createdMs }) => createdMs)).toEqual([
+    Date.UTC(2026, 10, 22, 10, 31),
+    undefined,
+  ]);
 });
 
 test('Redis is used when it has a url, with a prefix from the environment', () => {

@@ -62,6 +62,7 @@ function withoutKeys(settings: Settings): object {
     ...(cors && { cors }),
     ...(hsts && { hsts }),
     trustedProxies,
+    ...(settings.keysFile && { keysFile: settings.keysFile.path }),
   };
 }
 

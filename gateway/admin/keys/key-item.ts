@@ -20,6 +20,9 @@ export interface KeyItem {
   readonly state: KeyState;
   /** Where it is written. */
   readonly source: 'file';
+  /** The keys file as seen from the folder of the configuration, and the line there, from 1. */
+  readonly file?: string;
+  readonly line?: number;
   readonly windows: readonly {
     readonly name: string;
     readonly limit: number;
@@ -35,6 +38,7 @@ export interface KeyItem {
 
 export interface KeyFacts {
   readonly key: Key;
+  readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly status: KeyStatus;
   readonly secrets: readonly SecretView[];
   /** `off`: nothing is recorded at all; undefined: nothing of this key. */
@@ -43,7 +47,7 @@ export interface KeyFacts {
 }
 
 export function keyItem(facts: KeyFacts): KeyItem {
-  const { key, status, recent } = facts;
+  const { key, place, status, recent } = facts;
   const { rateLimit, used, banLevel } = status;
   return {
     id: key.id,
@@ -51,6 +55,7 @@ export function keyItem(facts: KeyFacts): KeyItem {
     plan: key.plan,
     state: stateOf(facts),
     source: 'file',
+    ...place,
     windows: rateLimit.windows.map(({ name, limit, remaining, resetMs }, index) => {
       return { name, limit, used: used[index] ?? 0, remaining, resetMs };
     }),

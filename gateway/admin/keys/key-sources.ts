@@ -18,17 +18,18 @@ export interface KeySources {
   readonly bounds: Pick<Bounds, 'usageReadsPerTurnMax' | 'adminKeysExaminedMax' | 'adminUsageRowsMax'>;
 }
 
-/** A secret of a key: enough of its digest to tell it from others, and when it expires (Infinity: never). */
+/** A secret of a key: enough of its digest to tell it from others, when it expires (Infinity: never) and was issued. */
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
+  readonly createdMs?: number;
 }
 
 /** The secrets of each key. Made once for each configuration. */
 export const secretsOf = rememberLast(({ secrets }: Settings): ReadonlyMap<string, readonly SecretView[]> => {
   const byKey = new Map<string, SecretView[]>();
-  for (const [digest, { keyId, expiresMs }] of secrets) {
-    const view = { digestStart: digestStart(digest), expiresMs };
+  for (const [digest, { keyId, ...instants }] of secrets) {
+    const view = { digestStart: digestStart(digest), ...instants };
     const known = byKey.get(keyId);
     if (known === undefined) byKey.set(keyId, [view]);
     else known.push(view);
@@ -40,6 +41,24 @@ export const secretsOf = rememberLast(({ secrets }: Settings): ReadonlyMap<strin
 export const sortedIds = rememberLast((settings: Settings): readonly string[] =>
   [...settings.keys.keys()].sort(),
 );
+
+/** The place of a key in the configuration, from which it can be edited; undefined when it is not there. */
+export function placeOfKey(
+  settings: Settings,
+  id: string,
+): { readonly file: string; readonly line: number } | undefined {
+  const { keysFile } = settings;
+  if (keysFile === undefined) return undefined;
+  const ids = sortedIds(settings);
+  let [low, high] = [0, ids.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ids[middle] ?? id) < id) low = middle + 1;
+    else high = middle;
+  }
+  const line = keysFile.lines[low];
+  return ids[low] === id && line !== undefined ? { file: keysFile.path, line } : undefined;
+}
 
 /** Where keys are now, asked for in parts, so that Redis serves decisions in between. */
 export async function readStatuses(

@@ -1,7 +1,7 @@
 import type { Key } from '../../model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import { type KeyItem, type KeyState, keyItem } from './key-item.ts';
-import { type KeySources, readStatuses, secretsOf, sortedIds } from './key-sources.ts';
+import { type KeySources, placeOfKey, readStatuses, secretsOf, sortedIds } from './key-sources.ts';
 
 /** How a list is sorted: by id, or by what the last 24 hours had most of, or by who was there last. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
@@ -94,7 +94,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       const status = statuses.get(key.id);
       if (status === undefined) return [];
       const secrets = secretsOf(settings).get(key.id) ?? [];
-      return keyItem({ key, status, secrets, recent: usage ? recent.get(key.id) : 'off', nowMs });
+      const place = placeOfKey(settings, key.id);
+      return keyItem({ key, place, status, secrets, recent: usage ? recent.get(key.id) : 'off', nowMs });
     });
   }
 }

@@ -1,7 +1,7 @@
 import { offeredOf } from '../../usage/tally.ts';
 import type { UsageMinute } from '../../usage/usage-reader.ts';
 import { type KeyItem, keyItem } from './key-item.ts';
-import { type KeySources, readStatuses, secretsOf } from './key-sources.ts';
+import { type KeySources, placeOfKey, readStatuses, secretsOf } from './key-sources.ts';
 import { rowOf, type UsageRow } from './usage-rows.ts';
 import { type Why, why } from './why.ts';
 
@@ -13,6 +13,7 @@ export interface KeyDetail extends KeyItem {
   readonly operations?: readonly string[];
   readonly secrets: readonly {
     readonly digestStart: string;
+    readonly createdAt?: string;
     readonly expiresAt?: string;
     readonly isExpired: boolean;
   }[];
@@ -52,7 +53,7 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
   const [recent, minutes, operations, addresses] = recorded ?? [];
   if (usage && !(recent && minutes && operations && addresses)) return 'no_store';
   const secrets = secretsOf(settings).get(id) ?? [];
-  const facts = { key, status, secrets, nowMs };
+  const facts = { key, place: placeOfKey(settings, id), status, secrets, nowMs };
   const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   return {
@@ -60,8 +61,9 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
     ...(key.operations && { operations: key.operations }),
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
-      .map(({ digestStart, expiresMs }) => ({
+      .map(({ digestStart, expiresMs, createdMs }) => ({
         digestStart,
+        ...(createdMs !== undefined && { createdAt: new Date(createdMs).toISOString() }),
         ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
         isExpired: expiresMs <= nowMs,
       })),

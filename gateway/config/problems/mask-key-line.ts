@@ -19,7 +19,7 @@ const harmlessFields = [
   field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled|directory', 'true|false'),
-  field('expires', String.raw`[\dTZ:.+-]+`),
+  field('expires|created', String.raw`[\dTZ:.+-]+`),
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 

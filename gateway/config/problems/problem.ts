@@ -20,24 +20,38 @@ export interface Problem extends Place {
   readonly related?: Place & { readonly message: string };
 }
 
-/** Makes the function that gives the place of a character offset in a text. The lines are only counted when it is called. */
-export function createPlaceAt(options: {
+/** Where the characters of a text are. */
+export interface TextPlaces {
+  placeAt(offset: number): Place;
+  /** The line alone, from 1, for as many offsets as there are keys. */
+  lineAt(offset: number): number;
+}
+
+/** The lines of the text are only counted when one of them is asked for. */
+export function createTextPlaces(options: {
   readonly file: string;
   readonly kind: FileKind;
   readonly text: string;
-}): (offset: number) => Place {
+}): TextPlaces {
   const { file, kind, text } = options;
   const showLine = createShowLine({ kind, text });
-  let lineStarts: readonly number[] | undefined;
+  let counted: readonly number[] | undefined;
+  const lineStarts = () => {
+    counted ??= lineStartsOf(text);
+    return counted;
+  };
+  const lineAt = (offset: number) => countUpTo(lineStarts(), offset);
 
-  return (offset) => {
-    lineStarts ??= lineStartsOf(text);
-    const line = countUpTo(lineStarts, offset);
-    const lineStart = lineStarts[line - 1] ?? 0;
-    const lineEnd = (lineStarts[line] ?? text.length + 1) - 1;
-    const end = Math.min(lineEnd, lineStart + configSizes.maskedCharsMax);
-    const excerpt = showLine(lineStart, end).slice(0, configSizes.excerptCharsMax);
-    return { file, line, column: offset - lineStart + 1, excerpt };
+  return {
+    lineAt,
+    placeAt(offset) {
+      const line = lineAt(offset);
+      const lineStart = lineStarts()[line - 1] ?? 0;
+      const lineEnd = (lineStarts()[line] ?? text.length + 1) - 1;
+      const end = Math.min(lineEnd, lineStart + configSizes.maskedCharsMax);
+      const excerpt = showLine(lineStart, end).slice(0, configSizes.excerptCharsMax);
+      return { file, line, column: offset - lineStart + 1, excerpt };
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { isScalar, Lexer, type Node, parseDocument, visit, type YAMLError } from 'yaml';
 import { configSizes } from '../config-sizes.ts';
-import { createPlaceAt, type Place, type Problem } from '../problems/problem.ts';
+import { createTextPlaces, type Place, type Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import type { Substituted } from './substitute-variables.ts';
@@ -12,6 +12,8 @@ export interface YamlSource {
   readonly value: unknown;
   /** The place of a value, or of a field's name. For a part that is missing, the place of the nearest part around it. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
+  /** The line of a value, from 1. */
+  lineOf(path: YamlPath): number;
 }
 
 export type ParsedYaml =
@@ -41,7 +43,7 @@ export function parseYaml(options: {
   readonly tokensMax?: number;
 }): ParsedYaml {
   const { file, kind, text, substitute, tokensMax = configSizes.tokensMax } = options;
-  const placeAt = createPlaceAt({ file, kind, text });
+  const { placeAt, lineAt } = createTextPlaces({ file, kind, text });
   const problemAt: ProblemAt = (offset, message) => ({ ...placeAt(offset), message });
 
   const excess = offsetOfToken(text, tokensMax);
@@ -83,6 +85,7 @@ export function parseYaml(options: {
     source: {
       value: plain.value,
       placeOf: (path, part = 'value') => placeAt(offsetOf(path, part)),
+      lineOf: (path) => lineAt(offsetOf(path, 'value')),
     },
   };
 }
