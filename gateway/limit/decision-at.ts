@@ -18,7 +18,7 @@ export function decisionAt(
     };
   }
   const after = rateLimitState(state, { limits, windowsMs, nowMs });
-  const freeAtMs = roomAtMs(after);
+  const freeAtMs = roomAtMs(after, state, { limits, windowsMs, nowMs });
   if (index < admitted + refused) return { kind: 'refused', rateLimit: after, source, retryAtMs: freeAtMs };
   const banUntilMs = state.bannedUntilMs;
   const retryAtMs = Math.max(banUntilMs, freeAtMs);

@@ -19,10 +19,10 @@ import {
 /** What this process knows of each key: the counts in the store's last reply, and what it decided without the store since. */
 export interface KeyLedger {
   /** Makes the call that decides `requests` requests of a key. It also carries what the store has not been told yet. */
-  openCall(terms: KeyTerms, requests: number): QuotaCall;
+  openCall(terms: KeyTerms, requests: number, generation?: number): QuotaCall;
   /** The store has decided the call: its counts replace those of before. */
   settle(call: QuotaCall, outcome: QuotaOutcome): void;
-  /** The store did not reply. What the call carried is sent again later, unless it may have arrived. */
+  /** The store did not reply, or decided nothing. What the call carried is sent again later, unless it may have arrived. */
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
    * Refuses one request without asking the store: when the store's reply of the last `bounds.refusalRememberedMs` shows
@@ -33,7 +33,7 @@ export interface KeyLedger {
   decideAlone(terms: KeyTerms, requests: number, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
   /** The counts last seen, in the windows of `nowMs`. */
   lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
-  /** Somebody lifted the key's ban, or reset it. */
+  /** Somebody lifted the key's ban, reset it, or changed its grant. */
   replace(keyId: string, state: Readonly<QuotaState>): void;
   /** From now on `refuse` uses only replies that arrive after this call. */
   forgetRefusals(): void;
@@ -75,8 +75,8 @@ export function createKeyLedger({
   const unsentIds = new Set<string>();
 
   return {
-    openCall(terms, requests) {
-      return toCall(entryOf(terms), requests);
+    openCall(terms, requests, generation) {
+      return toCall(entryOf(terms), requests, generation);
     },
 
     settle(call, { state, nowMs }) {
@@ -101,7 +101,7 @@ export function createKeyLedger({
       const { keyId, limits, bans } = terms;
       const { state } = entry;
       const isBanned = state.bannedUntilMs > nowMs;
-      if (!isBanned && roomIn(state, limits) > 0) return undefined;
+      if (!isBanned && roomIn(state, limits, nowMs) > 0) return undefined;
       const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, windowsMs, nowMs);
       const wouldBan = outcome.banned === 1 && !isBanned;
       if (outcome.admitted === 1 || wouldBan) return undefined;
@@ -182,14 +182,14 @@ export function createKeyLedger({
     }
   }
 
-  function toCall(entry: Entry, requests: number): QuotaCall {
+  function toCall(entry: Entry, requests: number, generation?: number): QuotaCall {
     const { keyId, limits, bans, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, bans, requests, unsent };
+    return { keyId, limits, bans, requests, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {

@@ -21,7 +21,7 @@ export interface KeyLimiter {
   decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
   /** What this process knows of a key while the store is away, or `unavailable` if it then decides nothing. */
   readAlone(key: Key): KnownAlone | Unavailable;
-  /** Somebody lifted the key's ban, or reset it: nothing that was told before holds. */
+  /** Somebody lifted the key's ban, reset it, or changed its grant: nothing that was told before holds. */
   forget(keyId: string, state: Readonly<QuotaState>): void;
   /** Calls to the store so far. */
   calls(): { readonly decided: number; readonly failed: number };
@@ -172,7 +172,7 @@ export function createKeyLimiter(deps: {
       return;
     }
     const sentMs = nowMs();
-    const calls = batches.map((batch) => ledger.openCall(batch, batch.requests));
+    const calls = batches.map((batch) => ledger.openCall(batch, batch.requests, batch.generation));
     const replies = await send(calls, sentMs);
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];

@@ -6,6 +6,7 @@ import type {
   BucketDecision,
   Decision,
   DecisionSource,
+  Grant,
   Key,
   KeyStatus,
   Settings,
@@ -21,7 +22,7 @@ import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState, usedIn } from './store/decide-quota.ts';
+import { emptyQuotaState, openWindows, type QuotaState, runningGrant, usedIn } from './store/decide-quota.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
@@ -52,8 +53,15 @@ export interface Limiter {
   read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
   /** Ends a key's ban on all processes: on this one at once, on others within `bounds.refusalRememberedMs`. */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Forgets all that was counted of a key, bans included; likewise. */
+  /** Forgets all that was counted of a key, bans included; likewise. A grant stays. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
+  /**
+   * Gives a key other limits for a while, in place of a grant that it has: in force on this process at once, on others with
+   * the next decision of the store, at most `bounds.refusalRememberedMs` later. It ends by itself, and what was counted stays.
+   */
+  grant(keyId: string, grant: Grant): Promise<QuotaChanged | StoreFailure>;
+  /** Takes a key's grant away; likewise. */
+  ungrant(keyId: string): Promise<QuotaChanged | StoreFailure>;
   /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
   forgetRefusals(): void;
   state(): StoreState;
@@ -176,6 +184,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return forget(keyId, await backing.store.reset(keyId, bans));
     },
+    grant: setGrant,
+    ungrant: (keyId) => setGrant(keyId, undefined),
     forgetRefusals: ledger.forgetRefusals,
     state: backing.state,
     nowMs: clock.nowMs,
@@ -191,6 +201,11 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     },
   };
 
+  async function setGrant(keyId: string, grant: Grant | undefined) {
+    await backing.health.started;
+    return forget(keyId, await backing.store.setGrant(keyId, grant));
+  }
+
   function forget<Reply extends QuotaChanged | StoreFailure>(keyId: string, reply: Reply): Reply {
     if (reply.kind === 'changed') keys.forget(keyId, reply.state);
     return reply;
@@ -200,11 +215,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const state = { ...(counted ?? emptyQuotaState) };
     openWindows(state, limits, windowsMs, atMs);
     const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
-    const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs: atMs });
+    const terms = { limits, windowsMs, nowMs: atMs };
+    const rateLimit = rateLimitState(state, terms);
     const used = limits.map(({ window }) => state[usedIn[window]]);
-    if (banUntilMs <= atMs) return { rateLimit, used, strikes, banLevel };
-    const retryAtMs = Math.max(banUntilMs, roomAtMs(rateLimit));
-    return { rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }), used, strikes, banLevel };
+    const grant = runningGrant(state.grant, atMs);
+    const status = { rateLimit, used, strikes, banLevel, ...(grant && { grant }) };
+    if (banUntilMs <= atMs) return status;
+    const retryAtMs = Math.max(banUntilMs, roomAtMs(rateLimit, state, terms));
+    return { ...status, rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }) };
   }
 
   function openMemory(): Backing {

@@ -1,33 +1,31 @@
 import type { Limits, RateLimitState, Window } from '../model.ts';
 import { type WindowsMs, windowStartMs } from './calendar-windows.ts';
-import { usedIn, type WindowCounts } from './store/decide-quota.ts';
+import { limitsAt, type QuotaState, runningGrant, usedIn } from './store/decide-quota.ts';
+
+interface Terms {
+  /** The key's own: a grant is in the state. */
+  readonly limits: Limits;
+  readonly windowsMs: WindowsMs;
+  readonly nowMs: number;
+  /** Requests in the counts that come after the one that is told. */
+  readonly usedLater?: number;
+}
 
 /** What a key is told of its windows at `nowMs`. */
 export function rateLimitState(
-  counts: Readonly<WindowCounts>,
-  {
-    limits,
-    windowsMs,
-    nowMs,
-    usedLater = 0,
-  }: {
-    readonly limits: Limits;
-    readonly windowsMs: WindowsMs;
-    readonly nowMs: number;
-    /** Requests in `counts` that come after the one that is told. */
-    readonly usedLater?: number;
-  },
+  state: Readonly<QuotaState>,
+  { limits, windowsMs, nowMs, usedLater = 0 }: Terms,
 ): RateLimitState {
   const windows: Window[] = [];
   let inForce: Window | undefined;
-  for (const { window: name, max } of limits) {
-    const index = counts[name];
+  for (const { window: name, max } of limitsAt(nowMs, limits, state.grant)) {
+    const index = state[name];
     const lengthMs = windowsMs[name];
     const resetMs = windowStartMs(lengthMs, index + 1);
     const window = {
       name,
       limit: max,
-      remaining: Math.max(0, max - counts[usedIn[name]] + usedLater),
+      remaining: Math.max(0, max - state[usedIn[name]] + usedLater),
       resetMs,
       windowSeconds: (resetMs - windowStartMs(lengthMs, index)) / 1000,
     };
@@ -44,8 +42,20 @@ function refusesFirst(window: Window, other: Window): boolean {
   return window.resetMs >= other.resetMs;
 }
 
-/** When a request finds room again: the latest reset among the spent windows, 0 when none is spent. */
-export function roomAtMs({ windows }: RateLimitState): number {
+/**
+ * When a request finds room again: the latest reset among the spent windows, 0 when none is spent. Where a grant ends before
+ * that, the windows must have room without it.
+ *
+ * @param told what `rateLimitState` makes of the same state
+ */
+export function roomAtMs(told: RateLimitState, state: Readonly<QuotaState>, terms: Terms): number {
+  const atMs = lastReset(told);
+  const grant = runningGrant(state.grant, terms.nowMs);
+  if (grant === undefined || atMs < grant.untilMs) return atMs;
+  return Math.max(atMs, lastReset(rateLimitState({ ...state, grant: undefined }, terms)));
+}
+
+function lastReset({ windows }: RateLimitState): number {
   let atMs = 0;
   for (const { remaining, resetMs } of windows) if (remaining === 0 && resetMs > atMs) atMs = resetMs;
   return atMs;

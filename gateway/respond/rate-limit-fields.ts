@@ -4,18 +4,31 @@ import { rememberLast } from '../structures/remember-last.ts';
 /** Makes the value of `RateLimit-Policy` for the windows of one key. */
 export type PolicyText = (windows: readonly Window[]) => string;
 
-/** Windows of a key are the same with each request, but for a month's length: the text is made again when that changes. */
+/**
+ * Windows of a key are the same with each request, but for a month's length and the limits of a grant: the text is made again
+ * when those change.
+ */
 export function createPolicyText(): PolicyText {
   let text = '';
-  let longest: Window | undefined;
+  let made: readonly Window[] = [];
   return (windows) => {
-    const last = windows.at(-1);
-    if (last?.windowSeconds !== longest?.windowSeconds || last?.name !== longest?.name) {
+    if (!haveSamePolicy(windows, made)) {
       text = policyOf(windows);
-      longest = last;
+      made = windows;
     }
     return text;
   };
+}
+
+function haveSamePolicy(windows: readonly Window[], others: readonly Window[]): boolean {
+  if (windows.length !== others.length) return false;
+  for (let i = 0; i < windows.length; i++) {
+    const window = windows[i];
+    const other = others[i];
+    if (window?.limit !== other?.limit || window?.windowSeconds !== other?.windowSeconds) return false;
+    if (window?.name !== other?.name) return false;
+  }
+  return true;
 }
 
 function policyOf(windows: readonly Window[]): string {

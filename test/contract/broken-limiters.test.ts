@@ -73,6 +73,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
     read: unneeded,
     liftBan: unneeded,
     reset: unneeded,
+    setGrant: unneeded,
   });
 
   async function decideOne(deps: Deps, call: QuotaCall): Promise<QuotaReply> {

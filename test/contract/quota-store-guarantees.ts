@@ -10,9 +10,12 @@ import {
   type Unsent,
 } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
+import type { Grant } from '../../gateway/model.ts';
+import { redisKeys } from '../../gateway/redis-keys.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix } from '../support/redis.ts';
+import type { RedisSubject } from './redis-subject.ts';
 
 /**
  * What every QuotaStore must do, as named checks. `quota-store.test.ts` runs them on the real stores,
@@ -260,7 +263,144 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([2, 2, 2]);
     expect(after.state.strikes).toBe(0);
   },
+
+  async 'a grant is charged to the windows as before, and what was used under it stays used without it'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 3, perDay: 100 }));
+    const grant = await grantOf(subject, { perMinute: 5 });
+    expect((await decide(store, { ...call, requests: 4 })).refused).toBe(1);
+    expect(await store.setGrant(call.keyId, grant)).toMatchObject({ state: { grant, minuteUsed: 3 } });
+    const under = await decide(store, { ...call, requests: 4 });
+    expect([under.admitted, under.refused]).toEqual([2, 2]);
+    expect([under.state.minuteUsed, under.state.dayUsed, under.state.grant]).toEqual([5, 5, grant]);
+    expect(await store.read([call.keyId])).toMatchObject({ states: [{ grant }] });
+    await store.setGrant(call.keyId, undefined);
+    const raised = { ...call, limits: limitsOf({ perMinute: 6, perDay: 100 }) };
+    const after = await decide(store, { ...raised, requests: 4 });
+    expect([after.admitted, after.state.minuteUsed, after.state.grant]).toEqual([1, 6, undefined]);
+  },
+
+  async 'a grant may lower a limit, and a later grant replaces it as a whole'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
+    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 2, perDay: 2 }));
+    expect((await decide(store, { ...call, requests: 9 })).admitted).toBe(2);
+    await store.setGrant(call.keyId, await grantOf(subject, { perDay: 200 }));
+    const { admitted, state } = await decide(store, { ...call, requests: 9 });
+    expect([admitted, state.minuteUsed, state.dayUsed]).toEqual([3, 5, 5]);
+  },
+
+  async 'a grant holds until its instant, and from that millisecond on no more'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
+    // As often as it takes to be decided in the very millisecond.
+    for (let isSeen = false; !isSeen; ) {
+      const untilMs = (await subject.nowMs()) + 30;
+      await store.setGrant(call.keyId, { limits: limitsOf({ perMinute: 1_000_000 }), untilMs });
+      for (let nowMs = 0; nowMs <= untilMs; ) {
+        const outcomes = await Promise.all(Array.from({ length: 50 }, () => decide(store, call)));
+        for (const { admitted, state, nowMs } of outcomes) {
+          // The first request of all finds room without a grant, too.
+          const isAdmitted = nowMs < untilMs || state.minuteUsed === 1;
+          expect([untilMs - nowMs, admitted === 1, state.grant !== undefined]).toEqual([
+            untilMs - nowMs,
+            isAdmitted,
+            nowMs < untilMs,
+          ]);
+          isSeen ||= nowMs === untilMs;
+        }
+        nowMs = outcomes.at(-1)?.nowMs ?? 0;
+      }
+    }
+  },
+
+  async 'a grant limits no window that the limits do not name'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 3 }));
+    await store.setGrant(call.keyId, await grantOf(subject, { perSecond: 1, perMinute: 5, perMonth: 1 }));
+    const { admitted, state } = await decide(store, { ...call, requests: 9 });
+    expect([admitted, ...usedOf(state)]).toEqual([5, 0, 5, 0, 0, 0]);
+  },
+
+  async 'a reset and the end of a ban leave a grant'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
+    const grant = await grantOf(subject, { perMinute: 3 });
+    await store.setGrant(call.keyId, grant);
+    expect((await decide(store, { ...call, requests: 4 })).banned).toBe(1);
+    expect(await store.liftBan(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 3 } });
+    expect(await store.reset(call.keyId, bans)).toMatchObject({ state: { grant, minuteUsed: 0 } });
+    expect((await decide(store, { ...call, requests: 3 })).admitted).toBe(3);
+  },
+
+  async 'a grant does not end a ban'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 2 };
+    const { state } = await decide(store, call);
+    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
+    const { banned, state: after } = await decide(store, call);
+    expect([banned, after.bannedUntilMs]).toEqual([2, state.bannedUntilMs]);
+  },
+
+  async 'what a process counted alone under a grant is added to what was used, also beyond the limit'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 2, perDay: 100 }));
+    await store.setGrant(call.keyId, await grantOf(subject, { perMinute: 9 }));
+    const { state } = await decide(store, { ...call, requests: 1 });
+    const alone = { ...nothingUnsent, minute: state.minute, minuteUsed: 6, day: state.day, dayUsed: 6 };
+    const merged = await decide(store, { ...call, requests: 9, unsent: alone });
+    expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([2, 9, 9]);
+  },
+
+  async 'a key of which nobody noted a change is of generation 0'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 3 })), requests: 1, generation: 0 };
+    expect((await decide(store, call)).admitted).toBe(1);
+    expect((await decide(store, call)).state.minuteUsed).toBe(2);
+  },
 };
+
+/** What holds for stores that several processes share: of memory, nobody else changes the keys. */
+export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) => Promise<void>>> = {
+  async 'a call of another generation than the key’s is stale: it decides, charges and takes over nothing'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), requests: 1 };
+    const { state } = await decide(store, { ...call, generation: 0 });
+    const quota = redisKeys.quota.name(subject.prefix, call.keyId);
+    const unsent = { ...nothingUnsent, minute: state.minute, minuteUsed: 1, strikes: 1 };
+    for (const [generation, known] of [
+      [5, 0],
+      [5, 4],
+      // After a failover that lost the last change.
+      [5, 6],
+    ] as const) {
+      await subject.client.hset(quota, 'changedMs', generation);
+      const before = await subject.client.hgetall(quota);
+      const [reply] = await store.decide([{ ...call, unsent, generation: known }]);
+      expect([known, reply]).toEqual([known, { kind: 'stale' }]);
+      expect(await subject.client.hgetall(quota)).toEqual(before);
+    }
+    expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
+    // Nor does a key whose change is forgotten.
+    await subject.client.hdel(quota, 'changedMs');
+    expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
+    // A call that names no generation is of a key that only a reload changes.
+    expect((await decide(store, call)).state.minuteUsed).toBe(3);
+  },
+};
+
+/** A grant that outlasts the test. */
+async function grantOf(subject: Subject, fields: Parameters<typeof limitsOf>[0]): Promise<Grant> {
+  return { limits: limitsOf(fields), untilMs: (await subject.nowMs()) + 600_000 };
+}
 
 function usedOf({ secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed }: Readonly<QuotaState>): number[] {
   return [secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed];

@@ -5,7 +5,14 @@ import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-sto
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
-import { callOf, decide, freshLengths, guarantees, type Subject } from './quota-store-guarantees.ts';
+import {
+  callOf,
+  decide,
+  freshLengths,
+  guarantees,
+  type Subject,
+  sharedGuarantees,
+} from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
 describe('the Redis store', () => {
@@ -21,7 +28,25 @@ describe('the Redis store', () => {
     expect(keys.length).toBeGreaterThan(5);
   });
 
-  for (const [name, check] of Object.entries(guarantees)) it.concurrent(name, () => check(subject));
+  for (const [name, check] of Object.entries({ ...guarantees, ...sharedGuarantees })) {
+    it.concurrent(name, () => check(subject));
+  }
+
+  it('keeps a grant in its hash, which lives as long, and no longer than the grant holds', async () => {
+    const store = await subject.open({ ...(await freshLengths(subject)), minute: 20, day: 20 });
+    const call = callOf(limitsOf({ perMinute: 3, perDay: 10 }));
+    const key = `${subject.prefix}:{${call.keyId}}`;
+    const untilMs = (await subject.nowMs()) + 600_000;
+    const limits = limitsOf({ perMinute: 5, perDay: 50 });
+    await store.setGrant(call.keyId, { limits, untilMs });
+    expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
+    expect(await subject.client.pexpiretime(key)).toBe(untilMs);
+    await decide(store, { ...call, requests: 1 });
+    expect(await subject.client.pexpiretime(key)).toBe(untilMs);
+    await subject.client.hset(key, 'grant', '1 minute 5 day 50');
+    await decide(store, { ...call, requests: 1 });
+    expect(await subject.client.hexists(key, 'grant')).toBe(0);
+  });
 
   it('keeps one readable hash per key, in one cluster slot, which expires with its last window', async () => {
     const lengths = await freshLengths(subject);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { decisionAt } from '../../gateway/limit/decision-at.ts';
 import { rateLimitState, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
-import { emptyQuotaState, noCounts } from '../../gateway/limit/store/decide-quota.ts';
+import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
 const windowsMs = calendarWindowsMs;
@@ -31,14 +31,15 @@ it.each([
 ])('with $used used of $limits the window in force is the $inForce', (row) => {
   const [minuteUsed = 0, dayUsed = 0] = row.used;
   const [perMinute = 0, perDay = 0] = row.limits;
-  const counts = { ...noCounts, minute, minuteUsed, day, dayUsed };
-  const at = rateLimitState(counts, { limits: limitsOf({ perMinute, perDay }), windowsMs, nowMs });
+  const state = { ...emptyQuotaState, minute, minuteUsed, day, dayUsed };
+  const terms = { limits: limitsOf({ perMinute, perDay }), windowsMs, nowMs };
+  const at = rateLimitState(state, terms);
   expect(at.inForce).toMatchObject({ name: row.inForce, remaining: row.remaining, resetMs: row.resetMs });
   expect(at.windows.map((window) => [window.name, window.windowSeconds])).toEqual([
     ['minute', 60],
     ['day', 86_400],
   ]);
-  expect(roomAtMs(at)).toBe(row.roomAtMs);
+  expect(roomAtMs(at, state, terms)).toBe(row.roomAtMs);
 });
 
 it('each request of a batch gets its own remaining, and a banned one the time when a request will be admitted', () => {

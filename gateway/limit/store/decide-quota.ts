@@ -1,4 +1,4 @@
-import type { BanPolicy, Limits, PlanWindow } from '../../model.ts';
+import type { BanPolicy, Grant, Limits, PlanWindow } from '../../model.ts';
 import { type WindowsMs, windowIndex, windowStartMs } from '../calendar-windows.ts';
 
 /**
@@ -16,7 +16,7 @@ export function decideQuota(
   nowMs: number,
 ): QuotaOutcome {
   const { limits, bans, requests, unsent } = call;
-  const state = { ...before };
+  const state = { ...before, grant: runningGrant(before.grant, nowMs) };
   openWindows(state, limits, windowsMs, nowMs);
   endStrikes(state, bans, nowMs);
   if (unsent !== undefined) {
@@ -25,7 +25,7 @@ export function decideQuota(
   }
   if (state.bannedUntilMs > nowMs) return { nowMs, admitted: 0, refused: 0, banned: requests, state };
 
-  const admitted = Math.max(0, Math.min(requests, roomIn(state, limits)));
+  const admitted = Math.max(0, Math.min(requests, roomIn(state, limits, nowMs)));
   for (const { window } of limits) state[usedIn[window]] += admitted;
   const rest = requests - admitted;
   const refused = rest === 0 ? 0 : strike(state, rest, bans, nowMs);
@@ -49,6 +49,8 @@ export interface QuotaState extends WindowCounts {
    */
   liftedMs: number;
   resetMs: number;
+  /** What an operator gave the key. One that has ended counts no more, and may still be there. */
+  grant: Grant | undefined;
 }
 
 /** What a process decided on its own for a key and has not told the store yet. */
@@ -67,6 +69,8 @@ export interface QuotaCall {
   readonly bans: BanPolicy;
   /** How many requests to decide; 0 only hands over `unsent`. */
   readonly requests: number;
+  /** That of the key (`Key`): the store decides nothing where the key was changed since. */
+  readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
 }
 
@@ -110,13 +114,27 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   banLevel: 0,
   liftedMs: 0,
   resetMs: 0,
+  grant: undefined,
 });
 
 /** How many requests every window still has room for; negative where a limit fell below what was used. */
-export function roomIn(counts: Readonly<WindowCounts>, limits: Limits): number {
+export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: number): number {
   let room = Number.POSITIVE_INFINITY;
-  for (const { window, max } of limits) room = Math.min(room, max - counts[usedIn[window]]);
+  for (const { window, max } of limitsAt(nowMs, limits, state.grant)) {
+    room = Math.min(room, max - state[usedIn[window]]);
+  }
   return room;
+}
+
+/** The limits in force: while a grant runs, its own for those windows of the key that it names. */
+export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
+  const granted = runningGrant(grant, nowMs)?.limits;
+  if (granted === undefined) return limits;
+  return limits.map((limit) => granted.find(({ window }) => window === limit.window) ?? limit);
+}
+
+export function runningGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+  return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
 }
 
 /** Opens the windows that `nowMs` lies in. Never a smaller index: a failover may bring an older clock. */
@@ -162,6 +180,7 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
     state.strikes === 0 ? 0 : state.strikesFromMs + bans.withinMs,
     state.bannedUntilMs === 0 ? 0 : state.bannedUntilMs + bans.maxMs,
     state.liftedMs === 0 ? 0 : state.liftedMs + bans.maxMs,
+    state.grant?.untilMs ?? 0,
   );
   for (const window of Object.keys(usedIn) as PlanWindow[]) {
     if (state[window] > 0) atMs = Math.max(atMs, windowStartMs(windowsMs[window], state[window] + 1));
@@ -178,10 +197,17 @@ export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState
   return { ...before, strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0, liftedMs };
 }
 
-/** Forgets all that was counted, bans included. The new generation keeps out what processes collected before. */
+/**
+ * Forgets all that was counted, bans included; a grant stays. The new generation keeps out what processes collected before.
+ */
 export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {
-  const { liftedMs } = liftBan(before, nowMs);
-  return { ...emptyQuotaState, liftedMs, resetMs: liftedMs };
+  const { liftedMs, grant } = liftBan(before, nowMs);
+  return { ...emptyQuotaState, liftedMs, resetMs: liftedMs, grant };
+}
+
+/** Gives the key a grant in place of the one that it has, or none. What was counted stays. */
+export function setGrant(before: Readonly<QuotaState>, grant: Grant | undefined, nowMs: number): QuotaState {
+  return { ...before, grant: runningGrant(grant, nowMs) };
 }
 
 /** Strikes count within `withinMs` of the first of them. */

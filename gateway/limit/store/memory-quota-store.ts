@@ -1,4 +1,3 @@
-import type { BanPolicy } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type QuotaCall,
   type QuotaState,
   resetQuota,
+  setGrant,
 } from './decide-quota.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
@@ -31,21 +31,26 @@ export function createMemoryQuotaStore(deps: {
         states: keyIds.map((keyId) => stateOf(keyId, atMs)),
       });
     },
-    liftBan: (keyId, bans) => Promise.resolve(change(keyId, bans, liftBan)),
-    reset: (keyId, bans) => Promise.resolve(change(keyId, bans, resetQuota)),
+    liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
+    reset: (keyId, bans) => Promise.resolve(change(keyId, resetQuota, bans.maxMs)),
+    setGrant(keyId, grant) {
+      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, grant, atMs), 0));
+    },
   };
 
   function decide(call: QuotaCall): QuotaDecided {
     const atMs = nowMs();
     const outcome = decideQuota(stateOf(call.keyId, atMs), call, windowsMs, atMs);
-    keep(call.keyId, outcome.state, call.bans, atMs);
+    keep(call.keyId, outcome.state, expiresMs(outcome.state, call.bans, windowsMs), atMs);
     return { kind: 'decided', outcome };
   }
 
-  function change(keyId: string, bans: BanPolicy, verb: typeof liftBan): QuotaChanged {
+  /** @param keptMs for how long the key is kept at least; nothing that a change leaves there expires earlier */
+  function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
     const atMs = nowMs();
     const state = verb(stateOf(keyId, atMs), atMs);
-    keep(keyId, state, bans, atMs);
+    const before = entries.get(keyId)?.expiresMs ?? 0;
+    keep(keyId, state, Math.max(before, atMs + keptMs, state.grant?.untilMs ?? 0), atMs);
     return { kind: 'changed', nowMs: atMs, state };
   }
 
@@ -54,9 +59,9 @@ export function createMemoryQuotaStore(deps: {
     return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
   }
 
-  function keep(keyId: string, state: Readonly<QuotaState>, bans: BanPolicy, atMs: number): void {
+  function keep(keyId: string, state: Readonly<QuotaState>, expiresMs: number, atMs: number): void {
     if (!entries.has(keyId) && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
-    entries.set(keyId, { state, expiresMs: expiresMs(state, bans, windowsMs) });
+    entries.set(keyId, { state, expiresMs });
   }
 
   /** Drops what has expired, and the oldest key when nothing has. */

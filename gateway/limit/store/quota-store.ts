@@ -1,4 +1,4 @@
-import type { BanPolicy, StaleKey } from '../../model.ts';
+import type { BanPolicy, Grant, StaleKey } from '../../model.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
 /** Where the counts of all keys live. One contract suite (`test/contract/`) holds for every adapter. Nothing rejects. */
@@ -9,8 +9,10 @@ export interface QuotaStore {
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
   /** Ends the key's ban; what a process collected before cannot bring it back (`decide-quota.ts`, generations). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Forgets all that was counted of the key, bans included. */
+  /** Forgets all that was counted of the key, bans included; a grant stays. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
+  /** Gives the key a grant in place of the one that it has; undefined takes that away. What was counted stays. */
+  setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
 }
 
 export type QuotaReply = QuotaDecided | StaleKey | StoreFailure;

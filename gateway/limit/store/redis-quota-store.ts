@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Redis, ReplyError, type Result } from 'ioredis';
-import type { BanPolicy, Limits } from '../../model.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows, type StaleKey } from '../../model.ts';
 import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
@@ -53,22 +53,26 @@ export function createRedisQuotaStore(deps: {
       return withinDeadline<QuotaRead | StoreFailure>(read.catch(toFailure), patientDeadlineMs, () => late);
     },
 
-    liftBan: (keyId, bans) => change('lift', keyId, bans),
-    reset: (keyId, bans) => change('reset', keyId, bans),
+    liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
+    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
+    setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
   };
 
   function run(call: QuotaCall): Promise<QuotaReply> {
-    const { keyId, limits, bans, requests, unsent } = call;
-    const args = [redisKeys.quota.name(prefix, keyId), String(requests), ...argumentsOf(limits, bans)];
+    const { keyId, limits, bans, requests, generation, unsent } = call;
+    const args = [
+      ...[redisKeys.quota.name(prefix, keyId), String(requests)],
+      ...[generation === undefined ? '' : String(generation), ...argumentsOf(limits, bans)],
+    ];
     if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
     const reply = client.decideQuota(...args);
-    return reply.then((numbers) => ({ kind: 'decided', outcome: toOutcome(numbers, limits) }), toFailure);
+    return reply.then((numbers) => toReply(numbers, limits), toFailure);
   }
 
-  async function change(verb: 'lift' | 'reset', keyId: string, bans: BanPolicy) {
+  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
     if (client.status !== 'ready') return notConnected;
     const changed = client
-      .changeQuota(redisKeys.quota.name(prefix, keyId), verb, bans.maxMs)
+      .changeQuota(redisKeys.quota.name(prefix, keyId), verb, argument)
       .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
     return withinDeadline<QuotaChanged | StoreFailure>(
       changed.catch(toFailure),
@@ -104,7 +108,12 @@ function unsentArguments(unsent: Unsent, limits: Limits): string[] {
 }
 
 const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply within the deadline' };
+const stale: StaleKey = Object.freeze({ kind: 'stale' });
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
+
+function toReply(reply: readonly number[], limits: Limits): QuotaReply {
+  return reply.length === 1 ? stale : { kind: 'decided', outcome: toOutcome(reply, limits) };
+}
 
 function toOutcome(reply: readonly number[], limits: Limits): QuotaOutcome {
   const [nowMs = 0, admitted = 0, refused = 0, banned = 0] = reply;
@@ -119,6 +128,8 @@ function toOutcome(reply: readonly number[], limits: Limits): QuotaOutcome {
     state[window] = reply[at++] ?? 0;
     state[usedIn[window]] = reply[at++] ?? 0;
   }
+  const grant: unknown = reply[at];
+  if (typeof grant === 'string') state.grant = unpackGrant(grant);
   return { nowMs, admitted, refused, banned, state };
 }
 
@@ -130,9 +141,29 @@ function toHash(flat: readonly (string | number)[]): Record<string, string> {
 
 /** The state that a hash holds: its fields have the same names. */
 function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
-  const state: QuotaState = { ...emptyQuotaState };
-  for (const field of Object.keys(state) as (keyof QuotaState)[]) state[field] = Number(hash[field] ?? 0);
+  const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
+  const state: QuotaState = { ...emptyQuotaState, grant };
+  for (const field of numberFields) state[field] = Number(hash[field] ?? 0);
   return state;
+}
+
+const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'grant') as Exclude<
+  keyof QuotaState,
+  'grant'
+>[];
+
+/** One field of the hash: `<untilMs> <window> <limit> …`. A window's name is no end of another's. */
+function packGrant({ limits, untilMs }: Grant): string {
+  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max])].join(' ');
+}
+
+function unpackGrant(packed: string): Grant {
+  const [untilMs, ...parts] = packed.split(' ');
+  const limits = planWindows.flatMap((window) => {
+    const at = parts.indexOf(window);
+    return at === -1 ? [] : [{ window, max: Number(parts[at + 1]) }];
+  });
+  return { limits, untilMs: Number(untilMs) };
 }
 
 /** An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. */
@@ -143,6 +174,6 @@ function toFailure(error: Error): StoreFailure {
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     decideQuota(...keyAndArgs: string[]): Result<number[], Context>;
-    changeQuota(key: string, verb: string, bansMaxMs: number): Result<[number, ...string[]], Context>;
+    changeQuota(key: string, verb: string, argument: string): Result<[number, ...string[]], Context>;
   }
 }
