@@ -97,7 +97,12 @@ export function createGateway({
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
-  const directory = settings.directory ? createKeyDirectory({ nowMs: limiter.nowMs, bounds }) : undefined;
+  // A connection of its own: a look-up must not wait behind a page of the usage record.
+  const directoryRecords =
+    settings.directory && settings.redis ? openRecords(settings.redis, bounds) : undefined;
+  const directory = settings.directory
+    ? createKeyDirectory({ redis: directoryRecords, nowMs: limiter.nowMs, bounds })
+    : undefined;
   const usage =
     settings.usage.keepDays === 0
       ? undefined
@@ -348,6 +353,7 @@ export function createGateway({
       ]);
       recentFigures.close();
       records?.client.disconnect();
+      directoryRecords?.client.disconnect();
       admin.close();
       clearInterval(noticeTimer);
     },

@@ -1,6 +1,6 @@
 /**
- * Every key that Tollgate keeps in Redis. Nothing else is written there, and nothing without an expiry: a test runs all
- * of it and holds what it finds against this table. `prefix` is `redis.prefix` of the configuration. What a kind takes
+ * Every key that Tollgate keeps in Redis. Nothing else is written there, and nothing without an expiry but the key
+ * directory: a test runs all of it and holds what it finds against this table. `prefix` is `redis.prefix` of the configuration. What a kind takes
  * for 1, 1,000 or 1,000,000 API keys is `bytesEach` times its `count`.
  */
 export const redisKeys = {
@@ -13,7 +13,7 @@ export const redisKeys = {
     expiry:
       'the end of the longest limited window, of the strikes, or `bans.max` after a ban ended or was lifted',
     writer:
-      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua',
+      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/note-change.lua',
     count: 'one per API key seen within its expiry',
     // 232 with a minute and a day: 232 MB for a million API keys.
     bytesEach: 400,
@@ -101,6 +101,47 @@ export const redisKeys = {
     writer: 'limit/minute-bucket.ts with each request for `limitsPath`, until its limit is passed',
     count: 'one per API key that read its limits within a minute',
     bytesEach: 120,
+  },
+  directoryRecord: {
+    name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:key`,
+    pattern: '<prefix>:{<key id>}:key',
+    type: 'hash',
+    slot: 'by key id',
+    expiry: 'none: it is the truth about a key',
+    writer: 'directory/store/write-record.lua with each change of a key of the directory',
+    count: 'one per API key of the directory',
+    // 460 with one secret and a name; each further secret takes 120.
+    bytesEach: 3_000,
+  },
+  directoryDigest: {
+    name: (prefix: string, digest: string) => `${prefix}:digest:${digest}`,
+    pattern: '<prefix>:digest:<SHA-256 of a secret>',
+    type: 'string',
+    slot: 'by digest',
+    expiry: 'none: it is removed with the secret',
+    writer: 'directory/store/redis-directory-store.ts with each change of a key of the directory',
+    count: 'one per secret of the directory',
+    bytesEach: 250,
+  },
+  directoryIds: {
+    name: (prefix: string) => `${prefix}:directory:ids`,
+    pattern: '<prefix>:directory:ids',
+    type: 'zset',
+    slot: 'its own',
+    expiry: 'none: its entries are removed with the keys',
+    writer: 'directory/store/redis-directory-store.ts with each key that is created or removed',
+    count: 'one, with an entry for each API key of the directory: about 110 octets each',
+    bytesEach: 120_000_000,
+  },
+  directoryOnce: {
+    name: (prefix: string, name: string) => `${prefix}:directory:once:${name}`,
+    pattern: '<prefix>:directory:once:<name>',
+    type: 'string',
+    slot: 'by name',
+    expiry: 'what its writer states',
+    writer: 'directory/store/redis-directory-store.ts for each change that names an Idempotency-Key',
+    count: 'one per Idempotency-Key within that time',
+    bytesEach: 1_000,
   },
   processes: {
     /** The hash tag keeps it in one slot with the next. */

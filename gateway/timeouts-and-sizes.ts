@@ -103,6 +103,10 @@ export const defaultBounds = Object.freeze({
 
   /** Secrets of one key of the directory: a rotation needs two, an integration that is never tidied up has more. */
   directorySecretsPerKeyMax: 16,
+  /** For how long a process uses what it has read of a key of the directory, before it reads it again. Changes are noticed at once. */
+  directoryCachedMs: 60_000,
+  /** Looking up a secret in the directory; past it the store counts as away for this request. */
+  directoryLookUpDeadlineMs: 250,
   /** Without Redis: keys of the directory. */
   directoryKeysInMemoryMax: 100_000,
 

@@ -1,11 +1,13 @@
+import type { RecordsInRedis } from '../redis/redis-client.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey } from './directory-key.ts';
 import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
+import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 /** The keys that are issued while gateways run. Nothing rejects. */
 export interface KeyDirectory
-  extends Pick<DirectoryStore, 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
+  extends Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
   create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expectedRevision: number): ReturnType<DirectoryStore['replace']>;
 }
@@ -15,16 +17,23 @@ export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
 export function createKeyDirectory({
+  redis,
   nowMs,
   bounds,
 }: {
+  /** Absent: in memory. */
+  readonly redis?: RecordsInRedis | undefined;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly bounds: Pick<Bounds, 'directoryKeysInMemoryMax'>;
+  readonly bounds: Bounds;
 }): KeyDirectory {
-  const store = createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax });
+  const store =
+    redis === undefined
+      ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
+      : createRedisDirectoryStore({ ...redis, bounds });
 
   return {
+    find: store.find,
     read: store.read,
     readMany: store.readMany,
     page: store.page,

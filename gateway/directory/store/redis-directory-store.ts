@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { type Redis, ReplyError } from 'ioredis';
+import { withinDeadline } from '../../redis/within-deadline.ts';
+import { redisKeys } from '../../redis-keys.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { DirectoryKey } from '../directory-key.ts';
+import {
+  type Absent,
+  type Away,
+  type DirectoryStore,
+  type FoundKey,
+  pageOf,
+  type Remembered,
+  type Unrevised,
+} from './directory-store.ts';
+
+const noteScript = readScript('note-change.lua');
+const writeScript = readScript('write-record.lua');
+const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
+
+/** Behind every character that an id may have. */
+const lastCharacter = '\x7f';
+
+/**
+ * The directory in Redis (`redis-keys.ts`). Each command and script has one key, so that it works on a Redis Cluster, and
+ * several are not one transaction: their order makes up for it. The id is listed first, so that no key is missing from the
+ * list; then the record is written, and last the index of digests. A digest that is not in the record is none of the key's.
+ * Removing begins with the record.
+ */
+export function createRedisDirectoryStore({
+  client,
+  prefix,
+  bounds,
+}: {
+  readonly client: Redis;
+  readonly prefix: string;
+  readonly bounds: Pick<Bounds, 'directoryCachedMs' | 'directoryLookUpDeadlineMs' | 'storePatientDeadlineMs'>;
+}): DirectoryStore {
+  const idsName = redisKeys.directoryIds.name(prefix);
+  const recordName = (id: string) => redisKeys.directoryRecord.name(prefix, id);
+  const digestName = (digest: string) => redisKeys.directoryDigest.name(prefix, digest);
+  const notedMs = 2 * bounds.directoryCachedMs;
+
+  return {
+    find(digest) {
+      return attempt(async () => {
+        const id = await client.get(digestName(digest));
+        const found = id === null ? absent : await readOne(id);
+        return found.kind === 'found' && hasDigest(found.key, digest) ? found : absent;
+      }, bounds.directoryLookUpDeadlineMs);
+    },
+
+    read: (id) => attempt(() => readOne(id)),
+
+    readMany(ids) {
+      return attempt(async () => {
+        const records = await Promise.all(
+          ids.map((id) => client.hmget(recordName(id), 'revision', 'record')),
+        );
+        return { kind: 'found', keys: records.map((record, index) => toKey(ids[index] ?? '', record)) };
+      });
+    },
+
+    create(key) {
+      return attempt(async () => {
+        await client.zadd(idsName, 0, key.id);
+        const written = await write(key, 0);
+        return written.kind === 'written' ? written : ({ kind: 'taken' } as const);
+      });
+    },
+
+    replace: (key, expectedRevision) => attempt(() => write(key, expectedRevision)),
+
+    remove(id, expectedRevision) {
+      return attempt(async () => {
+        const changed = await change(id, expectedRevision, '');
+        if (changed.kind !== 'done') return changed;
+        await afterwards(unlist(id, digestsOf(toKey(id, ['1', changed.before]))));
+        return { kind: 'removed' } as const;
+      });
+    },
+
+    page({ after = '', prefix: start = '', limit }) {
+      return attempt(async () => {
+        const min = after >= start && after !== '' ? `(${after}` : start === '' ? '-' : `[${start}`;
+        const max = start === '' ? '+' : `[${start}${lastCharacter}`;
+        return pageOf(await client.zrangebylex(idsName, min, max, 'LIMIT', 0, limit + 1), limit);
+      });
+    },
+
+    count: () => attempt(async () => ({ kind: 'counted', keys: await client.zcard(idsName) })),
+
+    remember(name, value, expiryMs) {
+      const key = redisKeys.directoryOnce.name(prefix, name);
+      const ask = async (): Promise<Remembered> => {
+        if ((await client.set(key, value, 'PX', expiryMs, 'NX')) === 'OK') return { kind: 'stored' };
+        const known = await client.get(key);
+        // It has expired in between.
+        return known === null ? ask() : { kind: 'known', value: known };
+      };
+      return attempt(ask);
+    },
+  };
+
+  async function readOne(id: string): Promise<FoundKey | Absent> {
+    // In this order: whoever changes the key between the two makes this generation an old one.
+    const [changedMs, record] = await Promise.all([
+      client.hget(redisKeys.quota.name(prefix, id), 'changedMs'),
+      client.hmget(recordName(id), 'revision', 'record'),
+    ]);
+    const key = toKey(id, record);
+    return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
+  }
+
+  async function write(key: Unrevised, expectedRevision: number) {
+    const { id, ...record } = key;
+    const changed = await change(id, expectedRevision, JSON.stringify(record));
+    if (changed.kind !== 'done') return changed;
+    await afterwards(index(id, digestsOf(key), digestsOf(toKey(id, ['1', changed.before]))));
+    return { kind: 'written', key: { ...key, revision: changed.revision } } as const;
+  }
+
+  async function index(id: string, digests: readonly string[], before: readonly string[]): Promise<void> {
+    await Promise.all(digests.map((digest) => client.set(digestName(digest), id)));
+    await drop(
+      id,
+      before.filter((digest) => !digests.includes(digest)),
+    );
+  }
+
+  async function unlist(id: string, digests: readonly string[]): Promise<void> {
+    await drop(id, digests);
+    await client.zrem(idsName, id);
+    // Somebody may have created it anew, and listed it before this took it off the list.
+    if ((await client.exists(recordName(id))) === 1) await client.zadd(idsName, 0, id);
+  }
+
+  /** The note is first: without room for it the record must not change, or processes would go on with the old one. */
+  async function change(id: string, expectedRevision: number, record: string): Promise<RecordChange> {
+    const replies = await client
+      .multi()
+      .eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs)
+      .eval(writeScript, 1, recordName(id), expectedRevision, record)
+      .exec();
+    const [[noteError] = [], [writeError, reply] = []] = replies ?? [];
+    if (writeError) throw writeError;
+    const [kind, revision, before] = reply as [RecordChange['kind'], number, string];
+    if (kind !== 'done') return { kind };
+    if (noteError) throw new Error(`the record has changed, which was not noted: ${noteError.message}`);
+    return { kind, revision, before };
+  }
+
+  /** What the index says of another key by now stays. */
+  async function drop(id: string, digests: readonly string[]): Promise<void> {
+    await Promise.all(digests.map((digest) => client.eval(dropScript, 1, digestName(digest), id)));
+  }
+
+  async function attempt<T extends { readonly kind: string }>(
+    call: () => Promise<T>,
+    deadlineMs: number = bounds.storePatientDeadlineMs,
+  ): Promise<T | Away> {
+    if (client.status !== 'ready') return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+    const reply: Promise<T | Away> = call().catch(toAway);
+    return withinDeadline<T | Away>(reply, deadlineMs, () => late);
+  }
+}
+
+type RecordChange =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'done'; readonly revision: number; readonly before: string };
+
+const absent: Absent = { kind: 'absent' };
+const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
+
+/** What follows once the record has changed: whatever goes wrong then, the call has run in part. */
+function afterwards(rest: Promise<void>): Promise<void> {
+  return rest.catch((error: Error) => {
+    throw new Error(`the record has changed, the index has not: ${error.message}`);
+  });
+}
+
+/** An error that Redis itself replied with: nothing was changed, but perhaps the list of ids. */
+function toAway(error: Error): Away {
+  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+}
+
+/** Undefined where there is no record, or something that somebody else wrote in its place. */
+function toKey(
+  id: string,
+  [revision, record]: readonly (string | null | undefined)[],
+): DirectoryKey | undefined {
+  if (!revision || !record) return undefined;
+  try {
+    const key: DirectoryKey = { ...JSON.parse(record), id, revision: Number(revision) };
+    return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function digestsOf(key: Pick<DirectoryKey, 'secrets'> | undefined): readonly string[] {
+  return key?.secrets.map(({ digest }) => digest) ?? [];
+}
+
+function hasDigest(key: DirectoryKey, digest: string): boolean {
+  return key.secrets.some((secret) => secret.digest === digest);
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}

@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { DirectoryStore } from '../../gateway/directory/store/directory-store.ts';
+import { redisKeys } from '../../gateway/redis-keys.ts';
+import { digestSecret } from '../../gateway/secrets.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
+
+const subjects = [
+  { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
+  { name: 'in Redis', start: () => redisDirectorySubject() },
+];
+
+async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
+  const found = await Promise.all(secrets.map((secret) => store.find(digestSecret(secret))));
+  return found.map((one) => (one.kind === 'found' ? one.key.id : one.kind));
+}
+
+describe.each(subjects)('the directory $name', ({ start }) => {
+  async function open() {
+    const subject = await start();
+    onTestFinished(() => subject.close());
+    return [subject.open(), subject.open()] as const;
+  }
+
+  it('a key that one process created is found by every one of its secrets on another', async () => {
+    const [one, other] = await open();
+    const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: [{ window: 'day', max: 5 }] });
+    expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
+    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'absent']);
+    expect(await other.read('acme')).toMatchObject({ kind: 'found', key: { ...key, revision: 1 } });
+    expect(await other.readMany(['acme', 'nobody'])).toEqual({
+      kind: 'found',
+      keys: [{ ...key, revision: 1 }, undefined],
+    });
+  });
+
+  it('an id is given once, and what it was given to stays', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a']));
+    expect(await other.create(keyWith('acme', ['b'], { plan: 'pro' }))).toEqual({ kind: 'taken' });
+    expect(await other.read('acme')).toMatchObject({ key: { plan: 'free', revision: 1 } });
+    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+  });
+
+  it('of two changes of the same revision one is made, the other hears that the key has changed', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a']));
+    const replies = await Promise.all([
+      one.replace(keyWith('acme', ['a'], { disabled: true }), 1),
+      other.replace(keyWith('acme', ['a'], { plan: 'pro' }), 1),
+      one.remove('acme', 2),
+    ]);
+    const kinds = replies.map(({ kind }) => kind);
+    expect(kinds.slice(0, 2).sort()).toEqual(['changed', 'written']);
+    expect(kinds[2]).toBe('removed');
+    expect(await one.read('acme')).toEqual({ kind: 'absent' });
+    expect(await one.replace(keyWith('acme', ['a']), 2)).toEqual({ kind: 'absent' });
+  });
+
+  it('a secret that was taken from a key finds nothing, and may be given to another key', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a', 'b']));
+    expect(await one.replace(keyWith('acme', ['b', 'c']), 1)).toMatchObject({ key: { revision: 2 } });
+    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['absent', 'acme', 'acme']);
+    await other.create(keyWith('other', ['a']));
+    await one.replace(keyWith('acme', ['c']), 2);
+    expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
+  });
+
+  it('a page goes on behind the id it is asked for, also when that is gone, and begins where ids have the prefix', async () => {
+    const [store] = await open();
+    const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];
+    for (const id of ids) await store.create(keyWith(id, []));
+    const sorted = [...ids].sort();
+    const pages: string[][] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await store.page({ after, limit: 2 });
+      if (page.kind !== 'page') throw new Error(page.kind);
+      pages.push([...page.ids]);
+      after = page.next;
+    }
+    expect(pages.flat()).toEqual(sorted);
+    expect(pages.map(({ length }) => length)).toEqual([2, 2, 2, 2, 1]);
+    expect(await store.page({ prefix: 'a:', limit: 9 })).toEqual({ kind: 'page', ids: ['a:1', 'a:2'] });
+    expect(await store.page({ prefix: 'a', after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+    expect(await store.page({ prefix: 'b', after: 'B', limit: 9 })).toMatchObject({ ids: ['b'] });
+    expect(await store.page({ prefix: 'a', after: 'b', limit: 9 })).toMatchObject({ ids: [] });
+    await store.remove('a:1', 1);
+    expect(await store.page({ after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+    expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
+  });
+
+  it('a value is kept under a name once, until its time is over', async () => {
+    const [one, other] = await open();
+    expect(await one.remember('name', 'first', 60_000)).toEqual({ kind: 'stored' });
+    expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
+    expect(await other.remember('brief', 'first', 1)).toEqual({ kind: 'stored' });
+    await expect.poll(() => one.remember('brief', 'second', 60_000)).toEqual({ kind: 'stored' });
+  });
+});
+
+type Step =
+  | { readonly verb: 'create'; readonly id: string; readonly secrets: readonly string[] }
+  | {
+      readonly verb: 'replace';
+      readonly id: string;
+      readonly secrets: readonly string[];
+      readonly revision: number;
+    }
+  | { readonly verb: 'remove'; readonly id: string; readonly revision: number };
+
+describe('the directory', () => {
+  const ids = fc.constantFrom('a', 'b');
+  const secrets = fc.subarray(['s', 't', 'u', 'v']);
+  const revision = fc.integer({ min: 1, max: 4 });
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ verb: fc.constant('create' as const), id: ids, secrets }),
+    fc.record({ verb: fc.constant('replace' as const), id: ids, secrets, revision }),
+    fc.record({ verb: fc.constant('remove' as const), id: ids, revision }),
+  );
+
+  function take(store: DirectoryStore, step: Step) {
+    if (step.verb === 'remove') return store.remove(step.id, step.revision);
+    const key = keyWith(step.id, step.secrets);
+    return step.verb === 'create' ? store.create(key) : store.replace(key, step.revision);
+  }
+
+  it('behaves in Redis as in memory, whatever is changed in which order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const memory = memorySubject().open();
+        const subject = await redisDirectorySubject();
+        const redis = subject.open();
+        for (const one of steps) {
+          const replies = [await take(memory, one), await take(redis, one)];
+          // The same change once more is the same change: in Redis its reply may have been lost.
+          if (replies[1]?.kind === 'written' && replies[0]?.kind !== 'written') continue;
+          expect(replies[1]).toEqual(replies[0]);
+        }
+        for (const id of ['a', 'b']) {
+          const [inMemory, inRedis] = [await memory.read(id), await redis.read(id)];
+          expect(inRedis).toEqual(
+            inMemory.kind === 'found' ? { ...inMemory, generation: expect.any(Number) } : inMemory,
+          );
+        }
+        expect(await foundBy(redis, 's', 't', 'u', 'v')).toEqual(await foundBy(memory, 's', 't', 'u', 'v'));
+        expect(await redis.page({ limit: 9 })).toEqual(await memory.page({ limit: 9 }));
+        await subject.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the directory in Redis', () => {
+  async function open(bounds: NonNullable<Parameters<typeof redisDirectorySubject>[0]>['bounds'] = {}) {
+    const subject = await redisDirectorySubject({ bounds });
+    onTestFinished(() => subject.close());
+    return { ...subject, store: subject.open() };
+  }
+
+  it('each change gives another generation, which stays for longer than a record is used', async () => {
+    const { store, client, prefix } = await open({ directoryCachedMs: 30_000 });
+    const generations: number[] = [];
+    const read = async () => {
+      const found = await store.read('acme');
+      if (found.kind === 'found') generations.push(found.generation);
+    };
+    await store.create(keyWith('acme', ['a']));
+    await read();
+    await store.replace(keyWith('acme', ['b']), 1);
+    await read();
+    await store.remove('acme', 2);
+    await store.create(keyWith('acme', ['c']));
+    await read();
+    expect(new Set(generations).size).toBe(3);
+    expect(await client.pttl(redisKeys.quota.name(prefix, 'acme'))).toBeGreaterThan(59_000);
+  });
+
+  it('the same change once more, as after a reply that was lost, is made once', async () => {
+    const { store } = await open();
+    const key = keyWith('acme', ['a']);
+    expect(await store.create(key)).toEqual(await store.create(key));
+    const next = keyWith('acme', ['b'], { changedMs: 2_000 });
+    expect(await store.replace(next, 1)).toEqual(await store.replace(next, 1));
+    expect(await store.read('acme')).toMatchObject({ key: { revision: 2 } });
+  });
+
+  it('what a process that was killed left of a key is made whole by its next change', async () => {
+    const { store, client, prefix } = await open();
+    await store.create(keyWith('acme', ['a']));
+    await client.del(redisKeys.directoryDigest.name(prefix, digestSecret('a')));
+    expect(await foundBy(store, 'a')).toEqual(['absent']);
+    await store.replace(keyWith('acme', ['a'], { name: 'Acme' }), 1);
+    expect(await foundBy(store, 'a')).toEqual(['acme']);
+  });
+
+  it('an index entry without a record, or of a digest that its record has not, finds nothing', async () => {
+    const { store, client, prefix } = await open();
+    await store.create(keyWith('acme', ['a']));
+    await client.set(redisKeys.directoryDigest.name(prefix, digestSecret('forged')), 'acme');
+    await client.set(redisKeys.directoryDigest.name(prefix, digestSecret('left over')), 'nobody');
+    expect(await foundBy(store, 'forged', 'left over')).toEqual(['absent', 'absent']);
+  });
+
+  it('what somebody else has written in the place of a record is none', async () => {
+    const { store, client, prefix } = await open();
+    await client.hset(redisKeys.directoryRecord.name(prefix, 'acme'), { revision: 1, record: '{' });
+    await client.hset(redisKeys.directoryRecord.name(prefix, 'other'), { revision: 1, record: '[1]' });
+    expect(await store.readMany(['acme', 'other'])).toEqual({ kind: 'found', keys: [undefined, undefined] });
+  });
+
+  it('without a connection nothing has run; a change whose reply is late may have', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { client, open: openStore } = await redisDirectorySubject({
+      url: server.url,
+      bounds: { storePatientDeadlineMs: 50 },
+    });
+    const store = openStore();
+    server.freeze();
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: true });
+    client.disconnect();
+    await once(client, 'end');
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    expect(await store.find(digestSecret('a'))).toMatchObject({ kind: 'away', mayHaveRun: false });
+  });
+});
