@@ -189,6 +189,12 @@ export const defaultBounds = Object.freeze({
   adminRequestsMax: 64,
   /** How long one may take before it is answered 503: each part of it has a shorter deadline of its own. */
   adminResponseTimeoutMs: 10_000,
+  /** A JSON body there: two thousand operations of a key. And how long it may take to arrive; beyond it 413 and 408. */
+  adminBodyBytesMax: 65_536,
+  adminBodyTimeoutMs: 5_000,
+  /** Changes that one token may make in a minute, on each process; beyond it 429. And tokens that are counted. */
+  adminChangesPerMinuteMax: 600,
+  adminTokensCountedMax: 1_000,
   /** Wrong tokens of one client address in a minute that are answered 401; further ones 429. */
   adminWrongTokensPerMinuteMax: 10,
   /** Client addresses whose wrong tokens are remembered; the one that began first is forgotten. */

@@ -31,8 +31,17 @@ const catalogue = {
     status: 405,
     message: 'The path does not offer this method; the Allow header lists those it does.',
   },
+  conflict: { status: 409, message: 'What is there already does not allow this change.' },
+  precondition_failed: {
+    status: 412,
+    message: 'It was changed since you read it: read it again, and decide again.',
+  },
   request_timeout: { status: 408, message: 'The request did not arrive in time.' },
   payload_too_large: { status: 413, message: 'The request body is too large.' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'The request body must be JSON: send "Content-Type: application/json".',
+  },
   uri_too_long: { status: 414, message: 'The request target is too long.' },
   expectation_failed: { status: 417, message: 'Only "Expect: 100-continue" is understood.' },
   unknown_host: {
@@ -78,11 +87,13 @@ export function storeUnavailable(): AdminResponse {
 }
 
 function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
-  // A 304 has no content: those two would be those of the file that the client has (RFC 9110 §15.4.5).
-  const content = status !== 304 && {
-    'Content-Type': contentType ?? 'application/json',
-    'Content-Length': String(Buffer.byteLength(body)),
-  };
+  // A 304 has no content: those two would be those of the file that the client has (RFC 9110 §15.4.5). A 204 may not have
+  // a Content-Length (RFC 9110 §8.6).
+  const content = status !== 304 &&
+    status !== 204 && {
+      'Content-Type': contentType ?? 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+    };
   return {
     ...content,
     'Cache-Control': 'no-store',

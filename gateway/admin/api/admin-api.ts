@@ -7,7 +7,9 @@ import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { identifyToken } from './identify-token.ts';
 import { matchRoute } from './match-route.ts';
+import { createMinuteCounts } from './minute-counts.ts';
 import { parseQuery } from './query-parameters.ts';
+import { parseBody } from './request-body.ts';
 import type { Route } from './route.ts';
 import { createWrongTokens } from './wrong-tokens.ts';
 
@@ -18,8 +20,8 @@ export const apiPrefix = '/api/v1';
 export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
 
 /**
- * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, and then the
- * route's own response. Somebody without a token learns nothing of the paths.
+ * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, how many
+ * changes lately, which body, and then the route's own response. Somebody without a token learns nothing of the paths.
  */
 export function createAdminApi({
   routes,
@@ -40,9 +42,18 @@ export function createAdminApi({
     | 'adminWrongTokensIntervalMs'
     | 'adminRequestsMax'
     | 'adminResponseTimeoutMs'
+    | 'adminChangesPerMinuteMax'
+    | 'adminTokensCountedMax'
+    | 'adminBodyBytesMax'
+    | 'adminBodyTimeoutMs'
   >;
 }): AdminApi {
   const wrongTokens = createWrongTokens({ log, nowMs, bounds });
+  const changes = createMinuteCounts({
+    perMinuteMax: bounds.adminChangesPerMinuteMax,
+    namesMax: bounds.adminTokensCountedMax,
+    nowMs,
+  });
   let underWay = 0;
 
   return async (req, requestId) => {
@@ -78,10 +89,8 @@ export function createAdminApi({
     return errorResponse('invalid_token', undefined, { 'WWW-Authenticate': challenge });
   }
 
-  async function respond(
-    { method = '', url = '' }: IncomingMessage,
-    token: AdminToken,
-  ): Promise<AdminResponse> {
+  async function respond(req: IncomingMessage, token: AdminToken): Promise<AdminResponse> {
+    const { method = '', url = '', headers } = req;
     const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
     const match = matchRoute(routes, method, target);
     // A method that changes something is not offered to a token that may only read, whatever the path.
@@ -102,7 +111,19 @@ export function createAdminApi({
     const { route, params } = match;
     const parsed = parseQuery(route.query, search);
     if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
-    return route.respond({ params, query: parsed.query, token });
+    const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
+    if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
+    const { query } = parsed;
+    if (route.body === undefined) return route.respond({ params, query, body: undefined, token, headers });
+    const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
+    const read = await parseBody(req, route.body, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
+    if (read.kind === 'refused') return read.response;
+    return route.respond({ params, query, body: read.body, token, headers });
+  }
+
+  function tooManyChanges(waitSeconds: number): AdminResponse {
+    const message = `A token may make ${bounds.adminChangesPerMinuteMax} changes a minute; retry after the time in the Retry-After header.`;
+    return errorResponse('rate_limited', message, { 'Retry-After': String(waitSeconds) });
   }
 }
 

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { shapeFaults } from '../../shapes/shape-faults.ts';
+import { closestName } from '../../shapes/closest-name.ts';
+import { nameOf, type ShapeFault, shapeFaults } from '../../shapes/shape-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
@@ -7,9 +8,22 @@ import type { YamlSource } from '../source/parse-yaml.ts';
 /** Turns the issues that a schema found in a document into problems with their places. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
-  for (const { path, part, message } of shapeFaults(error.issues)) {
+  for (const fault of shapeFaults(error.issues)) {
     if (problems.isFull()) break;
-    problems.add(() => ({ ...source.placeOf(path, part), message }));
+    const part = fault.kind === 'value' ? 'value' : 'name';
+    problems.add(() => ({ ...source.placeOf(fault.path, part), message: messageOf(fault) }));
   }
   return problems.problems;
+}
+
+function messageOf(fault: ShapeFault): string {
+  return fault.kind === 'unknown' ? unknownField(fault) : `${nameOf(fault.path)} ${fault.what}`;
+}
+
+/** A name that resembles no known one is not repeated: under `keys` it may be a secret, as in `keys: { SECRET: free }`. */
+function unknownField({ name, known }: { readonly name: string; readonly known: readonly string[] }): string {
+  const closest = closestName(name, known);
+  return closest === undefined
+    ? `this field is unknown; known here: ${known.join(', ')}`
+    : `the field \`${name}\` is unknown; did you mean \`${closest}\`?`;
 }
