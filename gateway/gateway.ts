@@ -12,18 +12,19 @@ import type { Phase } from './admin/readiness.ts';
 import { createKeyDirectory } from './directory/key-directory.ts';
 import { createEventLoopBatch } from './event-loop-batch.ts';
 import { type Exchange, openExchange } from './exchange.ts';
-import { createChanges } from './fleet/changes.ts';
+import { createChanges, type KeyChange } from './fleet/changes.ts';
 import { createEvents } from './fleet/events.ts';
 import { planEdits } from './fleet/plan-edits.ts';
 import { createPresence } from './fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from './fleet/process-state.ts';
+import { tokenEdit } from './fleet/token-edit.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { calendarWindowsMs, type WindowsMs } from './limit/calendar-windows.ts';
 import { createLimiter } from './limit/limiter.ts';
 import { listenOn } from './listen/listen-on.ts';
 import { createListener } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
-import type { Settings } from './model.ts';
+import type { AdminToken, Settings } from './model.ts';
 import { accessLine } from './observe/access-line.ts';
 import type { Log } from './observe/create-log.ts';
 import { createMetricsText, type ObservedState } from './observe/metrics/metrics-text.ts';
@@ -185,6 +186,7 @@ export function createGateway({
           state: currentState,
           presence,
           changes,
+          recordKeyChange,
           events,
           ...(directory && { directory }),
           keys: {
@@ -277,6 +279,20 @@ export function createGateway({
     };
   }
 
+  function recordKeyChange(change: KeyChange): void {
+    const { key, by, action } = change;
+    changes.record(change);
+    events.record({ kind: 'key_changed', ...change });
+    logger.info({ ...(key !== undefined && { keyId: key }), by, action }, 'a key was changed');
+  }
+
+  function recordTokenChange(before: readonly AdminToken[], after: readonly AdminToken[]): void {
+    const edit = tokenEdit(before, after);
+    if (edit === undefined) return;
+    changes.record({ action: 'token', by: 'file', ...edit });
+    logger.info({ by: 'file', action: 'token' }, 'the tokens of the admin API were changed');
+  }
+
   function setCertificates(next: Certificates): void {
     certificates = {
       ...(certificates.listen && { listen: next.listen ?? certificates.listen }),
@@ -319,7 +335,7 @@ export function createGateway({
       return { listen: listenAddress, admin: adminAddress };
     },
     reload(next) {
-      const { version: before, plans } = snapshot.settings;
+      const { version: before, plans, admin } = snapshot.settings;
       snapshot = createSnapshot(next, referenceAssets);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
@@ -327,6 +343,7 @@ export function createGateway({
       limiter.forgetRefusals();
       setCertificates(certificatesOf(next));
       changes.record({ action: 'reload', by: 'file', before, after: next.version });
+      recordTokenChange(admin.tokens, next.admin.tokens);
       const edits = planEdits(plans, next.plans);
       events.record({ kind: 'reload', before, after: next.version, edits });
     },

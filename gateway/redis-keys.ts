@@ -172,10 +172,11 @@ export const redisKeys = {
     type: 'stream',
     slot: 'its own',
     expiry: '90 days after the last change',
-    writer: 'fleet/add-to-list.lua with each reload of the configuration, valid or not, from each process',
-    count: 'one, with the last 1,000 changes; none per API key',
-    // 250 for a reload, up to 1,500 for one that failed.
-    bytesEach: 1_500_000,
+    writer:
+      'fleet/add-to-list.lua with each change of a key, and with each reload of the configuration, valid or not, from each process',
+    count: 'one, with the last 10,000 changes; none per API key',
+    // 250 for a reload, 400 for most changes of keys; up to 1,500 for a reload that failed, and 6,000 for a change of everything.
+    bytesEach: 60_000_000,
   },
   changesReports: {
     name: (prefix: string) => `${prefix}:fleet:{changes}:reports`,
@@ -184,9 +185,9 @@ export const redisKeys = {
     slot: 'with the last',
     expiry: '90 days after the last change',
     writer: 'fleet/add-to-list.lua, as the last',
-    count: 'one, with two fields for each change; none per API key',
+    count: 'one, with two fields for each change at most; none per API key',
     // 16 more for each process that reported a change.
-    bytesEach: 400_000,
+    bytesEach: 4_000_000,
   },
   events: {
     name: (prefix: string) => `${prefix}:fleet:{events}`,

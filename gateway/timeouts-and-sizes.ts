@@ -251,12 +251,15 @@ export const defaultBounds = Object.freeze({
   /** The time that a process's rates and percentiles are of. */
   recentFiguresMs: 10_000,
   /** Changes that are kept, and for how long: 90 days. */
-  changesMax: 1_000,
+  changesMax: 10_000,
   changesKeptMs: 7_776_000_000,
   /** Reports of one change by several processes come within this time. */
   changesMergedWithinMs: 60_000,
   /** How much is kept of why a reload failed. */
   changeErrorCharsMax: 1_000,
+  /** How much is kept of one member that was changed, as JSON; and members of one change that a command reports. */
+  changeMemberCharsMax: 200,
+  changeMembersMax: 12,
   /** Changes in one response. */
   changesPerPageMax: 200,
   /** Processes that are counted as having reported one change or event. */

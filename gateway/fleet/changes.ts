@@ -3,17 +3,57 @@ import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createSharedList, type Listed } from './shared-list.ts';
 
-/** Something that was changed, or that failed to be. */
-export interface Change {
-  readonly action: 'reload' | 'reload_failed';
-  /** Who did it: `file` where the configuration files were edited. */
+/** What is done to keys. `secret`: one was issued or removed; `update`: of its other members. */
+export const keyActions = [
+  'create',
+  'secret',
+  'rotate',
+  'revoke',
+  'restore',
+  'update',
+  'delete',
+  'unban',
+  'grant',
+  'ungrant',
+  'import',
+] as const;
+
+export type KeyAction = (typeof keyActions)[number];
+
+/** What of something was changed, by the name of the member. It is JSON, and holds no secret and no whole digest. */
+export type ChangedMembers = Readonly<Record<string, unknown>>;
+
+/** What somebody did to a key, or to many keys at once. */
+export interface KeyChange {
+  readonly action: KeyAction;
+  /** The name of the token. */
   readonly by: string;
-  /** The versions of the configuration: the one in force until then, and the new one, or the one that is not valid. */
-  readonly before: string;
-  readonly after?: string;
-  /** Why it failed. */
-  readonly error?: string;
+  /** The id of the key; absent where it is about many. */
+  readonly key?: string;
+  readonly before?: ChangedMembers;
+  readonly after?: ChangedMembers;
 }
+
+/** Something that was changed, or that failed to be. */
+export type Change =
+  | KeyChange
+  | {
+      readonly action: 'reload' | 'reload_failed';
+      /** `file`: the configuration files were edited. */
+      readonly by: string;
+      /** The versions of the configuration: the one in force until then, and the new one, or the one that is not valid. */
+      readonly before: string;
+      readonly after?: string;
+      /** Why it failed. */
+      readonly error?: string;
+    }
+  | {
+      /** The tokens of the admin API, by a reload. */
+      readonly action: 'token';
+      readonly by: string;
+      readonly before: ChangedMembers;
+      readonly after: ChangedMembers;
+    };
 
 export type RecordedChange = Listed<Change>;
 
@@ -34,7 +74,10 @@ export interface Changes {
   close(): Promise<void>;
 }
 
-/** The reload that each process does of the same files is one change. */
+/**
+ * The reload that each process does of the same files is one change. What was done to a key was done on one process, and each
+ * of that is a change of its own.
+ */
 export function createChanges({
   bounds,
   ...deps
@@ -48,6 +91,7 @@ export function createChanges({
     | 'changesKeptMs'
     | 'changesMergedWithinMs'
     | 'changeErrorCharsMax'
+    | 'changeMemberCharsMax'
     | 'presenceIntervalMs'
     | 'storePatientDeadlineMs'
     | 'listReportsMax'
@@ -62,18 +106,53 @@ export function createChanges({
   });
   return {
     record(change) {
-      const { action, by, before, after, error } = change;
-      list.record({
-        what: [action, by, before, after],
-        mergedWithinMs: bounds.changesMergedWithinMs,
-        entry:
-          error === undefined ? change : { ...change, error: error.slice(0, bounds.changeErrorCharsMax) },
-      });
+      const { changesMergedWithinMs, changeErrorCharsMax, changeMemberCharsMax } = bounds;
+      switch (change.action) {
+        case 'reload':
+        case 'reload_failed': {
+          const { action, by, before, after, error } = change;
+          list.record({
+            what: [action, by, before, after],
+            mergedWithinMs: changesMergedWithinMs,
+            entry: error === undefined ? change : { ...change, error: error.slice(0, changeErrorCharsMax) },
+          });
+          return;
+        }
+        case 'token': {
+          const entry = withShortMembers(change, changeMemberCharsMax);
+          const what = [entry.action, entry.before, entry.after];
+          list.record({ what, mergedWithinMs: changesMergedWithinMs, entry });
+          return;
+        }
+        default: {
+          const entry = withShortMembers(change, changeMemberCharsMax);
+          list.record({ what: ['key', deps.processId], mergedWithinMs: 0, entry });
+        }
+      }
     },
     async read(options) {
       const { entries: changes, ...page } = await list.read(options);
       return { ...page, changes };
     },
     close: list.close,
+  };
+}
+
+/** What is long in it, such as hundreds of operations, is cut and becomes a text: the record says what was done, and is no copy. */
+function withShortMembers<One extends { readonly before?: ChangedMembers; readonly after?: ChangedMembers }>(
+  change: One,
+  charsMax: number,
+): One {
+  const short = (members: ChangedMembers) =>
+    Object.fromEntries(
+      Object.entries(members).map(([name, value]) => {
+        const text = JSON.stringify(value) ?? '';
+        return [name, text.length <= charsMax ? value : `${text.slice(0, charsMax)} …`];
+      }),
+    );
+  return {
+    ...change,
+    ...(change.before && { before: short(change.before) }),
+    ...(change.after && { after: short(change.after) }),
   };
 }

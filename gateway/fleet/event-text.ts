@@ -1,13 +1,16 @@
 import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../model.ts';
+import type { KeyChange } from './changes.ts';
+import { keyChangeText } from './key-change-text.ts';
 import { figure, ordinal, timeText } from './wording.ts';
 
-/** Something that happened to a key, to Redis, to a target, to a certificate, to the usage record or to the configuration. */
+/** Something that happened to a key or was done to it, to Redis, to a target, to a certificate, to the usage record or to the configuration. */
 export type Happening =
   // A ban is told with the rule that made it.
   | (Extract<BanEvent, { kind: 'ban' }> & { readonly policy: BanPolicy })
   | Extract<BanEvent, { kind: 'ban_ended' }>
   | StoreEvent
   | TargetEvent
+  | ({ readonly kind: 'key_changed' } & KeyChange)
   | {
       readonly kind: 'certificate_expiring';
       readonly listener: string;
@@ -41,6 +44,7 @@ export const eventsInWords: Readonly<Record<EventKind, string>> = {
   store_back: 'times Redis came back',
   target_unhealthy: 'targets became unhealthy',
   target_healthy: 'targets became healthy again',
+  key_changed: 'changes of keys',
   certificate_expiring: 'certificates expire',
   recording_paused: 'times the recording of usage paused',
   recording_resumed: 'times the recording of usage went on',
@@ -83,6 +87,8 @@ export function eventText(happening: Happening, nowMs: number): string {
       const { upstream, target, unhealthyMs } = happening;
       return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}.`;
     }
+    case 'key_changed':
+      return keyChangeText(happening, nowMs);
     case 'certificate_expiring':
       return `${happening.notice.charAt(0).toUpperCase()}${happening.notice.slice(1)}.`;
     case 'recording_paused':

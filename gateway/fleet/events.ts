@@ -93,7 +93,7 @@ export function createEvents({
     refill(flow);
     if (flow.room >= 1 && flow.untold === 0) {
       flow.room -= 1;
-      list.record(reportOf(happening, nowMs(), bounds));
+      list.record(reportOf(happening, { processId, nowMs: nowMs(), bounds }));
       return;
     }
     flow.untold += 1;
@@ -142,7 +142,10 @@ export function createEvents({
 }
 
 /** What of it is the same on all processes, and how it is listed. */
-function reportOf(happening: Happening, nowMs: number, bounds: EventBounds): Report<GatewayEvent> {
+function reportOf(
+  happening: Happening,
+  { processId, nowMs, bounds }: { processId: string; nowMs: number; bounds: EventBounds },
+): Report<GatewayEvent> {
   const { kind } = happening;
   const { eventsMergedWithinMs, changesMergedWithinMs, eventsKeptMs } = bounds;
   const text = eventText(happening, nowMs).slice(0, bounds.changeErrorCharsMax);
@@ -160,6 +163,15 @@ function reportOf(happening: Happening, nowMs: number, bounds: EventBounds): Rep
       const { upstream, target } = happening;
       const entry = { kind, text, upstream, target };
       return { what: [kind, upstream, target], mergedWithinMs: eventsMergedWithinMs, entry };
+    }
+    case 'key_changed': {
+      const { key } = happening;
+      // One process did it.
+      return {
+        what: [kind, processId],
+        mergedWithinMs: 0,
+        entry: { kind, text, ...(key !== undefined && { key }) },
+      };
     }
     case 'certificate_expiring': {
       // The notice has the days that are left: one event a day.

@@ -1,5 +1,5 @@
 import type { Limits, Settings } from '../model.ts';
-import { figure } from './wording.ts';
+import { figure, per } from './wording.ts';
 
 type Plans = Settings['plans'];
 
@@ -24,9 +24,7 @@ function limitEdits(before: Limits | 'custom', after: Limits | 'custom'): readon
   const windows = new Set([...before, ...after].map(({ window }) => window));
   return [...windows].flatMap((window) => {
     const [from, to] = [before, after].map((limits) => limits.find((one) => one.window === window)?.max);
-    return from === to
-      ? []
-      : [`${limitText(from)} → ${limitText(to)} ${window === 'hour' ? 'an' : 'a'} ${window}`];
+    return from === to ? [] : [`${limitText(from)} → ${limitText(to)} ${per(window)}`];
   });
 }
 

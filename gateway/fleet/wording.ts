@@ -1,3 +1,5 @@
+import type { PlanWindow } from '../model.ts';
+
 /** How sentences about keys and processes write numbers and instants. Times are UTC. */
 
 /** With thousands separators. */
@@ -8,6 +10,11 @@ export function figure(number: number): string {
 /** "second", "third", "4th". */
 export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
+}
+
+/** "a day", "an hour". */
+export function per(window: PlanWindow): string {
+  return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }
 
 /** "10:32:00 UTC", with the day if that is another one. */

@@ -166,6 +166,16 @@ describe('the document', () => {
     }
   });
 
+  it('describes every member of every body, and no other', () => {
+    for (const { method, path, body } of routes) {
+      const { requestBody } = document.paths[path][method.toLowerCase()];
+      const described = requestBody?.content['application/json'].schema.properties;
+      const { shape } = (body ?? {}) as { shape?: object };
+      const names = (of: object | undefined) => of && Object.keys(of).sort();
+      expect([method, path, names(described)]).toEqual([method, path, names(shape)]);
+    }
+  });
+
   it('refers to every part that it describes, and describes every one that it refers to', () => {
     const text = JSON.stringify(document);
     const references = [...text.matchAll(/"#\/components\/(\w+\/[\w-]+)"/g)].map(([, name]) => name);

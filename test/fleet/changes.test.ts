@@ -69,11 +69,11 @@ it.each([
     for (let version = 0; version < 40; version++) changes.record(reload(`v${version}`, `v${version + 1}`));
     const newest = async () => (await changes.read({ limit: 1 })).changes[0]?.after;
     await expect.poll(newest).toBe('v40');
-    const seen: (string | undefined)[] = [];
+    const seen: string[] = [];
     let after: string | undefined;
     do {
       const page = await changes.read({ limit: 10, ...(after !== undefined && { after }) });
-      seen.push(...page.changes.map((change) => change.after));
+      seen.push(...page.changes.map((change) => String(change.after)));
       after = page.next;
     } while (after !== undefined);
     expect(seen).toEqual(Array.from({ length: 25 }, (_, index) => `v${40 - index}`));
@@ -107,6 +107,36 @@ it('the reason of a failed reload is cut, and the default bounds keep a change f
   const changes = changesOf('p');
   changes.record({ action: 'reload_failed', by: 'file', before: 'a', error: 'x'.repeat(100_000) });
   const [change] = (await changes.read({ limit: 1 })).changes;
-  expect(change?.error).toHaveLength(bounds.changeErrorCharsMax);
+  expect(change).toMatchObject({ error: 'x'.repeat(bounds.changeErrorCharsMax) });
   expect(defaultBounds.changesKeptMs).toBe(90 * 86_400_000);
+});
+
+it('what is done to keys is listed each by itself, in order, also when it is the same on several processes at once', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const [one, other] = [changesOf('p1', shared), changesOf('p2', shared)];
+  const revoke: Change = { action: 'revoke', by: 'alice', key: 'acme', after: { disabled: true } };
+  for (const changes of [one, one, one, one, one, one, other, other]) changes.record(revoke);
+  const listed = async () =>
+    (await one.read({ limit: 20 })).changes.map(({ process, processes }) => `${process} ${processes}`).sort();
+  await expect.poll(listed).toEqual([...Array(6).fill('p1 1'), ...Array(2).fill('p2 1')]);
+  expect((await other.read({ limit: 1 })).changes[0]).toMatchObject(revoke);
+});
+
+it('members that are long are cut in the record, and 10,000 changes are kept by default', async () => {
+  const changes = changesOf('p');
+  const operations = Array.from({ length: 500 }, (_, index) => `operation${index}`);
+  changes.record({
+    action: 'update',
+    by: 'alice',
+    key: 'acme',
+    before: { plan: 'free' },
+    after: { operations },
+  });
+  const [change] = (await changes.read({ limit: 1 })).changes;
+  expect(change).toMatchObject({
+    before: { plan: 'free' },
+    after: { operations: expect.stringMatching(/^\["operation0","operation1",.* …$/) },
+  });
+  expect(JSON.stringify(change).length).toBeLessThan(600);
+  expect(defaultBounds.changesMax).toBe(10_000);
 });

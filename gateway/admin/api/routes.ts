@@ -1,10 +1,11 @@
 import type { KeyDirectory } from '../../directory/key-directory.ts';
-import type { Changes } from '../../fleet/changes.ts';
+import type { Changes, KeyChange } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { reportedChangeRoute } from '../keys/change/reported-change.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
@@ -27,6 +28,8 @@ export interface ApiSources {
   readonly state: () => GatewayState;
   readonly presence: Pick<Presence, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
+  /** Says what was done to a key: in the record of changes, in the list of events and in the log. */
+  readonly recordKeyChange: (change: KeyChange) => void;
   readonly events: Pick<Events, 'read'>;
   readonly keys: KeySources;
   /** Absent: the configuration has none. */
@@ -34,7 +37,11 @@ export interface ApiSources {
   readonly bounds: DefaultTimeouts &
     Pick<
       Bounds,
-      'changesPerPageMax' | 'eventsPerPageMax' | 'planDistributionTimeoutMs' | 'planDistributionKeptMs'
+      | 'changesPerPageMax'
+      | 'changeMembersMax'
+      | 'eventsPerPageMax'
+      | 'planDistributionTimeoutMs'
+      | 'planDistributionKeptMs'
     >;
 }
 
@@ -47,6 +54,7 @@ export function createRoutes({
   state,
   presence,
   changes,
+  recordKeyChange,
   events,
   keys,
   bounds,
@@ -103,6 +111,7 @@ export function createRoutes({
       respond: async ({ query: { limit, after } }) =>
         jsonResponse(await changes.read({ limit, ...(after !== undefined && { after }) })),
     }),
+    reportedChangeRoute({ record: recordKeyChange, bounds }),
     defineRoute({
       method: 'GET',
       path: '/events',

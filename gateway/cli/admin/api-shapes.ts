@@ -65,6 +65,9 @@ export const callers = z.object({
   more: count.optional(),
 });
 
+/** The version of a configuration, or members of a key. */
+const changed = z.union([z.string(), z.record(z.string(), z.unknown())]).optional();
+
 export const changes = z.object({
   isComplete: z.boolean(),
   changes: z.array(
@@ -73,8 +76,9 @@ export const changes = z.object({
       at: z.string(),
       action: z.string(),
       by: z.string(),
-      before: z.string().optional(),
-      after: z.string().optional(),
+      key: z.string().optional(),
+      before: changed,
+      after: changed,
       error: z.string().optional(),
       process: z.string(),
       processes: count,

@@ -67,7 +67,7 @@ export function usualVersion(
 
 const changeColumns: readonly Column[] = [
   { title: 'WHEN (UTC)' },
-  { title: 'WHAT' },
+  { title: 'WHAT', cutsTo: 14 },
   { title: 'BY', cutsTo: 6 },
   { title: 'BEFORE', cutsTo: 6 },
   { title: 'AFTER', cutsTo: 6 },
@@ -76,12 +76,12 @@ const changeColumns: readonly Column[] = [
 
 /** The newest first; what went wrong stands below its line. */
 export function changesLines({ changes }: Changes, screen: Screen): string[] {
-  const rows = changes.map(({ at, action, by, before = '', after = '', processes }) => [
+  const rows = changes.map(({ at, action, key = '', by, before, after, processes }) => [
     instant(at),
-    isFailure(action) ? { text: action, tone: 'bad' as const } : action,
+    isFailure(action) ? { text: action, tone: 'bad' as const } : `${action} ${key}`.trimEnd(),
     by,
-    before,
-    after,
+    changedText(before),
+    changedText(after),
     figure(processes),
   ]);
   const [titles = '', ...lines] = table(changeColumns, rows, screen);
@@ -92,6 +92,14 @@ export function changesLines({ changes }: Changes, screen: Screen): string[] {
       return error === undefined ? [line] : [line, ...errorLines(error, screen.columns)];
     }),
   ];
+}
+
+/** A version, or members: "plan free, disabled false". */
+function changedText(changed: Changes['changes'][number]['before'] = ''): string {
+  if (typeof changed === 'string') return changed;
+  return Object.entries(changed)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
 }
 
 /** What was wrong with a configuration. A line of its file, with a caret below it, is not wrapped. */

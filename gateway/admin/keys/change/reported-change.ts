@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import { type KeyChange, keyActions } from '../../../fleet/changes.ts';
+import { keyId } from '../../../shapes/key-schema.ts';
+import { expects, fields, text } from '../../../shapes/schema-parts.ts';
+import type { Bounds } from '../../../timeouts-and-sizes.ts';
+import { noQuery } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+
+/** What a command does to the keys of the configuration. The gateway itself records what it does. */
+const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
+
+/** A secret, a token, or a whole digest: none of these belongs into the record. */
+const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
+
+/** `POST /changes`: a command tells what it changed in the configuration, so that the record has that too. */
+export function reportedChangeRoute({
+  record,
+  bounds,
+}: {
+  readonly record: (change: KeyChange) => void;
+  readonly bounds: Pick<Bounds, 'changeMembersMax'>;
+}): Route {
+  const members = membersSchema(bounds.changeMembersMax);
+  return defineRoute({
+    method: 'POST',
+    path: '/changes',
+    needs: 'write',
+    query: noQuery,
+    body: fields('an object with action and key', {
+      action: z.enum(reported, expects(`one of ${reported.join(', ')}`)),
+      key: keyId.optional(),
+      before: members.optional(),
+      after: members.optional(),
+    }).refine(({ action, key }) => action === 'import' || key !== undefined, {
+      path: ['key'],
+      error: 'is missing; write the id of a key',
+    }),
+    respond({ body: { action, key, before, after }, token }) {
+      const by = token.name;
+      record({
+        action,
+        by,
+        ...(key !== undefined && { key }),
+        ...(before && { before }),
+        ...(after && { after }),
+      });
+      return { status: 204, body: '' };
+    },
+  });
+}
+
+function membersSchema(membersMax: number) {
+  const what = `an object with at most ${membersMax} members: texts, numbers, true, false, lists and objects of these`;
+  const scalar = z.union([
+    text('a text without control characters', /^[^\p{Cc}]*$/u).refine(
+      (written) => !secretLike.test(written),
+      'must not be a secret or a whole digest; of a digest write the first 8 digits',
+    ),
+    z.number(),
+    z.boolean(),
+  ]);
+  const member = z.union([scalar, z.array(scalar), z.record(z.string(), scalar)], expects(what));
+  return z
+    .record(text('a member of a key, such as plan', /^\w{1,32}$/), member, expects(what))
+    .refine((stated) => Object.keys(stated).length <= membersMax, expects(what));
+}

@@ -1,0 +1,53 @@
+import { type LimitsByField, toLimits } from '../shapes/limit-fields.ts';
+import type { ChangedMembers, KeyChange } from './changes.ts';
+import { figure, per, timeText } from './wording.ts';
+
+/** What somebody did to a key, as a sentence; times are UTC. */
+export function keyChangeText({ action, by, key = 'keys', before, after }: KeyChange, nowMs: number): string {
+  switch (action) {
+    case 'create':
+      return `${by} created the key ${key}${typeof after?.plan === 'string' ? ` (${after.plan})` : ''}.`;
+    case 'secret':
+      return after === undefined ? `${by} removed a secret of ${key}.` : `${by} issued a secret of ${key}.`;
+    case 'rotate':
+      return `${by} rotated the secret of ${key}.`;
+    case 'revoke':
+      return `${by} revoked ${key}.`;
+    case 'restore':
+      return `${by} restored ${key}.`;
+    case 'update':
+      return `${by} changed ${key}${membersText(before, after)}.`;
+    case 'delete':
+      return `${by} deleted the key ${key}.`;
+    case 'unban':
+      return `${by} lifted the ban of ${key}.`;
+    case 'grant':
+      return `${by} granted ${key} ${limitsText(after?.limits)}${untilText(after?.untilAt, nowMs)}.`;
+    case 'ungrant':
+      return `${by} ended the grant of ${key}.`;
+    case 'import':
+      return `${by} imported ${typeof after?.created === 'number' ? figure(after.created) : 'some'} keys.`;
+  }
+}
+
+/** ": plan free → pro, limits". */
+function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const parts = names.map((name) => {
+    const [from, to] = [before[name], after[name]];
+    return typeof from === 'string' && typeof to === 'string' ? `${name} ${from} → ${to}` : name;
+  });
+  return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
+}
+
+/** "100 a minute, 5,000 a day". */
+function limitsText(limits: unknown): string {
+  if (typeof limits !== 'object' || limits === null) return 'other limits';
+  const parts = toLimits(limits as LimitsByField).map(({ window, max }) => `${figure(max)} ${per(window)}`);
+  return parts.length === 0 ? 'other limits' : parts.join(', ');
+}
+
+function untilText(untilAt: unknown, nowMs: number): string {
+  const untilMs = typeof untilAt === 'string' ? Date.parse(untilAt) : Number.NaN;
+  return Number.isNaN(untilMs) ? '' : ` until ${timeText(untilMs, nowMs)}`;
+}
