@@ -2,20 +2,28 @@ import { describe, expect, it } from 'vitest';
 import { emptyQuotaState, type QuotaCall, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaReply, QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import type { Grant, Limits } from '../../gateway/model.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
-import { toLimitFields } from '../../gateway/shapes/limit-fields.ts';
-import { guarantees } from './quota-store-guarantees.ts';
+import { toLimitFields, toLimits } from '../../gateway/shapes/limit-fields.ts';
+import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
 /**
  * Shows that the contract can fail: each of these limiters makes one classic mistake, and the guarantee named beside it
  * must catch that.
  */
+const all = { ...guarantees, ...sharedGuarantees };
 const burst = 'of many requests at once, from several clients, exactly the limit is admitted';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
 const month = 'a month is a month of the UTC calendar';
 const lifted = 'a ban or strikes that a process counted alone before a ban was lifted do not restore it';
+const grantsEnd = 'a grant holds until its instant, and from that millisecond on no more';
+const grantCharges =
+  'a grant is charged to the windows as before, and what was used under it stays used without it';
+const grantsWindows = 'a grant limits no window that the limits do not name';
+const staleCalls =
+  'a call of another generation than the key’s is stale: it decides, charges and takes over nothing';
 const clock = 'all processes count in the same window, whatever their own clocks say';
 
 const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
@@ -43,12 +51,36 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
       createRedisQuotaStore({ ...deps, windowsMs: { ...deps.windowsMs, month: 2_592_000_000 } }),
   },
   { mistake: 'a lifted ban has no generation', caughtBy: lifted, make: liftWithoutGeneration },
+  { mistake: 'a grant holds a millisecond longer', caughtBy: grantsEnd, make: withGrants(later(1)) },
+  { mistake: 'a grant ends a millisecond early', caughtBy: grantsEnd, make: withGrants(later(-1)) },
+  { mistake: 'a grant survives its end', caughtBy: grantsEnd, make: withGrants(later(86_400_000)) },
+  { mistake: 'a grant charges nothing', caughtBy: grantCharges, make: altered(chargeNothingUnderGrants) },
+  { mistake: 'a grant is never in force', caughtBy: grantCharges, make: withGrants(() => undefined) },
+  {
+    mistake: 'a grant limits every window that it names',
+    caughtBy: grantsWindows,
+    make: altered(limitWhateverIsGranted),
+  },
+  { mistake: 'a stale call charges', caughtBy: staleCalls, make: altered(chargeStaleCalls) },
+  {
+    mistake: 'no call is stale',
+    caughtBy: staleCalls,
+    make: altered((store) => ({
+      ...store,
+      decide: (calls) => store.decide(calls.map(withoutGeneration)),
+    })),
+  },
+  {
+    mistake: 'only a call of an older generation is stale',
+    caughtBy: staleCalls,
+    make: (deps) => altered((store) => decideNewer(store, deps))(deps),
+  },
 ];
 
 describe('the contract catches a limiter in which', () => {
   it.concurrent.each(broken)('$mistake', async ({ caughtBy, make }) => {
     const subject = await redisSubject(make);
-    const check = guarantees[caughtBy];
+    const check = all[caughtBy];
     await expect(check?.(subject)).rejects.toThrow(/expected/);
     await subject.close();
   });
@@ -56,7 +88,7 @@ describe('the contract catches a limiter in which', () => {
 
 it('the same guarantees hold for the real limiter', async () => {
   const subject = await redisSubject(createRedisQuotaStore);
-  for (const name of [burst, minuteRefusal, list, month, lifted, clock]) await guarantees[name]?.(subject);
+  for (const name of new Set(broken.map(({ caughtBy }) => caughtBy))) await all[name]?.(subject);
   await subject.close();
 });
 
@@ -114,6 +146,86 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
       return { kind: 'changed', nowMs: changed.nowMs, state };
     },
   };
+}
+
+/** The real limiter with other grants than it is given. */
+function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
+  return altered((store) => ({
+    ...store,
+    setGrant: (keyId, grant) => store.setGrant(keyId, grant && change(grant)),
+  }));
+}
+
+function later(ms: number) {
+  return ({ limits, untilMs }: Grant): Grant => ({ limits, untilMs: untilMs + ms });
+}
+
+function chargeNothingUnderGrants(store: QuotaStore): QuotaStore {
+  return {
+    ...store,
+    decide: (calls) =>
+      Promise.all(
+        calls.map(async (call) => {
+          const looked = await decide(store, { ...call, requests: 0 });
+          if (looked.state.grant === undefined) return await decideFirst(store, call);
+          return { kind: 'decided', outcome: { ...looked, admitted: call.requests } };
+        }),
+      ),
+  };
+}
+
+function limitWhateverIsGranted(store: QuotaStore): QuotaStore {
+  const granted = new Map<string, Limits>();
+  return {
+    ...store,
+    async setGrant(keyId, grant) {
+      granted.set(keyId, grant?.limits ?? []);
+      return await store.setGrant(keyId, grant);
+    },
+    decide: (calls) =>
+      store.decide(
+        calls.map((call) => {
+          const windows = { ...toLimitFields(granted.get(call.keyId) ?? []), ...toLimitFields(call.limits) };
+          return { ...call, limits: toLimits(windows) };
+        }),
+      ),
+  };
+}
+
+function chargeStaleCalls(store: QuotaStore): QuotaStore {
+  return {
+    ...store,
+    async decide(calls) {
+      const replies = await store.decide(calls);
+      const stale = calls.filter((_, index) => replies[index]?.kind === 'stale');
+      await store.decide(stale.map(withoutGeneration));
+      return replies;
+    },
+  };
+}
+
+function decideNewer(store: QuotaStore, { client, prefix }: Deps): QuotaStore {
+  return {
+    ...store,
+    decide: (calls) =>
+      Promise.all(
+        calls.map(async (call) => {
+          const changed = await client.hget(redisKeys.quota.name(prefix, call.keyId), 'changedMs');
+          const isOlder = (call.generation ?? 0) < Number(changed ?? 0);
+          return await decideFirst(store, isOlder ? call : withoutGeneration(call));
+        }),
+      ),
+  };
+}
+
+function withoutGeneration(call: QuotaCall): QuotaCall {
+  return { ...call, generation: undefined };
+}
+
+async function decideFirst(store: QuotaStore, call: QuotaCall): Promise<QuotaReply> {
+  const [reply] = await store.decide([call]);
+  if (reply === undefined) throw new Error('no reply');
+  return reply;
 }
 
 /** The limits of the two windows that these limiters know. */

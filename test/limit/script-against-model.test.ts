@@ -11,11 +11,13 @@ import {
   type QuotaOutcome,
   type QuotaState,
   resetQuota,
+  runningGrant,
+  setGrant,
   type Unsent,
   usedIn,
 } from '../../gateway/limit/store/decide-quota.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
-import { type BanPolicy, type Limits, planWindows } from '../../gateway/model.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows } from '../../gateway/model.ts';
 import { decide } from '../contract/quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
 import { freshPrefix } from '../support/redis.ts';
@@ -29,12 +31,13 @@ afterAll(() => subject.close());
 
 const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
-  verb: fc.constantFrom('decide', 'decide', 'decide', 'decide', 'decide', 'decide', 'lift', 'reset'),
+  verb: fc.constantFrom(...Array<'decide'>(9).fill('decide'), 'lift', 'reset', 'grant', 'ungrant'),
   requests: fc.integer({ min: 0, max: 20 }),
+  grant: fc.record({ limits: arbitrary.limits, forMs: fc.integer({ min: -1, max: 60 }) }),
   unsent: fc.option(arbitrary.unsent, { nil: undefined }),
 });
 
-it('the scripts in Redis and the pure functions decide, lift and reset alike in every sequence', async () => {
+it('the scripts in Redis and the pure functions decide, lift, reset and grant alike in every sequence', async () => {
   // Windows of a few ms, so that a run crosses many boundaries on Redis's own clock.
   const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
   const store = await subject.open(windowsMs);
@@ -46,14 +49,17 @@ it('the scripts in Redis and the pure functions decide, lift and reset alike in 
       async (plans, bans, sequence) => {
         const keyId = freshPrefix();
         let model: Readonly<QuotaState> = emptyQuotaState;
-        for (const [index, { pauseMs, verb, requests, unsent }] of sequence.entries()) {
+        for (const [index, { pauseMs, verb, requests, unsent, grant }] of sequence.entries()) {
           if (pauseMs > 0) await sleep(pauseMs);
           if (verb !== 'decide') {
-            const changed = await (verb === 'lift' ? store.liftBan : store.reset)(keyId, bans);
+            const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
+            const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
+            const changed = await (change === setGrant
+              ? store.setGrant(keyId, given)
+              : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
             if (changed.kind !== 'changed') throw new Error(changed.reason);
-            const change = verb === 'lift' ? liftBan : resetQuota;
             const expected = pastOrPresent(model, bans, changed.nowMs).map((before) =>
-              opened(change(before, changed.nowMs), windowsMs, changed.nowMs),
+              opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
             );
             expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
             model = changed.state;
@@ -86,9 +92,9 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
   return before;
 }
 
-/** The state with the windows of `nowMs`: a decision that only opens new windows is not written to Redis. */
+/** The state with the windows and the grant of `nowMs`: a decision that only opens new windows is not written to Redis. */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
-  const open = { ...state };
+  const open = { ...state, grant: runningGrant(state.grant, nowMs) };
   openWindows(
     open,
     planWindows.map((window) => ({ window, max: 1 })),
@@ -104,15 +110,19 @@ function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
 }
 
 function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
-  const { strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs } = state;
+  const { strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant } = state;
   const windows = limits.flatMap(({ window }) => [
     [window, state[window]],
     [usedIn[window], state[usedIn[window]]],
   ]);
   return {
     ...Object.fromEntries(windows),
-    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
+    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant },
   };
+}
+
+function toGrant({ limits, forMs }: { limits: Limits; forMs: number }, nowMs: number): Grant {
+  return { limits, untilMs: nowMs + forMs };
 }
 
 function toUnsent(

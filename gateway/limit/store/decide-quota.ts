@@ -206,7 +206,7 @@ export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaSt
 }
 
 /** Gives the key a grant in place of the one that it has, or none. What was counted stays. */
-export function setGrant(before: Readonly<QuotaState>, grant: Grant | undefined, nowMs: number): QuotaState {
+export function setGrant(before: Readonly<QuotaState>, nowMs: number, grant: Grant | undefined): QuotaState {
   return { ...before, grant: runningGrant(grant, nowMs) };
 }
 

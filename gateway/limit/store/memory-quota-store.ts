@@ -34,7 +34,7 @@ export function createMemoryQuotaStore(deps: {
     liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
     reset: (keyId, bans) => Promise.resolve(change(keyId, resetQuota, bans.maxMs)),
     setGrant(keyId, grant) {
-      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, grant, atMs), 0));
+      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
     },
   };
 
