@@ -69,8 +69,9 @@ local function ban()
   moves = true
 end
 
--- Open the windows that now lies in; never a smaller number, a failover may bring an older clock.
-local reply = {}
+-- Open the windows that now lies in; never a smaller number, a failover may bring an older clock. The reply has its first
+-- ten numbers from the beginning: Lua would move a table that is filled from behind.
+local reply = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 for i = 1, windows do
   local lengthMs = tonumber(ARGV[6 + 3 * i])
   local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
@@ -132,7 +133,7 @@ else
   end
 end
 
-reply[1], reply[2], reply[3], reply[4] = nowMs, admitted, refused, banned
+reply[2], reply[3], reply[4] = admitted, refused, banned
 reply[5], reply[6], reply[7], reply[8] = strikes, strikesFromMs, bannedUntilMs, banLevel
 reply[9], reply[10] = liftedMs, resetMs
 if grant then reply[numbers + 5] = grant end

@@ -60,9 +60,12 @@ export function createRedisQuotaStore(deps: {
 
   function run(call: QuotaCall): Promise<QuotaReply> {
     const { keyId, limits, bans, requests, generation, unsent } = call;
+    const readMs = generation === undefined ? '' : String(generation);
     const args = [
-      ...[redisKeys.quota.name(prefix, keyId), String(requests)],
-      ...[generation === undefined ? '' : String(generation), ...argumentsOf(limits, bans)],
+      redisKeys.quota.name(prefix, keyId),
+      String(requests),
+      readMs,
+      ...argumentsOf(limits, bans),
     ];
     if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
     const reply = client.decideQuota(...args);
@@ -152,7 +155,7 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
   'grant'
 >[];
 
-/** One field of the hash: `<untilMs> <window> <limit> …`. A window's name is no end of another's. */
+/** One field of the hash: `<untilMs> <window> <limit> …`. */
 function packGrant({ limits, untilMs }: Grant): string {
   return [untilMs, ...limits.flatMap(({ window, max }) => [window, max])].join(' ');
 }
