@@ -153,7 +153,7 @@ describe('the architecture', () => {
     const starting = [
       'gateway/cli/admin/commands.ts',
       'gateway/cli/check-upstream-names.ts',
-      'gateway/cli/with-lock.ts',
+      'gateway/cli/keys/with-lock.ts',
       'gateway/gateway.ts',
       'gateway/main.ts',
     ];

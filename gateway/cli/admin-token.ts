@@ -1,9 +1,8 @@
 import { adminTokenSchema } from '../config/schema/settings-schema.ts';
 import { digestSecret, issueAdminToken } from '../secrets.ts';
-import type { Refused } from './edit-keys.ts';
+import { CommandError } from './output/command-error.ts';
 
 export interface MadeToken {
-  readonly kind: 'made';
   readonly token: {
     readonly name: string;
     readonly may: 'read' | 'write';
@@ -15,19 +14,23 @@ export interface MadeToken {
   readonly yamlLine: string;
 }
 
-/** Draws a token for the admin API. It writes no file: the settings are edited by hand. */
+/**
+ * Draws a token for the admin API. It writes no file: the settings are edited by hand.
+ *
+ * @throws a CommandError when the name cannot be one
+ */
 export function createAdminToken({
   name,
   may,
 }: {
   readonly name: string;
   readonly may: 'read' | 'write';
-}): MadeToken | Refused {
+}): MadeToken {
   const token = issueAdminToken();
   const entry = { name, sha256: digestSecret(token), may };
   const issue = adminTokenSchema.safeParse(entry).error?.issues[0];
-  if (issue !== undefined) return { kind: 'refused', reason: `--${issue.path.join('.')} ${issue.message}.` };
+  if (issue !== undefined) throw new CommandError(`--${issue.path.join('.')} ${issue.message}.`);
   // A name such as 1234 or true needs quotes, and one in quotes is always text.
   const yamlLine = `- { name: "${name}", may: ${may}, sha256: ${entry.sha256} }`;
-  return { kind: 'made', token: { ...entry, token }, yamlLine };
+  return { token: { ...entry, token }, yamlLine };
 }

@@ -48,8 +48,8 @@ test('a keys file that this user may not write is unchanged, and the error has i
   chmodSync(dirname(file), 0o555);
   chmodSync(pathOf('keys.yaml'), 0o444);
   const output = await asOtherUser(
-    ['gateway/cli/create-key.ts'],
-    `await modules.createKey({ file: ${JSON.stringify(file)}, env: {} }, { id: 'b', plan: 'free', limits: {} }).catch(({ message }) => console.log(message));`,
+    ['gateway/cli/keys/file-keys.ts'],
+    `await modules.createFileKeys({ file: ${JSON.stringify(file)}, env: {} }).create({ id: 'b', plan: 'free', limits: {} }).catch(({ message }) => console.log(message));`,
   );
   chmodSync(dirname(file), 0o755);
   expect(output).toBe(

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { printable } from '../../terminal/printable.ts';
 import { oneLine } from '../../terminal/text-width.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { configOption } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
@@ -41,12 +42,8 @@ interface UsageOptions extends Asking, PeriodOptions {
  * The commands that read: each asks the admin API of a gateway, and shows what it says as a table, a sentence or JSON.
  *
  * @param keys the command that those about keys belong to
- * @param configOption makes the option that names a configuration, as other commands have it
  */
-export function addReadingCommands(
-  program: Command,
-  { keys, configOption }: { readonly keys: Command; readonly configOption: () => Option },
-): void {
+export function addReadingCommands(program: Command, keys: Command): void {
   const asking = (command: Command) =>
     command
       .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
@@ -79,7 +76,7 @@ export function addReadingCommands(
       process.exit();
     });
 
-  asking(keys.command('list'))
+  asking(keys.command('list').helpGroup('Look:'))
     .description('list keys with their state, those first that were refused most in the last 24 hours')
     .option('--state <state>', 'only those that are ok, near, limited, banned, disabled, expired or unused')
     .option('--plan <plan>', 'only those on this plan')
@@ -96,7 +93,7 @@ export function addReadingCommands(
       print([...keysTable(body.keys, Date.now(), screenNow()), ...rest]);
     });
 
-  asking(keys.command('show'))
+  asking(keys.command('show').helpGroup('Look:'))
     .argument('<key>', 'its id')
     .description('everything about a key')
     .action(async (id: string, options: Asking) => {

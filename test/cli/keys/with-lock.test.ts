@@ -5,7 +5,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { withLock } from '../../gateway/cli/with-lock.ts';
+import { withLock } from '../../../gateway/cli/keys/with-lock.ts';
 
 /** A file in a new folder, locked by `owner` if there is one. */
 function fileIn(owner?: string) {
@@ -27,7 +27,7 @@ test('many processes that find the lock of a dead one edit one at a time', async
   // Each reads the number, waits, and writes it back. Two edits at the same time would lose one.
   const script = `
     import { readFileSync, writeFileSync } from 'node:fs';
-    const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/with-lock.ts'))});
+    const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/keys/with-lock.ts'))});
     for (let i = 0; i < 10; i++) await withLock(${JSON.stringify(file)}, () => {
       const count = Number(readFileSync(${JSON.stringify(file)}, 'utf8'));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);

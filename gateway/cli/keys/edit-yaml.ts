@@ -1,0 +1,272 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isMap, isScalar, isSeq, type Node, type Pair, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { configSizes } from '../../config/config-sizes.ts';
+import { type ParsedDocument, toPlain } from '../../config/source/yaml-to-plain.ts';
+
+/** A path to a part of a document: names of fields, indexes of lists. */
+type Path = readonly (string | number)[];
+
+/** One change of a YAML text, told in terms of its data. */
+export type YamlEdit =
+  /** Entries at the end of a list. An empty path: the document is the list, or has nothing but comments yet. */
+  | {
+      readonly kind: 'append';
+      readonly path: Path;
+      readonly entries: readonly Readonly<Record<string, unknown>>[];
+    }
+  /** A field of a mapping. Where the mapping has no such field, it gets one behind the field `after`, which it has. */
+  | {
+      readonly kind: 'set';
+      readonly path: Path;
+      readonly name: string;
+      readonly value: string | boolean;
+      readonly after: string;
+    }
+  /** The field goes where nobody else's text goes with it, such as a comment behind it; else it gets the value `or`. */
+  | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
+
+/** The text with the edits, or why they cannot be made, in words that go on a sentence. */
+export type EditedYaml =
+  | { readonly kind: 'edited'; readonly text: string }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * Edits a YAML text. Characters are inserted, replaced and removed where the parser found the parts that change. All others
+ * stay as they were written: comments, order, alignment, quotes. At the end the result is parsed: its data must be that of
+ * the text with the edits and nothing else.
+ *
+ * @param edits what two of them insert at the same place stands there in their order
+ */
+export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYaml {
+  const eol = original.includes('\r\n') ? '\r\n' : '\n';
+  const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
+  const document = parse(text);
+  try {
+    let wanted = plainOf(document);
+    const splices = edits.map((edit) => {
+      const { splice, apply } = planEdit(edit, { text, eol, document });
+      wanted = apply(wanted);
+      return splice;
+    });
+    const edited = applySplices(text, splices);
+    if (!isDeepStrictEqual(plainOf(parse(edited)), wanted)) throw new Uneditable(unusualStyle);
+    return { kind: 'edited', text: edited };
+  } catch (error) {
+    if (error instanceof Uneditable) return { kind: 'refused', reason: error.message };
+    throw error;
+  }
+}
+
+const unusualStyle = 'it is written in a way that this command cannot edit';
+
+class Uneditable extends Error {}
+
+interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly insert: string;
+}
+
+interface Planned {
+  readonly splice: Splice;
+  /** What the edit makes of the document's data, which it may change. */
+  readonly apply: (data: unknown) => unknown;
+}
+
+interface Source {
+  readonly text: string;
+  readonly eol: string;
+  readonly document: ParsedDocument;
+}
+
+function planEdit(edit: YamlEdit, source: Source): Planned {
+  switch (edit.kind) {
+    case 'append':
+      return {
+        splice: spliceOfAppended(edit, source),
+        apply(data) {
+          if (edit.path.length === 0 && data === null) return [...edit.entries];
+          partOf<unknown[]>(data, edit.path).push(...edit.entries);
+          return data;
+        },
+      };
+    case 'set': {
+      const map = mappingAt(source.document, edit.path);
+      const pair = fieldOf(map, edit.name);
+      return {
+        splice:
+          pair === undefined ? spliceOfNewField(edit, map, source) : spliceOfValue(pair, edit.value, source),
+        apply: (data) => assign(data, edit.path, edit.name, edit.value),
+      };
+    }
+    case 'remove': {
+      const map = mappingAt(source.document, edit.path);
+      const pair = fieldOf(map, edit.name);
+      if (pair === undefined) throw new Uneditable(`there is no \`${edit.name}\` to remove`);
+      const splice = spliceOfRemoved(pair, map, source);
+      if (splice === undefined) {
+        return {
+          splice: spliceOfValue(pair, edit.or, source),
+          apply: (data) => assign(data, edit.path, edit.name, edit.or),
+        };
+      }
+      return {
+        splice,
+        apply(data) {
+          delete partOf<Record<string, unknown>>(data, edit.path)[edit.name];
+          return data;
+        },
+      };
+    }
+    default:
+      return edit satisfies never;
+  }
+}
+
+function spliceOfAppended(
+  { path, entries }: Extract<YamlEdit, { kind: 'append' }>,
+  { text, eol, document }: Source,
+): Splice {
+  const list = path.length === 0 ? document.contents : document.getIn(path, true);
+  if (path.length === 0 && list === null) {
+    return { from: text.length, to: text.length, insert: renderBlock(entries, 0, eol) };
+  }
+  if (!isSeq(list) || !list.range) throw new Uneditable('there is no list that the entry could join');
+  const [start, end] = list.range;
+  if (list.flow) {
+    const last = list.items.at(-1);
+    const from = last === undefined ? text.lastIndexOf(']', end) : endOf(last);
+    const insert = entries.map((entry) => stringify(entry, { collectionStyle: 'flow', lineWidth: 0 }).trim());
+    return { from, to: from, insert: `${last === undefined ? '' : ', '}${insert.join(', ')}` };
+  }
+  const indent = start - lineStartOf(text, start);
+  const from = endOfEntries(text, end, indent);
+  return { from, to: from, insert: renderBlock(entries, indent, eol) };
+}
+
+/**
+ * Where the line of the last entry ends. The range of a list also covers comments below it: those indented deeper
+ * belong to its last entry, the others to what follows.
+ */
+function endOfEntries(text: string, rangeEnd: number, indent: number): number {
+  let end = text.slice(0, rangeEnd).trimEnd().length;
+  for (;;) {
+    const lineStart = lineStartOf(text, end);
+    const line = text.slice(lineStart, endOfLine(text, end));
+    const content = line.trimStart();
+    const isOfLast = content !== '' && !(content.startsWith('#') && line.length - content.length <= indent);
+    if (isOfLast) return lineStart + line.length;
+    end = lineStart - 1;
+  }
+}
+
+function renderBlock(entries: readonly unknown[], indent: number, eol: string): string {
+  const margin = ' '.repeat(indent);
+  return stringify(entries, { lineWidth: 0 })
+    .replace(/^(?=.)/gm, margin)
+    .replaceAll('\n', eol);
+}
+
+function spliceOfNewField(
+  { name, value, after }: Extract<YamlEdit, { kind: 'set' }>,
+  map: YAMLMap,
+  { text, eol }: Source,
+): Splice {
+  const sibling = fieldOf(map, after);
+  if (sibling === undefined) throw new Uneditable(`there is no \`${after}\` to add \`${name}\` to`);
+  const field = `${name}: ${value}`;
+  if (map.flow) {
+    const from = endOf(sibling.value);
+    return { from, to: from, insert: `, ${field}` };
+  }
+  const start = startOf(sibling.key);
+  // Before the name there may be the mark of the entry: `- id`.
+  const margin = text.slice(lineStartOf(text, start), start).replace(/\S/g, ' ');
+  const from = endOfLine(text, endOf(sibling.value));
+  return { from, to: from, insert: `${margin}${field}${eol}` };
+}
+
+function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source): Splice {
+  // Whoever says `*name` would get the new value too.
+  if (isScalar(value) && value.anchor !== undefined)
+    throw new Uneditable(`the value \`&${value.anchor}\` may be used elsewhere too`);
+  const [from, to] = [startOf(value), endOf(value)];
+  const quote = /^["']/.exec(text.slice(from, to))?.[0] ?? '';
+  return { from, to, insert: typeof next === 'string' ? quote + next + quote : String(next) };
+}
+
+/** Undefined where text of others would go with the field. */
+function spliceOfRemoved(pair: Pair, map: YAMLMap, { text }: Source): Splice | undefined {
+  const [start, end] = [startOf(pair.key), endOf(pair.value)];
+  if (map.flow) {
+    const before = map.items[map.items.indexOf(pair) - 1];
+    if (before === undefined) return undefined;
+    const from = endOf(before.value);
+    return /^\s*,\s*$/.test(text.slice(from, start)) ? { from, to: end, insert: '' } : undefined;
+  }
+  const [from, to] = [lineStartOf(text, start), endOfLine(text, end)];
+  const isAlone = text.slice(from, start).trim() === '' && text.slice(end, to).trim() === '';
+  return isAlone ? { from, to, insert: '' } : undefined;
+}
+
+function applySplices(text: string, splices: readonly Splice[]): string {
+  let edited = '';
+  let at = 0;
+  for (const { from, to, insert } of splices.toSorted((a, b) => a.from - b.from)) {
+    edited += text.slice(at, from) + insert;
+    at = to;
+  }
+  return edited + text.slice(at);
+}
+
+function parse(text: string): ParsedDocument {
+  return parseDocument(text, { prettyErrors: false, stringKeys: true, uniqueKeys: false });
+}
+
+function plainOf(document: ParsedDocument): unknown {
+  const plain = document.errors.length === 0 ? toPlain(document, configSizes.aliasedValuesMax) : undefined;
+  if (plain?.kind === 'plain') return plain.value;
+  throw new Uneditable(unusualStyle);
+}
+
+function mappingAt(document: ParsedDocument, path: Path): YAMLMap {
+  const map = document.getIn(path, true);
+  if (!isMap(map)) throw new Uneditable('it stands for a mapping that is written elsewhere (`*name`)');
+  return map;
+}
+
+function fieldOf(map: YAMLMap, name: string): Pair | undefined {
+  return map.items.find(({ key }) => isScalar(key) && key.value === name);
+}
+
+function partOf<Part>(data: unknown, path: Path): Part {
+  return path.reduce<unknown>((part, step) => Object(part)[step], data) as Part;
+}
+
+function assign(data: unknown, path: Path, name: string, value: string | boolean): unknown {
+  partOf<Record<string, unknown>>(data, path)[name] = value;
+  return data;
+}
+
+function startOf(node: unknown): number {
+  return rangeOf(node)[0];
+}
+
+function endOf(node: unknown): number {
+  return rangeOf(node)[1];
+}
+
+function rangeOf(node: unknown): readonly [number, number, number] {
+  const range = (node as Node | null | undefined)?.range;
+  if (!range) throw new Uneditable('a part of it has no value');
+  return range;
+}
+
+function lineStartOf(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1;
+}
+
+/** Behind the line break, which every line has. */
+function endOfLine(text: string, offset: number): number {
+  return text.indexOf('\n', offset) + 1;
+}

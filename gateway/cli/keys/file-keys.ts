@@ -1,0 +1,179 @@
+import type { WrittenKey } from '../../config/load-settings.ts';
+import type { Settings } from '../../model.ts';
+import { digestSecret, digestStart, issueSecret } from '../../secrets.ts';
+import { didYouMean, listNames } from '../../shapes/closest-name.ts';
+import { parseDate } from '../../shapes/dates-and-durations.ts';
+import { keySchema } from '../../shapes/key-schema.ts';
+import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
+import { CommandError } from '../output/command-error.ts';
+import { type Configuration, type EditedKeys, editKeys } from './edit-keys.ts';
+import type { YamlEdit } from './edit-yaml.ts';
+import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
+
+/** The keys of a configuration, edited in their file. Its functions also throw where the file cannot be locked or written. */
+export function createFileKeys(configuration: Configuration): WritableKeys {
+  return {
+    async create(key) {
+      const secret = issueSecret();
+      const edited = await editKeys(configuration, ({ settings }) => {
+        const { limits } = key;
+        const entry = {
+          id: key.id,
+          plan: key.plan,
+          ...(key.name !== undefined && { name: key.name }),
+          ...(Object.keys(limits).length > 0 && { limits }),
+          secrets: [secretEntry(secret, key.expires)],
+        };
+        const reason = reasonAgainst(key, settings) ?? reasonAgainstShape(entry);
+        if (reason !== undefined) throw new CommandError(reason);
+        return [{ kind: 'append', path: [], entries: [entry] }];
+      });
+      return issued(edited, key.id, secret);
+    },
+
+    async addSecret({ id, overlapMs, expires }) {
+      const secret = issueSecret();
+      const edited = await editKeys(configuration, ({ settings, written }) => {
+        const index = indexOf(id, written, settings);
+        const reason = reasonAgainstDate(expires);
+        if (reason !== undefined) throw new CommandError(reason);
+        const entries = [secretEntry(secret, expires)];
+        return [
+          ...endOlder(written, index, overlapMs),
+          { kind: 'append', path: [index, 'secrets'], entries },
+        ];
+      });
+      return issued(edited, id, secret);
+    },
+
+    async setDisabled(id, disabled) {
+      const edited = await editKeys(configuration, ({ settings, written }) => {
+        const path = [indexOf(id, written, settings)];
+        if (settings.keys.get(id)?.disabled === disabled) return [];
+        return disabled
+          ? [{ kind: 'set', path, name: 'disabled', value: true, after: 'plan' }]
+          : [{ kind: 'remove', path, name: 'disabled', or: false }];
+      });
+      return changed(edited, id);
+    },
+  };
+}
+
+/** The place of a key in the list. @throws a CommandError where there is none */
+function indexOf(id: string, written: readonly WrittenKey[], settings: Settings): number {
+  const index = written.findIndex(({ key }) => key.id === id);
+  if (index !== -1) return index;
+  const elsewhere = settings.directory ? ', or --directory for a key of the directory' : '';
+  const advice = didYouMean(id, settings.keys.keys()) || `; "keys configured" shows them${elsewhere}.`;
+  throw new CommandError(`There is no key ${id}${advice}`);
+}
+
+/** The older secrets get their end, unless they end before. */
+function endOlder(written: readonly WrittenKey[], index: number, overlapMs: number | undefined): YamlEdit[] {
+  if (overlapMs === undefined) return [];
+  const endMs = Date.now() + overlapMs;
+  const secrets = written[index]?.key.secrets ?? [];
+  return secrets.flatMap(({ expires = Number.POSITIVE_INFINITY, created }, position): YamlEdit[] => {
+    if (expires <= endMs) return [];
+    const after = created === undefined ? 'sha256' : 'created';
+    return [
+      { kind: 'set', path: [index, 'secrets', position], name: 'expires', value: toSecond(endMs), after },
+    ];
+  });
+}
+
+function secretEntry(secret: string, expires: string | undefined) {
+  const created = toSecond(Date.now());
+  return { sha256: digestSecret(secret), created, ...(expires !== undefined && { expires }) };
+}
+
+/** `2026-11-22T10:31:00Z`: fractions of a second mean nothing to whoever reads the file. */
+function toSecond(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+}
+
+function issued(edited: EditedKeys, id: string, secret: string): IssuedKey {
+  const all = changed(edited, id);
+  return { ...all, json: { ...Object(all.json), secret }, secret };
+}
+
+function changed({ file, before, after }: EditedKeys, id: string): ChangedKey {
+  const written = after.written.find(({ key }) => key.id === id);
+  if (written === undefined) throw new Error('a key that was edited is gone');
+  const { key, line } = written;
+  const definition = definitionOf(key);
+  const json = { ...definition, file: after.settings.keysFile?.path, line };
+  return { key: definition, json, where: `${file}:${line}`, isChanged: before !== after };
+}
+
+/** A key of the configuration in the form in which the admin API shows those of the directory. */
+export function definitionOf({
+  secrets,
+  id,
+  plan,
+  name,
+  limits,
+  operations,
+  disabled,
+}: WrittenKey['key']): KeyDefinition {
+  return {
+    id,
+    plan,
+    ...(name !== undefined && { name }),
+    ...(limits && { limits: { ...limits } as Record<string, number> }),
+    ...(operations && { operations }),
+    disabled,
+    source: 'file',
+    secrets: secrets.map(({ sha256, created, expires }) => ({
+      digestStart: digestStart(sha256),
+      ...(created !== undefined && { createdAt: new Date(created).toISOString() }),
+      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+    })),
+  };
+}
+
+/** Why the key cannot be created, in one sentence with the names of the command line's options; undefined when it can. */
+function reasonAgainst(key: NewKey, { plans, keys }: Settings): string | undefined {
+  if (keys.has(key.id)) {
+    return `The key ${key.id} exists already; "keys rotate ${key.id}" gives it a new secret.`;
+  }
+  const plan = plans.get(key.plan);
+  if (plan === undefined) {
+    const names = [...plans.keys()];
+    const advice = didYouMean(key.plan, names) || `; plans are: ${listNames(names)}.`;
+    return `There is no plan ${key.plan}${advice}`;
+  }
+  const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
+  if (plan.limits === 'custom' && stated.length === 0) {
+    return `The plan ${key.plan} is custom: say at least one of ${listNames(limitFieldNames.map(limitOption))}.`;
+  }
+  if (plan.limits !== 'custom' && stated.length > 0) {
+    return `The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`;
+  }
+  return reasonAgainstDate(key.expires);
+}
+
+function reasonAgainstDate(expires: string | undefined): string | undefined {
+  if (expires === undefined) return undefined;
+  const expiresMs = parseDate(expires);
+  if (expiresMs === undefined) return '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.';
+  return expiresMs <= Date.now() ? '--expires is in the past: the secret would never be valid.' : undefined;
+}
+
+const optionOf = new Map<string, string>([
+  ['id', 'Its id'],
+  ['plan', '--plan'],
+  ['name', '--name'],
+  ...limitFieldNames.map((field) => [`limits.${field}`, limitOption(field)] as const),
+]);
+
+/** `--per-minute` for `perMinute`. */
+export function limitOption(field: LimitField): string {
+  return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Why the entry breaks the rules of the keys file, with the names of the options: the text of the file does not exist yet. */
+function reasonAgainstShape(entry: unknown): string | undefined {
+  const issue = keySchema.safeParse(entry).error?.issues[0];
+  return issue && `${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`;
+}

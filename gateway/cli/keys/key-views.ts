@@ -1,0 +1,75 @@
+import type { Settings } from '../../model.ts';
+import { counted, figure, instant } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { type Column, table } from '../output/table.ts';
+import type { ChangedKey, IssuedKey } from './writable-keys.ts';
+
+const columns: readonly Column[] = [
+  { title: 'ID', cutsTo: 12 },
+  { title: 'PLAN', cutsTo: 6 },
+  { title: 'LIMITS', cutsTo: 12 },
+  { title: 'VALID SECRETS' },
+  { title: 'NAME', cutsTo: 4 },
+];
+
+/** The keys of a configuration; how many secrets are valid, never a digest. */
+export function configuredTable({ keys, secrets }: Settings, nowMs: number, screen: Screen): string[] {
+  const valid = new Map<string, number>();
+  for (const { keyId, expiresMs } of secrets.values()) {
+    if (expiresMs > nowMs) valid.set(keyId, (valid.get(keyId) ?? 0) + 1);
+  }
+  const rows = [...keys.values()].map(({ id, plan, limits, disabled, name }) => [
+    id,
+    plan,
+    limits.map(({ window, max }) => `${max}/${window}`).join(' '),
+    disabled ? 'disabled' : String(valid.get(id) ?? 0),
+    name ?? '',
+  ]);
+  return table(columns, rows, screen);
+}
+
+/** What stands above a new secret; it says where, and what became of the older ones. */
+export function issuedText(
+  { key, where }: IssuedKey,
+  { isNew }: { readonly isNew: boolean },
+  nowMs: number,
+): string {
+  const sentences = [
+    isNew ? `Added ${key.id} to ${where}.` : `${key.id} has one more secret, in ${where}.`,
+    ...(isNew ? [] : [olderText(key.secrets.slice(0, -1), nowMs)]),
+    ...(key.disabled ? [`It is revoked: "keys restore ${key.id}" lets it in again.`] : []),
+    'This is the only time that the secret is shown:',
+  ];
+  return sentences.filter((sentence) => sentence !== '').join(' ');
+}
+
+function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
+  const ends = older.map(({ expiresAt }) =>
+    expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt),
+  );
+  const valid = ends.filter((endMs) => endMs > nowMs);
+  if (older.length === 0) return '';
+  if (valid.length === 0) return 'No older one is valid any more.';
+  const lastMs = Math.max(...valid);
+  const many = counted(valid.length, 'older one');
+  const verb = valid.length === 1 ? 'stays' : 'stay';
+  return Number.isFinite(lastMs)
+    ? `${many} ${verb} valid until ${instant(lastMs)} UTC.`
+    : `${many} ${verb} valid without an end.`;
+}
+
+export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {
+  const state = key.disabled ? 'revoked' : 'not revoked';
+  if (!isChanged) return `${key.id} was ${state} already, in ${where}: nothing was changed.`;
+  const soon = key.source === 'file' ? 'within 2 s' : 'with their next decision';
+  if (key.disabled) {
+    return `${key.id} is revoked, in ${where}: ${soon} all its requests are answered 401. "keys restore ${key.id}" takes it back.`;
+  }
+  const isValid = key.secrets.some(
+    ({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > nowMs,
+  );
+  const rest = isValid
+    ? ''
+    : ` None of its ${figure(key.secrets.length)} secrets is valid: "keys rotate ${key.id}" issues one.`;
+  return `${key.id} is restored, in ${where}: it is served again ${soon}.${rest}`;
+}

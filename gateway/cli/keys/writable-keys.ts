@@ -1,0 +1,65 @@
+import * as z from 'zod';
+import type { LimitsByField } from '../../shapes/limit-fields.ts';
+
+/** A key as it is defined, in the words of the admin API. */
+export const keyDefinition = z.object({
+  id: z.string(),
+  plan: z.string(),
+  name: z.string().optional(),
+  limits: z.record(z.string(), z.number()).optional(),
+  operations: z.array(z.string()).optional(),
+  disabled: z.boolean(),
+  source: z.string(),
+  secrets: z.array(
+    z.object({
+      digestStart: z.string(),
+      createdAt: z.string().optional(),
+      expiresAt: z.string().optional(),
+    }),
+  ),
+});
+
+export type KeyDefinition = z.output<typeof keyDefinition>;
+
+export interface NewKey {
+  readonly id: string;
+  readonly plan: string;
+  readonly name?: string | undefined;
+  /** For a custom plan. */
+  readonly limits: LimitsByField;
+  /** When its secret ends, a date or date-time. */
+  readonly expires?: string | undefined;
+}
+
+export interface NewSecret {
+  readonly id: string;
+  /** So much later the older secrets end, those that do not end before; absent: they stay. */
+  readonly overlapMs?: number | undefined;
+  readonly expires?: string | undefined;
+}
+
+/** What a command made of a key. */
+export interface ChangedKey {
+  readonly key: KeyDefinition;
+  /** The key for programs, in the form of the admin API; with `secret` where one was issued. */
+  readonly json: unknown;
+  /** Where it is written: a file and a line, or the directory. */
+  readonly where: string;
+  /** False: it was like that before. */
+  readonly isChanged: boolean;
+}
+
+/** The secret is only seen here: what is kept has its digest. */
+export interface IssuedKey extends ChangedKey {
+  readonly secret: string;
+}
+
+/**
+ * Keys that commands can change: those of a keys file, or those of the directory behind the admin API. Each function throws a
+ * CommandError that says why nothing was changed.
+ */
+export interface WritableKeys {
+  create(key: NewKey): Promise<IssuedKey>;
+  addSecret(secret: NewSecret): Promise<IssuedKey>;
+  setDisabled(id: string, disabled: boolean): Promise<ChangedKey>;
+}

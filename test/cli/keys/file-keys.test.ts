@@ -1,0 +1,334 @@
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { loadSettings } from '../../../gateway/config/load-settings.ts';
+import { digestSecret } from '../../../gateway/secrets.ts';
+import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
+import { runTollgate as tollgate } from '../../support/run-tollgate.ts';
+
+const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
+
+/** A keys file with comments and formatting, of which every byte must be kept. */
+const commentedKeys = `# Our keys; ask Ada before you edit.
+
+-   id:   acme      # the first customer
+    plan: 'free'
+
+
+    secrets:
+    - sha256: "${'a'.repeat(64)}"   # laptop
+    # - sha256: the old one
+
+# the end
+`;
+
+/** A file with the instants of the last minute written as `(now)`. */
+function withoutTimes(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (at) =>
+    Math.abs(Date.parse(at) - Date.now()) < 60_000 ? '(now)' : at,
+  );
+}
+
+test('keys create prints only the secret on standard output and keeps every byte of the file', async () => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
+  chmodSync(pathOf('keys.yaml'), 0o640);
+  const created = await tollgate([
+    ...['keys', 'create', '--config', file, '--plan', 'enterprise', '--id', 'big', '--name', 'Big: "Co"'],
+    ...['--per-minute', '5000', '--per-day', '1000000', '--expires', '2027-01-31'],
+  ]);
+  expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  expect(created.stderr).not.toContain('tg_');
+
+  const added = `- id: big
+  plan: enterprise
+  name: 'Big: "Co"'
+  limits:
+    perMinute: 5000
+    perDay: 1000000
+  secrets:
+    - sha256: ${digestSecret(created.stdout.trim())}
+      created: (now)
+      expires: 2027-01-31
+`;
+  const [before, after] = commentedKeys.split(/(?<=the old one\n)/);
+  expect(withoutTimes(readFileSync(pathOf('keys.yaml'), 'utf8'))).toBe(before + added + after);
+  expect(statSync(pathOf('keys.yaml')).mode & 0o777).toBe(0o640);
+  expect(readdirSync(pathOf('.')).toSorted()).toEqual(['keys.yaml', 'openapi.yaml', 'tollgate.yaml']);
+
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('big')?.limits).toEqual(
+    limitsOf({ perMinute: 5000, perDay: 1_000_000 }),
+  );
+});
+
+test.each([
+  ['a file of comments only', '# none yet', '# none yet\n- id: new\n'],
+  ['an empty file', '', '- id: new\n'],
+  ['an empty list', '[] # none\n', '[{ id: new, plan: free, secrets: [ { sha256: '],
+])('keys create adds the first key to %s', async (_, keys, beginning) => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': keys });
+  const { exitCode } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);
+  expect(exitCode).toBe(0);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8').startsWith(beginning)).toBe(true);
+});
+
+test('keys create adds to a list in the main file', async () => {
+  const inline = mainDocument.replace(
+    'keys: keys.yaml',
+    'keys:\n  - { id: acme, plan: free, secrets: [] } # first\n\n# What is offered.',
+  );
+  const { file } = configFolder({ 'tollgate.yaml': inline });
+  const { stdout } = await tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', 'new']);
+  const added = `  - id: new\n    plan: free\n    secrets:\n      - sha256: ${digestSecret(stdout.trim())}\n        created: (now)\n`;
+  expect(withoutTimes(readFileSync(file, 'utf8'))).toBe(inline.replace('# first\n', `# first\n${added}`));
+});
+
+test('when many keys are created at once none is lost', async () => {
+  const { file } = configFolder();
+  const ids = Array.from({ length: 8 }, (_, i) => `customer-${i}`);
+  const outcomes = await Promise.all(
+    ids.map((id) => tollgate(['keys', 'create', '--config', file, '--plan', 'free', '--id', id])),
+  );
+  expect(outcomes.map(({ exitCode }) => exitCode)).toEqual(ids.map(() => 0));
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && [...loaded.settings.keys.keys()].toSorted()).toEqual(['acme', ...ids]);
+});
+
+test('keys add-secret gives a key a second secret, and both are valid', async () => {
+  const { file } = configFolder({ 'keys.yaml': commentedKeys });
+  const { exitCode, stdout } = await tollgate(['keys', 'add-secret', '--config', file, '--id', 'acme']);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && [...loaded.settings.secrets]).toEqual([
+    ['a'.repeat(64), { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY }],
+    [
+      digestSecret(stdout.trim()),
+      { keyId: 'acme', expiresMs: Number.POSITIVE_INFINITY, createdMs: expect.closeTo(Date.now(), -5) },
+    ],
+  ]);
+});
+
+test('keys configured shows each key with its limits and no digest', async () => {
+  const { file } = configFolder();
+  const { stdout } = await tollgate(['keys', 'configured', '--config', file]);
+  expect(stdout).toBe(
+    'ID    PLAN  LIMITS              VALID SECRETS  NAME\nacme  free  60/minute 1000/day  1\n',
+  );
+});
+
+test.each([
+  [
+    'an id that exists',
+    '--id acme --plan free',
+    'The key acme exists already; "keys rotate acme" gives it a new secret.',
+  ],
+  ['an unknown plan', '--id a --plan fre', 'There is no plan fre; did you mean `free`?'],
+  [
+    'a custom plan without limits',
+    '--id a --plan enterprise',
+    'The plan enterprise is custom: say at least one of --per-second, --per-minute, --per-hour, --per-day, --per-month.',
+  ],
+  [
+    'limits on another plan',
+    '--id a --plan free --per-day 5',
+    'The plan free has its own limits: leave out --per-day.',
+  ],
+  [
+    'a bad date',
+    '--id a --plan free --expires soon',
+    '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+  ],
+  [
+    'a date that is past',
+    '--id a --plan free --expires 2020-01-31',
+    '--expires is in the past: the secret would never be valid.',
+  ],
+  [
+    'an id that cannot be one',
+    '--id a/b --plan free',
+    'Its id must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.',
+  ],
+  [
+    'a limit of zero',
+    '--id a --plan enterprise --per-minute 0 --per-day 1',
+    '--per-minute must be a whole number from 1 to 999999999999999.',
+  ],
+])('keys create refuses %s in one sentence and writes nothing', async (_, args, sentence) => {
+  const { file, pathOf } = configFolder();
+  const { exitCode, stdout, stderr } = await tollgate([
+    'keys',
+    'create',
+    '--config',
+    file,
+    ...args.split(' '),
+  ]);
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: '', stderr: `${sentence}\n` });
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
+});
+
+test('keys create does not change a configuration that is already invalid', async () => {
+  const broken = '- { id: a, plan: fre, secrets: [] }\n';
+  const { file, pathOf } = configFolder({ 'keys.yaml': broken });
+  const { exitCode, stderr } = await tollgate([
+    'keys',
+    'create',
+    '--config',
+    file,
+    '--id',
+    'b',
+    '--plan',
+    'free',
+  ]);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('names no plan');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(broken);
+});
+
+test('keys rotate issues a secret, and the older ones end a day later unless they end before', async () => {
+  const ends = '      expires: 2020-01-01 # long ago\n';
+  const { file, pathOf } = configFolder({
+    'keys.yaml': `${keysDocument}${ends}    - { sha256: ${'b'.repeat(64)} } # laptop\n`,
+  });
+  const startMs = Date.now();
+  const { exitCode, stdout, stderr } = await tollgate(['keys', 'rotate', 'acme', '--config', file]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  expect(stderr).toMatch(
+    /^acme has one more secret, in .*keys\.yaml:2\. 1 older one stays valid until .* UTC\. .*:\n$/,
+  );
+  const text = readFileSync(pathOf('keys.yaml'), 'utf8');
+  const expires = /expires: (.*) \} # laptop/.exec(text)?.[1] ?? '';
+  expect((Date.parse(expires) - startMs) / 3_600_000).toBeCloseTo(24, 1);
+  const added = `    - sha256: ${digestSecret(stdout.trim())}\n      created: (now)\n`;
+  expect(withoutTimes(text)).toBe(
+    `${keysDocument}${ends}    - { sha256: ${'b'.repeat(64)}, expires: ${expires} } # laptop\n${added}`,
+  );
+});
+
+test('keys rotate --overlap 0s ends the older secrets at once; --json is the key with its new secret', async () => {
+  const { file } = configFolder();
+  const rotate = ['keys', 'rotate', 'acme', '--overlap', '0s', '--json', '--config', file];
+  const { exitCode, stdout, stderr } = await tollgate(rotate);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const { secret, secrets, ...key } = JSON.parse(stdout);
+  expect(key).toEqual({
+    ...{ id: 'acme', plan: 'free', disabled: false, source: 'file', file: 'keys.yaml', line: 2 },
+  });
+  expect(Date.parse(secrets[0].expiresAt)).toBeLessThanOrEqual(Date.now());
+  expect(secrets[1]).toEqual({
+    digestStart: digestSecret(secret).slice(0, 8),
+    createdAt: expect.stringMatching(/^20/),
+  });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.secrets.has(digestSecret(secret))).toBe(true);
+});
+
+test('keys revoke and keys restore leave the file as it was, and say so when there was nothing to do', async () => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
+  const run = (command: string) => tollgate(['keys', command, 'acme', '--config', file]);
+  const revoked = await run('revoke');
+  expect(revoked).toMatchObject({
+    exitCode: 0,
+    stderr: '',
+    stdout: expect.stringContaining('acme is revoked, in '),
+  });
+  const written = readFileSync(pathOf('keys.yaml'), 'utf8');
+  expect(written).toBe(commentedKeys.replace("    plan: 'free'\n", "    plan: 'free'\n    disabled: true\n"));
+  expect((await run('revoke')).stdout).toContain('was revoked already');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(written);
+  expect((await run('restore')).stdout).toContain('acme is restored, in ');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(commentedKeys);
+  expect(await run('restore')).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('was not revoked already'),
+  });
+});
+
+test('edits of all kinds at once: each is in the file', async () => {
+  const ids = ['a', 'b', 'c', 'd'];
+  const entry = (id: string) =>
+    `- { id: ${id}, plan: free, secrets: [{ sha256: ${id.repeat(64)} }] } # of ${id}\n`;
+  const { file, pathOf } = configFolder({ 'keys.yaml': ids.map(entry).join('') });
+  const commands = [
+    ...['revoke a', 'revoke b', 'rotate a', 'rotate c', 'add-secret d', 'add-secret c'],
+    ...['create e --plan free', 'create f --plan free'],
+  ];
+  const outcomes = await Promise.all(
+    commands.map((command) => tollgate(['keys', ...command.split(' '), '--config', file])),
+  );
+  expect(outcomes.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0));
+  const loaded = loadSettings({ file, env: {} });
+  if (loaded.kind === 'invalid') throw new Error('the file was broken');
+  const { keys, secrets } = loaded.settings;
+  const state = [...keys.values()].map(({ id, disabled }) => {
+    return [id, disabled, [...secrets.values()].filter(({ keyId }) => keyId === id).length];
+  });
+  expect(state.toSorted()).toEqual([
+    ['a', true, 2],
+    ['b', true, 1],
+    ['c', false, 3],
+    ['d', false, 2],
+    ['e', false, 1],
+    ['f', false, 1],
+  ]);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8').match(/# of [abcd]\n/g)).toHaveLength(4);
+});
+
+test.each([
+  ['rotate acm', 'There is no key acm; did you mean `acme`?'],
+  ['revoke somebody-else', 'There is no key somebody-else; "keys configured" shows them.'],
+  ['add-secret', 'Which key? Say its id, as in "keys create acme --plan free".'],
+  ['create acme --id other --plan free', 'Which key, acme or other? Say its id once.'],
+  ['rotate acme --overlap soon', /It must be a duration such as 24h, 30m, 7d or 0s\.$/],
+  ['rotate acme --expires 2020-01-01', '--expires is in the past: the secret would never be valid.'],
+  ['revoke \u001b[2Jacme', 'There is no key \\u{1b}[2Jacme; "keys configured" shows them.'],
+])('keys %s says what is wrong, and writes nothing', async (command, message) => {
+  const { file, pathOf } = configFolder();
+  const { exitCode, stdout, stderr } = await tollgate(['keys', ...command.split(' ')], {
+    TOLLGATE_CONFIG: file,
+  });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr.trimEnd()).toMatch(message);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
+});
+
+test('a key whose text is shared with others is left as it is, with a sentence that says why', async () => {
+  const shared = `- id: acme\n  plan: free\n  disabled: &off false\n  secrets: []\n- { id: b, plan: free, disabled: *off, secrets: [] }\n`;
+  const { file, pathOf } = configFolder({ 'keys.yaml': shared });
+  const { exitCode, stderr } = await tollgate(['keys', 'revoke', 'acme', '--config', file]);
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(
+    /keys\.yaml stays as it is: the value `&off` may be used elsewhere too\. Edit it by hand\.\n$/,
+  );
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(shared);
+});
+
+test('a running gateway follows: revoked within 2 s, restored, rotated, issued', async () => {
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
+  const acme = makeKey({ id: 'acme' });
+  const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [acme.entry] }));
+  try {
+    const config = { TOLLGATE_CONFIG: `${gateway.configDir}/gateway.yaml` };
+    const run = async (command: string) =>
+      (await tollgate(['keys', ...command.split(' ')], config)).stdout.trim();
+    await run('revoke acme');
+    await expect.poll(() => statusOf(gateway, acme.secret), { timeout: 2_500 }).toBe(401);
+    await run('restore acme');
+    await expect.poll(() => statusOf(gateway, acme.secret), { timeout: 2_500 }).toBe(200);
+    const next = await run('rotate acme --overlap 0s');
+    await expect.poll(() => statusOf(gateway, next), { timeout: 2_500 }).toBe(200);
+    expect(await statusOf(gateway, acme.secret)).toBe(401);
+    const other = await run('create other --plan free');
+    await expect.poll(() => statusOf(gateway, other), { timeout: 2_500 }).toBe(200);
+  } finally {
+    await gateway.stop('SIGKILL');
+    await backend.close();
+  }
+});
+
+async function statusOf(gateway: GatewayProcess, secret: string): Promise<number> {
+  const response = await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
+  await response.arrayBuffer();
+  return response.status;
+}
