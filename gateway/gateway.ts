@@ -186,9 +186,12 @@ export function createGateway({
           state: currentState,
           presence,
           changes,
-          recordKeyChange,
           events,
           ...(directory && { directory }),
+          keyChanges: {
+            limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, snapshot.settings.bans) },
+            record: recordKeyChange,
+          },
           keys: {
             settings: () => snapshot.settings,
             async readStatus(keys) {

@@ -195,6 +195,8 @@ export const defaultBounds = Object.freeze({
   /** Changes that one token may make in a minute, on each process; beyond it 429. And tokens that are counted. */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,
+  /** How far ahead the end of a grant may be: 400 days. */
+  grantMaxMs: 34_560_000_000,
   /** Wrong tokens of one client address in a minute that are answered 401; further ones 429. */
   adminWrongTokensPerMinuteMax: 10,
   /** Client addresses whose wrong tokens are remembered; the one that began first is forgotten. */

@@ -32,6 +32,8 @@ export interface KeyChange {
   readonly key?: string;
   readonly before?: ChangedMembers;
   readonly after?: ChangedMembers;
+  /** Set where nobody knows whether it is in force: the store gave no reply. */
+  readonly error?: string;
 }
 
 /** Something that was changed, or that failed to be. */

@@ -1,10 +1,12 @@
 import type { KeyDirectory } from '../../directory/key-directory.ts';
-import type { Changes, KeyChange } from '../../fleet/changes.ts';
+import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { banAndGrantRoutes } from '../keys/change/ban-and-grant.ts';
+import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { reportedChangeRoute } from '../keys/change/reported-change.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -28,20 +30,16 @@ export interface ApiSources {
   readonly state: () => GatewayState;
   readonly presence: Pick<Presence, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
-  /** Says what was done to a key: in the record of changes, in the list of events and in the log. */
-  readonly recordKeyChange: (change: KeyChange) => void;
   readonly events: Pick<Events, 'read'>;
   readonly keys: KeySources;
   /** Absent: the configuration has none. */
   readonly directory?: KeyDirectory;
+  readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record'>;
   readonly bounds: DefaultTimeouts &
+    KeyChangeSources['bounds'] &
     Pick<
       Bounds,
-      | 'changesPerPageMax'
-      | 'changeMembersMax'
-      | 'eventsPerPageMax'
-      | 'planDistributionTimeoutMs'
-      | 'planDistributionKeptMs'
+      'changesPerPageMax' | 'eventsPerPageMax' | 'planDistributionTimeoutMs' | 'planDistributionKeptMs'
     >;
 }
 
@@ -54,12 +52,14 @@ export function createRoutes({
   state,
   presence,
   changes,
-  recordKeyChange,
   events,
   keys,
+  directory,
+  keyChanges,
   bounds,
 }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
+  const changing = { ...keys, ...keyChanges, ...(directory && { directory }), bounds };
   const planDistribution = createPlanDistributions({ ...keys, bounds });
   return [
     defineRoute({
@@ -77,6 +77,8 @@ export function createRoutes({
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
     ...createKeyRoutes(keys),
+    ...banAndGrantRoutes(changing),
+    reportedChangeRoute(changing),
     defineRoute({
       method: 'GET',
       path: '/plans',
@@ -111,7 +113,6 @@ export function createRoutes({
       respond: async ({ query: { limit, after } }) =>
         jsonResponse(await changes.read({ limit, ...(after !== undefined && { after }) })),
     }),
-    reportedChangeRoute({ record: recordKeyChange, bounds }),
     defineRoute({
       method: 'GET',
       path: '/events',

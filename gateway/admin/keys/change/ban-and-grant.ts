@@ -1,0 +1,155 @@
+import type * as z from 'zod';
+import { keyOf } from '../../../directory/directory-key.ts';
+import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
+import type { Grant, Key, KeyStatus } from '../../../model.ts';
+import { date, limits } from '../../../shapes/key-schema.ts';
+import { limitFieldOf, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
+import { fields } from '../../../shapes/schema-parts.ts';
+import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { noQuery } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import {
+  type ChangeRequest,
+  findInDirectory,
+  type KeyChangeSources,
+  type Refused,
+  refused,
+  storeFailed,
+  type VerbReply,
+} from './change-sources.ts';
+
+const grantBody = fields('an object with limits and untilAt', { limits, untilAt: date });
+
+interface Verb {
+  readonly action: KeyAction;
+  readonly run: (keyId: string) => Promise<VerbReply>;
+  /** What of the key's status it changes, for the record of changes. */
+  readonly before: (status: KeyStatus) => ChangedMembers;
+  readonly after?: ChangedMembers;
+}
+
+/** Bans and grants lie beside the counts of a key: they are changed alike for keys of the configuration and of the directory. */
+export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
+  const { limiter } = sources;
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/keys/{id}/unban',
+      needs: 'write',
+      query: noQuery,
+      async respond(request) {
+        const found = await findKey(sources, request);
+        if (found.kind === 'refused') return found.response;
+        return change(sources, request, found.key, {
+          action: 'unban',
+          run: limiter.liftBan,
+          before: ({ rateLimit: { banUntilMs } }) =>
+            banUntilMs === undefined ? {} : { bannedUntilAt: new Date(banUntilMs).toISOString() },
+        });
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/keys/{id}/grant',
+      needs: 'write',
+      query: noQuery,
+      body: grantBody,
+      async respond({ body, ...request }) {
+        const found = await findKey(sources, request);
+        if (found.kind === 'refused') return found.response;
+        const fault = grantFault(sources, found.key, body);
+        if (fault !== undefined) return errorResponse('invalid_request', fault);
+        const grant = { limits: toLimits(body.limits), untilMs: body.untilAt };
+        return change(sources, request, found.key, {
+          action: 'grant',
+          run: (keyId) => limiter.grant(keyId, grant),
+          before: grantMembers,
+          after: grantMembers({ grant }),
+        });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/keys/{id}/grant',
+      needs: 'write',
+      query: noQuery,
+      async respond(request) {
+        const found = await findKey(sources, request);
+        if (found.kind === 'refused') return found.response;
+        return change(sources, request, found.key, {
+          action: 'ungrant',
+          run: limiter.ungrant,
+          before: grantMembers,
+        });
+      },
+    }),
+  ];
+}
+
+async function findKey(
+  sources: KeyChangeSources,
+  { params: { id = '' } }: ChangeRequest,
+): Promise<{ readonly kind: 'found'; readonly key: Key } | Refused> {
+  const { keys, plans } = sources.settings();
+  const written = keys.get(id);
+  if (written !== undefined) return { kind: 'found', key: written };
+  const found = await findInDirectory(sources, id);
+  if (found.kind === 'refused') return found;
+  const key = keyOf(found.key, plans);
+  if (key !== undefined) return { kind: 'found', key };
+  return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
+}
+
+async function change(
+  { readStatus, record }: KeyChangeSources,
+  { token }: ChangeRequest,
+  key: Key,
+  { action, run, before, after }: Verb,
+): Promise<AdminResponse> {
+  const [earlier] = (await readStatus([key])) ?? [];
+  if (earlier === undefined) return storeUnavailable();
+  const reply = await run(key.id);
+  const failed = reply.kind === 'failed' ? storeFailed(reply) : undefined;
+  if (reply.kind === 'changed' || reply.mayHaveRun) {
+    const members = { before: before(earlier), ...(after && { after }) };
+    record({ action, by: token.name, key: key.id, ...members, ...(failed && { error: failed.message }) });
+  }
+  if (failed) return failed.response;
+  const [now] = (await readStatus([key])) ?? [];
+  return now === undefined ? storeUnavailable() : jsonResponse(whatHolds(key, now));
+}
+
+/** As in a list of keys. */
+function whatHolds({ id }: Key, { rateLimit: { banUntilMs }, banLevel, strikes, grant }: KeyStatus): object {
+  return {
+    id,
+    strikes,
+    ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
+    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilMs: grant.untilMs } }),
+  };
+}
+
+function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
+  if (grant === undefined) return {};
+  return { limits: toLimitFields(grant.limits), untilAt: new Date(grant.untilMs).toISOString() };
+}
+
+function grantFault(
+  { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
+  key: Key,
+  { limits: stated, untilAt }: z.output<typeof grantBody>,
+): string | undefined {
+  const aheadMs = untilAt - nowMs();
+  if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
+  if (aheadMs > bounds.grantMaxMs) {
+    return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
+  }
+  const limited = key.limits.map(({ window }) => limitFieldOf[window]);
+  const other = toLimits(stated)
+    .map(({ window }) => limitFieldOf[window])
+    .find((field) => !limited.includes(field));
+  return (
+    other &&
+    `The member \`limits.${other}\` is of a window in which ${key.id} (${key.plan}) has no limit; it has ${limited.join(', ')}.`
+  );
+}

@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { DirectoryKey } from '../../../directory/directory-key.ts';
+import type { KeyDirectory } from '../../../directory/key-directory.ts';
+import type { Away } from '../../../directory/store/directory-store.ts';
+import type { KeyChange } from '../../../fleet/changes.ts';
+import type { AdminToken, Grant } from '../../../model.ts';
+import { keyId } from '../../../shapes/key-schema.ts';
+import type { Bounds } from '../../../timeouts-and-sizes.ts';
+import { type AdminResponse, errorResponse } from '../../admin-response.ts';
+import { type KeySources, placeOfKey } from '../key-sources.ts';
+
+/** What the routes that change keys work with. */
+export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'> {
+  /** Absent: the configuration has none. */
+  readonly directory?: KeyDirectory;
+  readonly limiter: KeyVerbs;
+  /** Says what was done: in the record of changes, in the list of events and in the log. */
+  readonly record: (change: KeyChange) => void;
+  readonly bounds: Pick<Bounds, 'grantMaxMs' | 'changeMembersMax'>;
+}
+
+/** What an operator does to the counts of a key, on all processes. */
+export interface KeyVerbs {
+  liftBan(keyId: string): Promise<VerbReply>;
+  grant(keyId: string, grant: Grant): Promise<VerbReply>;
+  ungrant(keyId: string): Promise<VerbReply>;
+}
+
+export type VerbReply =
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'failed'; readonly mayHaveRun: boolean; readonly reason: string };
+
+/** Of a request that changes a key. */
+export interface ChangeRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly headers: IncomingHttpHeaders;
+  readonly token: AdminToken;
+}
+
+export interface Refused {
+  readonly kind: 'refused';
+  readonly response: AdminResponse;
+}
+
+export function refused(...error: Parameters<typeof errorResponse>): Refused {
+  return { kind: 'refused', response: errorResponse(...error) };
+}
+
+/** A key of the directory that may be changed there: the configuration does not have one with this id. */
+export async function findInDirectory(
+  { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
+  id: string,
+): Promise<{ readonly kind: 'found'; readonly key: DirectoryKey } | Refused> {
+  if (settings().keys.has(id)) {
+    const place = placeOfKey(settings(), id);
+    const where = place === undefined ? 'in the configuration' : `in ${place.file}, line ${place.line}`;
+    return refused('conflict', `The key ${id} is written ${where}: edit it there.`);
+  }
+  // What no key is called is not made a part of a name in Redis.
+  if (directory === undefined || !keyId.safeParse(id).success) return noSuchKey();
+  const reply = await directory.read(id);
+  switch (reply.kind) {
+    case 'found':
+      return reply;
+    case 'absent':
+      return noSuchKey();
+    case 'away':
+      return storeFailed({ ...reply, mayHaveRun: false });
+  }
+}
+
+export function noSuchKey(): Refused {
+  return refused('not_found', 'There is no key with this id.');
+}
+
+/** Redis is away, or without Redis the directory is full. `message`: also for the record, where it may have been done. */
+export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'reason'>): Refused & {
+  readonly message: string;
+} {
+  const advice = mayHaveRun
+    ? 'The change may be in force all the same: look before you repeat it.'
+    : 'Nothing was changed: retry later.';
+  const message = `The store failed (${reason}). ${advice}`;
+  return { ...refused('store_unavailable', message, { 'Retry-After': '1' }), message };
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { makeToken } from '../support/admin-client.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { lastChange, startGateways } from './change-fixture.ts';
+
+const key = makeKey({ plan: 'free', id: 'acme' });
+const hourMs = 3_600_000;
+const at = (aheadMs: number) => new Date(Date.now() + aheadMs).toISOString();
+
+describe.each(['redis', 'memory'] as const)('in %s', (store) => {
+  it('a grant lets a refused key go on, on every process within a second, and its limits are shown; without it they hold again', async () => {
+    const { gateways } = await startGateways(store === 'redis' ? 2 : 1, {
+      overrides: { keys: [key.entry] },
+      store,
+    });
+    const [one, other = one] = gateways;
+    if (!one || !other) throw new Error('one was started');
+    for (let request = 0; request < 5; request++) expect(await one.call(key.secret)).toBe(200);
+    expect([await one.call(key.secret), await other.call(key.secret)]).toEqual([429, 429]);
+
+    const untilAt = at(hourMs);
+    const granted = await other.ask('POST', '/keys/acme/grant', { limits: { perMinute: 8 }, untilAt });
+    const grant = { limits: { perMinute: 8 }, untilMs: Date.parse(untilAt) };
+    expect([granted.status, granted.body]).toEqual([200, { id: 'acme', strikes: expect.any(Number), grant }]);
+    expect(await other.call(key.secret)).toBe(200);
+    await expect.poll(() => one.call(key.secret), { timeout: 1_500 }).toBe(200);
+    const { body } = await one.ask('GET', '/keys/acme');
+    expect(body.windows[0]).toMatchObject({ name: 'minute', limit: 8 });
+    expect(await lastChange(other)).toMatchObject({
+      action: 'grant',
+      by: 'alice',
+      key: 'acme',
+      before: {},
+      after: { limits: { perMinute: 8 }, untilAt },
+    });
+    const { body: listed } = await other.ask('GET', '/events');
+    expect(listed.events.map(({ text }: { text: string }) => text)).toContainEqual(
+      expect.stringMatching(/^alice granted acme 8 a minute until \d\d:\d\d:\d\d UTC/),
+    );
+
+    const ended = await one.ask('DELETE', '/keys/acme/grant');
+    expect([ended.status, ended.body.grant]).toEqual([200, undefined]);
+    await expect.poll(() => other.call(key.secret), { timeout: 1_500 }).toBe(429);
+    expect(await lastChange(one)).toMatchObject({
+      action: 'ungrant',
+      before: { limits: { perMinute: 8 }, untilAt },
+    });
+  });
+
+  it('a ban that was lifted is lifted on every process, also where refusals of before were not reported yet', async () => {
+    const overrides = { keys: [key.entry], bans: { after: 20, for: '10m' } };
+    const { gateways, logged } = await startGateways(store === 'redis' ? 2 : 1, { overrides, store });
+    const [one, other = one] = gateways;
+    if (!one || !other) throw new Error('one was started');
+    const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
+    while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(key.secret)));
+    // Strikes that are not sent yet.
+    for (let request = 0; request < 15; request++) await other.call(key.secret);
+    const lifted = await one.ask('POST', '/keys/acme/unban');
+    expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', strikes: 0 }]);
+    await one.ask('POST', '/keys/acme/grant', { limits: { perMinute: 1_000 }, untilAt: at(hourMs) });
+    for (const gateway of [one, other]) {
+      await expect.poll(() => gateway.call(key.secret), { timeout: 1_500 }).toBe(200);
+    }
+    // All that was collected has been reported by then.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect([await one.call(key.secret), await other.call(key.secret), await isBanned()]).toEqual([
+      200,
+      200,
+      false,
+    ]);
+    const changes = (await one.ask('GET', '/changes')).body.changes;
+    const unban = changes.find(({ action }: { action: string }) => action === 'unban');
+    expect(unban).toMatchObject({ by: 'alice', key: 'acme', before: { bannedUntilAt: expect.any(String) } });
+    expect(logged).toContainEqual(
+      expect.objectContaining({ msg: 'a key was changed', action: 'unban', keyId: 'acme', by: 'alice' }),
+    );
+  });
+});
+
+it('a grant that makes no sense is refused, and the message names the member', async () => {
+  const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
+  const [one] = gateways;
+  const untilAt = at(hourMs);
+  const cases: [unknown, string][] = [
+    [
+      { untilAt },
+      'The member `limits` is missing; write a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth.',
+    ],
+    [
+      { limits: {}, untilAt },
+      'The member `limits` must be a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth.',
+    ],
+    [
+      { limits: { perDay: 0 }, untilAt },
+      'The member `limits.perDay` must be a whole number from 1 to 999999999999999.',
+    ],
+    [
+      { limits: { perDay: 1.5 }, untilAt },
+      'The member `limits.perDay` must be a whole number from 1 to 999999999999999.',
+    ],
+    [{ limits: { perday: 5 }, untilAt }, 'The member `limits.perday` is unknown; did you mean `perDay`?'],
+    [
+      { limits: { perHour: 5 }, untilAt },
+      'The member `limits.perHour` is of a window in which acme (free) has no limit; it has perMinute, perDay.',
+    ],
+    [
+      { limits: { perDay: 5 } },
+      'The member `untilAt` is missing; write a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+    ],
+    [
+      { limits: { perDay: 5 }, untilAt: 'tomorrow' },
+      'The member `untilAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+    ],
+    [{ limits: { perDay: 5 }, untilAt: at(-1_000) }, 'The member `untilAt` must be in the future.'],
+    [
+      { limits: { perDay: 5 }, untilAt: at(401 * 24 * hourMs) },
+      'The member `untilAt` must be at most 400 days ahead.',
+    ],
+  ];
+  for (const [body, message] of cases) {
+    const reply = await one?.ask('POST', '/keys/acme/grant', body);
+    expect(reply?.body).toEqual({ code: 'invalid_request', status: 400, message });
+  }
+  expect((await one?.ask('GET', '/changes'))?.body.changes).toEqual([]);
+});
+
+it('nobody changes a key that is not there, or without a token that may write', async () => {
+  const reader = makeToken('read');
+  const { gateways } = await startGateways(1, {
+    overrides: {
+      keys: { directory: true },
+      admin: { host: '127.0.0.1', port: 0, tokens: [makeToken('write').entry, reader.entry] },
+    },
+    store: 'memory',
+  });
+  for (const [method, path] of [
+    ['POST', '/keys/acme/unban'],
+    ['POST', '/keys/acme/grant'],
+    ['DELETE', '/keys/acme/grant'],
+  ] as const) {
+    const reply = await gateways[0]?.ask(method, path, undefined, { token: reader.token });
+    expect([reply?.status, reply?.body.code]).toEqual([403, 'read_only_token']);
+  }
+});

@@ -1,0 +1,92 @@
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { createGateway } from '../../gateway/gateway.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { type AdminReply, askAdmin, makeToken } from '../support/admin-client.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
+import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+
+const writer = makeToken('write', 'alice');
+
+export interface ChangedGateway {
+  /** The status of a request of a key. */
+  call(secret: string): Promise<number>;
+  /** A request to the admin API, by alice, who may write. */
+  ask(
+    method: string,
+    path: string,
+    json?: unknown,
+    options?: { readonly headers?: Record<string, string>; readonly token?: string },
+  ): Promise<AdminReply>;
+  readonly adminPort: number;
+  reload(overrides: Record<string, unknown>): Promise<void>;
+}
+
+/** Gateways that share a Redis, or one in memory, with windows that do not end; one log. */
+export async function startGateways(
+  count: number,
+  {
+    overrides = {},
+    store = 'redis',
+    redis = { url: redisUrl(), prefix: freshPrefix() },
+    bounds = {},
+  }: {
+    readonly overrides?: Record<string, unknown>;
+    readonly store?: 'redis' | 'memory';
+    readonly redis?: { readonly url: string; readonly prefix: string };
+    readonly bounds?: Partial<Bounds>;
+  } = {},
+) {
+  const backend = await startRecordingBackend({
+    react: (_request, socket) => socket.write(okResponse('[]')),
+  });
+  const logged: Record<string, unknown>[] = [];
+  const settings = (own: Record<string, unknown>) =>
+    settingsOf({
+      upstream: { url: backend.url },
+      plans: { free: { perMinute: 5, perDay: 100 }, pro: { perMinute: 50 }, enterprise: 'custom' },
+      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
+      ...(store === 'redis' && { redis }),
+      ...overrides,
+      ...own,
+    });
+  const gateways: ChangedGateway[] = [];
+  for (let index = 0; index < count; index++) {
+    const gateway = createGateway({
+      settings: await settings({}),
+      log: {
+        logger: pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) }),
+        access: () => {},
+      },
+      bounds: tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, ...bounds }),
+      windowsMs: freshWindows(Date.now()),
+    });
+    const { listen, admin } = await gateway.start();
+    onTestFinished(() => gateway.drain({ graceMs: 0 }));
+    gateways.push({
+      async call(secret) {
+        const headers = { authorization: `Bearer ${secret}` };
+        const response = await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
+        await response.arrayBuffer();
+        return response.status;
+      },
+      ask: (method, path, json, options = {}) =>
+        askAdmin(admin.port, `/api/v1${path}`, { method, json, token: writer.token, ...options }),
+      adminPort: admin.port,
+      reload: async (own) => gateway.reload(await settings(own)),
+    });
+  }
+  onTestFinished(() => backend.close());
+  return { gateways, logged, redis };
+}
+
+/** The last change that a gateway knows. */
+export async function lastChange(gateway: ChangedGateway): Promise<Record<string, unknown>> {
+  const { status, body } = await gateway.ask('GET', '/changes?limit=1');
+  expect(status).toBe(200);
+  return body.changes[0];
+}
