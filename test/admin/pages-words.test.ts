@@ -99,8 +99,8 @@ describe('the sentence at the top', () => {
     ],
     [
       'near',
-      { config: { version: '4576ad000000', lastError: 'plans: no' } },
-      /^The configuration on disk is not valid, 4576ad stays in force: plans: no$/,
+      { config: { version: '4576ad000000', lastError: 'gateway.yaml:3:1: no\n  3 | plans: no\n    | ^' } },
+      /^The configuration on disk is not valid, 4576ad stays in force: gateway\.yaml:3:1: no$/,
     ],
     [
       'near',

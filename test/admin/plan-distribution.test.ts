@@ -32,6 +32,16 @@ it('counts keys on a scale of 1, 2, 5, 10, …, each bound in the bucket that it
     { from: 50, to: 100, keys: 1 },
     { from: 100, to: 200, keys: 1 },
   ]);
+  // Up to the limit, and above it.
+  expect(bucketsOf([60, 61, 100], 60)).toEqual([
+    { from: 50, to: 61, keys: 1 },
+    { from: 61, to: 100, keys: 1 },
+    { from: 100, to: 200, keys: 1 },
+  ]);
+  expect(bucketsOf([49, 50], 49)).toEqual([
+    { from: 20, to: 50, keys: 1 },
+    { from: 50, to: 100, keys: 1 },
+  ]);
   expect(bucketsOf([10 ** 12])).toEqual([{ from: 10 ** 12, to: 2 * 10 ** 12, keys: 1 }]);
 });
 
@@ -96,7 +106,8 @@ it.each([
         { from: 5, to: 10, keys: 0 },
         { from: 10, to: 20, keys: 0 },
         { from: 20, to: 50, keys: 0 },
-        { from: 50, to: 100, keys: 1 },
+        { from: 50, to: 61, keys: 0 },
+        { from: 61, to: 100, keys: 1 },
       ],
     },
     day: {

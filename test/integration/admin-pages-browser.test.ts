@@ -27,6 +27,7 @@ const [calm, limited, banned, hostile] = [
   makeKey({ id: 'a+b@c:d', plan: 'free' }),
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
+const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -102,42 +103,78 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Each page with what is on it once its figures are there. */
+/** Each page: what is on it once its figures are there, and what of the API it asks again and again. */
 const allPages = [
-  ['/', '.verdict .well', '.figure'],
-  ['/keys', 'tbody tr', 'td.windows .bar'],
-  ['/keys?q=nobody', '.empty a', '.filters'],
-  ['/keys/acme', '.why p', '.chart canvas'],
-  ['/plans?plan=free', '.spread .limit', '.sentence'],
-  ['/operations?operation=getPet', '.operations .section:nth-of-type(2) tbody tr', 'tbody .state.near'],
-  ['/upstreams', '.upstreams tbody tr', '.section .tools'],
-  ['/changes', '.changes .error', '.paging'],
+  ['/', ['.verdict .well', '.figure', '.rows li'], '/traffic'],
+  ['/keys', ['tbody tr', 'td.windows .bar'], '/keys?'],
+  ['/keys?q=nobody', ['.empty a', '.filters'], '/keys?'],
+  ['/keys/acme', ['.why p', '.chart canvas', '.heading + div'], '/keys/acme/usage'],
+  ['/plans?plan=free', ['.spread .limit', '.sentence'], '/state'],
+  [
+    '/operations?operation=getPet',
+    ['.operations .section:nth-of-type(2) tbody tr', 'tbody .state.near'],
+    '/operations',
+  ],
+  ['/upstreams', ['.upstreams tbody tr', '.section .tools'], '/upstreams'],
+  ['/changes', ['.changes .error', '.paging'], '/changes'],
 ] as const;
+const widths = [1280, 390];
 
-describe.each([1280, 390])('at %i px', (width) => {
-  it.each(allPages)(
-    '%s is whole in both themes: no complaint of the browser, none of axe, nothing beside the window',
-    async (path, ready, part) => {
-      const { page, complaints } = await watchedPage(browser, shared.origin, width);
+it.each(allPages)(
+  '%s is whole, wide and narrow, light and dark: nothing moves, no complaint of the browser, none of axe',
+  async (path, parts, asked) => {
+    const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, path, parts[0]);
+    for (const part of parts) await page.waitForSelector(part);
+    await page.evaluate(axe);
+    for (const width of widths) {
+      await page.setViewport({ width, height: 900 });
+      await askAgain(page, asked);
+      await page.evaluate(watchLayout);
+      await send(shared.api, calm.secret, 40);
+      await send(shared.api, hostile.secret, 15);
+      await askAgain(page, asked);
+      expect([width, await page.evaluate('window.moved')]).toEqual([width, []]);
       for (const [theme, ground] of [
         ['light', 'rgb(255, 255, 255)'],
         ['dark', 'rgb(16, 21, 27)'],
       ] as const) {
         await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
-        await open(page, shared, path, ready);
-        await page.waitForSelector(part);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-        await page.evaluate(axe);
-        const findings = await page.evaluate(
-          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 150))]))',
-        );
-        expect([theme, findings]).toEqual([theme, []]);
         expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(ground);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        expect([width, theme, await axeFindings(page)]).toEqual([width, theme, []]);
       }
-      expect(complaints).toEqual([]);
-    },
+    }
+    // A shift would have been seen.
+    await page.evaluate("document.querySelector('main').style.paddingTop = '100px'");
+    await expect.poll(() => page.evaluate('window.moved.length')).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+  },
+);
+
+/** Keeps what moves without anybody having done anything: how far, and what it was. */
+const watchLayout = `
+  window.moved = [];
+  new PerformanceObserver((list) => {
+    // A figure at the right of its column begins further left when it has a digit more: it has not moved.
+    const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
+    const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
+    window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
+  }).observe({ type: 'layout-shift' })`;
+
+/** Has a page ask the API at once, and waits until it shows the response. */
+async function askAgain(page: Page, asked: string): Promise<void> {
+  const answered = page.waitForResponse((response) => response.url().includes(`/api/v1${asked}`));
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+  await answered;
+  // Drawn, and what was drawn is on the screen.
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+}
+
+const axeFindings = (page: Page) =>
+  page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 150))]))',
   );
-});
 
 describe('the token', () => {
   it('of a link leaves the address at once, and is sent nowhere but in Authorization to its own origin', async () => {
@@ -240,33 +277,53 @@ describe('what the pages say', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('a link restores filters and zoom, and the keyboard reaches every page', async () => {
+  it('a link restores the filters of the keys, and Back what was shown before', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/keys?q=me&state=limited&plan=free&sort=id', '.filters');
+    await open(page, shared, '/keys?q=lo&state=banned&plan=free&sort=id', '.filters');
     const fields =
       "[...document.querySelectorAll('.filters input, .filters select')].map(({ value }) => value)";
     await page.waitForFunction(`document.querySelectorAll('.filters option[value=free]').length === 1`);
-    expect(await page.evaluate(fields)).toEqual(['me', 'limited', 'free', 'id']);
-    // `/` finds a key, `g n` goes to Now and `g k` to the keys, where an arrow leads to the first of them.
-    await page.keyboard.press('/');
-    await page.keyboard.type('acme');
-    await page.keyboard.press('Enter');
-    await page.waitForSelector('.why p');
-    expect(new URL(page.url()).pathname).toBe('/keys/acme');
-    await page.keyboard.press('g');
-    await page.keyboard.press('n');
-    await page.waitForSelector('.figures');
-    await page.keyboard.press('g');
-    await page.keyboard.press('k');
+    expect(await page.evaluate(fields)).toEqual(['lo', 'banned', 'free', 'id']);
+    await page.select('.filters [aria-label=State]', 'expired');
+    await page.waitForSelector('.empty');
+    expect(page.url()).toBe(`${shared.origin}/keys?q=lo&state=expired&plan=free&sort=id`);
+    await page.goBack();
     await page.waitForSelector('tbody tr');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe(
-      (await textOf(page, 'td.id a'))[1],
-    );
-    await page.keyboard.press('Enter');
-    // Dragging over a chart zooms, and the address has it.
-    await page.waitForSelector('.chart canvas');
+    expect(await page.evaluate(fields)).toEqual(['lo', 'banned', 'free', 'id']);
+  });
+
+  // What is pressed, where that leads, and what then is chosen, also for somebody who is given the link.
+  it.each([
+    ['/', '[role=group] button:nth-child(2)', '/?period=1h', '[role=group] [aria-pressed=true]', '1 h'],
+    [
+      '/keys/acme',
+      '[role=group] button',
+      '/keys/acme?period=24h',
+      '[role=group] [aria-pressed=true]',
+      '24 h',
+    ],
+    ['/plans', 'tr:nth-child(2) a', '/plans?plan=pro', 'a[aria-current=true]', 'pro'],
+    [
+      '/operations',
+      'tr:nth-child(2) a',
+      '/operations?operation=listPets',
+      'a[aria-current=true]',
+      'listPets',
+    ],
+  ])('on %s a choice is in the address, which restores it', async (path, control, after, chosen, text) => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, path, control);
+    await page.click(control);
+    await expect.poll(() => page.url()).toBe(`${shared.origin}${after}`);
+    await expect.poll(() => firstText(page, chosen)).toBe(text);
+    await page.reload();
+    await page.waitForSelector(chosen);
+    expect(await firstText(page, chosen)).toBe(text);
+  });
+
+  it('dragging over the chart of a key zooms, and the address has it', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/keys/acme', '.chart canvas');
     const box = await (await page.waitForSelector('.u-over'))?.boundingBox();
     if (!box) throw new Error('the chart has no place');
     await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
@@ -283,6 +340,46 @@ describe('what the pages say', () => {
     expect(await textOf(page, '[role=group] [aria-pressed=true]')).toEqual([]);
   });
 
+  it('the keyboard reaches every page and every row: `/`, Esc, g and a letter, arrows, Enter', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/', '.figures');
+    const focused = () => page.evaluate('document.activeElement.textContent');
+    const isSearching = () => page.evaluate("document.activeElement.id === 'search'");
+    await page.keyboard.press('/');
+    expect(await isSearching()).toBe(true);
+    // In a field a letter is text.
+    await page.keyboard.type('gk');
+    await page.keyboard.press('Escape');
+    expect([await isSearching(), new URL(page.url()).pathname]).toEqual([false, '/']);
+    for (const [letter, path] of [
+      ['p', '/plans'],
+      ['o', '/operations'],
+      ['u', '/upstreams'],
+      ['c', '/changes'],
+      ['k', '/keys'],
+      ['n', '/'],
+      ['k', '/keys'],
+    ] as const) {
+      await page.keyboard.press('g');
+      await page.keyboard.press(letter);
+      await expect.poll(() => new URL(page.url()).pathname).toBe(path);
+    }
+    await page.waitForSelector('tbody tr');
+    const ids = await textOf(page, 'td.id a');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    expect(await focused()).toBe(ids[1]);
+    await page.keyboard.press('ArrowUp');
+    expect(await focused()).toBe(ids[0]);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.why p');
+    expect(await firstText(page, 'h1')).toBe(ids[0]);
+    await page.keyboard.press('/');
+    await page.keyboard.type('acme');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/keys/acme');
+  });
+
   it('a theme that was chosen stays', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
@@ -295,20 +392,22 @@ describe('what the pages say', () => {
 });
 
 describe('figures that change', () => {
-  it('move nothing', async () => {
+  it('leave a list that is in use in its order, and sort it when nobody points at it', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/', '.rows li a');
-    await page.waitForNetworkIdle({ idleTime: 300 }).catch(() => {});
-    await page.evaluate(
-      "window.moved = []; new PerformanceObserver((list) => window.moved.push(...list.getEntries().map(({ value, sources }) => [value, ...sources.map(({ node }) => [node?.textContent, node?.parentElement?.className])]))).observe({ type: 'layout-shift' })",
-    );
-    const before = await firstText(page, '.figure .value');
-    await send(shared.api, calm.secret, 150);
-    await page.waitForFunction(
-      `document.querySelector('.figure .value').textContent !== ${JSON.stringify(before)}`,
-    );
-    await send(shared.api, calm.secret, 50);
-    expect(await page.evaluate('window.moved')).toEqual([]);
+    await open(page, shared, '/keys', 'tbody tr');
+    const ids = () => textOf(page, 'td.id a');
+    const before = await ids();
+    const last = before.at(-1) ?? '';
+    await page.hover('tbody tr:nth-child(2)');
+    // The key that is refused least is now refused most.
+    const { secret } = keysById.get(last) ?? {};
+    if (secret === undefined) throw new Error('it is one of ours');
+    await send(shared.api, secret, 1_300);
+    await askAgain(page, '/keys?');
+    expect(await ids()).toEqual(before);
+    await page.mouse.move(0, 0);
+    await expect.poll(ids).not.toEqual(before);
+    expect((await ids())[0]).toBe(last);
   });
 
   it('are grey while the gateway is away, which the page says, and come back when it was restarted', async () => {

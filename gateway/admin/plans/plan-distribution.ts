@@ -87,7 +87,7 @@ export function createPlanDistributions({
     const limits = plans.get(plan)?.limits ?? 'custom';
     const spread = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
       const limit = limits === 'custom' ? undefined : limits.find((one) => one.window === window)?.max;
-      return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf)) };
+      return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf), limit) };
     };
     return {
       plan,
@@ -122,27 +122,26 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
   return counts;
 });
 
-/** On a scale of 1, 2, 5, 10, 20, 50, … Those without a request are in none. */
-export function bucketsOf(requests: readonly number[]): readonly Bucket[] {
-  const counts = new Map<number, number>();
-  for (const one of requests) {
-    if (one < 1) continue;
-    const step = stepOf(one);
-    counts.set(step, (counts.get(step) ?? 0) + 1);
+/**
+ * On a scale of 1, 2, 5, 10, 20, 50, … What is above the limit begins a bucket too, so that none has both sides. Keys without
+ * a request are in none.
+ */
+export function bucketsOf(requests: readonly number[], limit = 0): readonly Bucket[] {
+  const counted = requests.filter((one) => one >= 1);
+  if (counted.length === 0) return [];
+  const [least, most] = [Math.min(...counted), Math.max(...counted)];
+  const bounds = [1];
+  for (let step = 1; (bounds.at(-1) ?? 0) <= most; step++) {
+    const [before, next] = [valueAt(step - 1), valueAt(step)];
+    if (limit + 1 > before && limit + 1 < next) bounds.push(limit + 1);
+    bounds.push(next);
   }
-  if (counts.size === 0) return [];
-  const [first, last] = [Math.min(...counts.keys()), Math.max(...counts.keys())];
-  return Array.from({ length: last - first + 1 }, (_, index) => {
-    const step = first + index;
-    return { from: valueAt(step), to: valueAt(step + 1), keys: counts.get(step) ?? 0 };
-  });
-}
-
-/** The step of the scale that a number lies in, from 0. */
-function stepOf(requests: number): number {
-  let step = 0;
-  while (valueAt(step + 1) <= requests) step += 1;
-  return step;
+  const buckets = bounds.slice(1).map((to, index) => ({ from: bounds[index] ?? 1, to, keys: 0 }));
+  for (const one of counted) {
+    const bucket = buckets.findLast(({ from }) => from <= one);
+    if (bucket) bucket.keys += 1;
+  }
+  return buckets.filter(({ from, to }) => to > least && from <= most);
 }
 
 function valueAt(step: number): number {

@@ -145,7 +145,7 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    padding: [12, 8, 0, 0],
+    padding: [12, 20, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
       y: {
@@ -269,34 +269,10 @@ function drawSpans({ ctx, bbox, valToPos }, { spans = [] }, colour) {
 }
 
 /** @param {uPlot} u @param {ChartProps} props @param {{ limit: string, marker: string, ground: string }} colours */
-function drawLines({ ctx, bbox, scales, valToPos }, { limit, markers = [] }, colours) {
-  const pixel = devicePixelRatio || 1;
+function drawLines(u, { limit, markers = [] }, colours) {
+  const { ctx, bbox, scales, valToPos } = u;
   ctx.save();
-  ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
-  ctx.setLineDash([2 * pixel, 3 * pixel]);
-  ctx.strokeStyle = colours.marker;
-  ctx.fillStyle = colours.marker;
-  ctx.font = `${11 * pixel}px system-ui, sans-serif`;
-  let freeFrom = bbox.left;
-  for (const { atMs, text } of markers.toSorted((a, b) => a.atMs - b.atMs)) {
-    const x = Math.round(valToPos(atMs / 1_000, 'x', true));
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-    const width = ctx.measureText(text).width;
-    const start = Math.min(x + 4 * pixel, bbox.left + bbox.width - width);
-    // A text that would cover the one before is left out; "Happened" has it.
-    if (start < freeFrom) continue;
-    ctx.save();
-    ctx.fillStyle = colours.ground;
-    ctx.globalAlpha = 0.8;
-    ctx.fillRect(start - 2 * pixel, bbox.top, width + 4 * pixel, 14 * pixel);
-    ctx.restore();
-    ctx.fillText(text, start, bbox.top + 11 * pixel);
-    freeFrom = start + width + 8 * pixel;
-  }
+  drawMarkers(u, markers, colours);
   const y = limit && valToPos(limit.value, 'y', true);
   if (limit && y !== undefined && limit.value <= (scales.y?.max ?? 0)) {
     ctx.setLineDash([]);
@@ -307,6 +283,48 @@ function drawLines({ ctx, bbox, scales, valToPos }, { limit, markers = [] }, col
     ctx.stroke();
   }
   ctx.restore();
+}
+
+/** @param {uPlot} u @param {Marker[]} markers @param {{ marker: string, ground: string }} colours */
+function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
+  const pixel = devicePixelRatio || 1;
+  const gap = 4 * pixel;
+  const rowHeight = 14 * pixel;
+  const right = bbox.left + bbox.width;
+  const placed = markers
+    .toSorted((a, b) => b.atMs - a.atMs)
+    .map(({ atMs, text }) => ({ text, x: Math.round(valToPos(atMs / 1_000, 'x', true)) }))
+    .filter(({ x }) => x >= bbox.left && x <= right);
+  ctx.lineWidth = Math.max(1, Math.round(1.5 * pixel));
+  ctx.setLineDash([2 * pixel, 3 * pixel]);
+  ctx.strokeStyle = colours.marker;
+  ctx.beginPath();
+  for (const { x } of placed) {
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+  }
+  ctx.stroke();
+  ctx.font = `${11 * pixel}px system-ui, sans-serif`;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'alphabetic';
+  // Texts in two rows, the newest first: one for which neither has room is left out, and "Happened" has it.
+  const freeUntil = [right, right];
+  for (const { text, x } of placed) {
+    const { width } = ctx.measureText(text);
+    const startBefore = (/** @type {number} */ end) =>
+      x + gap + width <= end ? x + gap : Math.min(x - gap, end) - width;
+    const row = freeUntil.findIndex((end) => startBefore(end) >= bbox.left && x <= end + gap);
+    if (row === -1) continue;
+    const start = startBefore(freeUntil[row] ?? right);
+    const top = bbox.top + row * rowHeight;
+    ctx.globalAlpha = 0.8;
+    ctx.fillStyle = colours.ground;
+    ctx.fillRect(start - 2 * pixel, top, width + 4 * pixel, rowHeight);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colours.marker;
+    ctx.fillText(text, start, top + 11 * pixel);
+    freeUntil[row] = Math.min(start, x) - gap;
+  }
 }
 
 /**

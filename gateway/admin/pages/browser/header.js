@@ -42,23 +42,26 @@ function Facts({ live }) {
   const chip = `chip ${/^prod/i.test(environment) ? 'filled' : ''}`;
   return html`<span class=${chip}>${environment}</span>
     <ul class=${`facts ${isOld ? 'stale' : ''}`} aria-label="State">
-      <li><${ConfigFact} state=${state} /></li>
-      <li><${StoreFact} state=${state} /></li>
+      <li><${ConfigFact} state=${state} oldMs=${isOld ? Date.now() - polled.atMs : undefined} /></li>
+      <li class="store"><${StoreFact} state=${state} /></li>
       <li><${ProcessesFact} state=${state} /></li>
-      <li><${TargetsFact} state=${state} /></li>
-      ${isOld && html`<li class="bad">${duration(Date.now() - polled.atMs)} old</li>`}
+      <li class="targets"><${TargetsFact} state=${state} /></li>
     </ul>`;
 }
 
-function ConfigFact({ state }) {
+/** The version in force, and the one thing about it that matters most. */
+function ConfigFact({ state, oldMs }) {
   const now = nowMs();
   if (!state) return html`config ${noFigure}`;
   const { version, loadedAt, lastError } = state.config;
   const loadedMs = Date.parse(loadedAt);
-  const age = duration(now - loadedMs);
-  return html`<span title=${`${version}, loaded ${fullInstant(loadedMs)}`}
-    >config <b>${shortVersion(version)}</b> · ${age} ago${lastError !== undefined && html` <span class="near">edit not valid</span>`}</span
-  >`;
+  const note =
+    oldMs !== undefined
+      ? html`<span class="bad">${`${duration(oldMs)} old`}</span>`
+      : lastError !== undefined
+        ? html`<span class="near">edit not valid</span>`
+        : `${duration(now - loadedMs)} ago`;
+  return html`<span title=${`${version}, loaded ${fullInstant(loadedMs)}`}>config <b>${shortVersion(version)}</b> · ${note}</span>`;
 }
 
 function StoreFact({ state }) {
@@ -92,7 +95,7 @@ function TargetsFact({ state }) {
     .map(({ address, healthy }) => `${address} ${healthy ? 'healthy' : 'down'}`)
     .join('\n');
   return html`<span class=${tone} title=${title}
-    >targets <b>${count(healthy)} of ${count(targets.length)}</b>${tone !== '' && ' healthy'}</span
+    >targets <b>${count(healthy)} of ${count(targets.length)}</b>${tone !== '' && html`<span class="healthy"> healthy</span>`}</span
   >`;
 }
 

@@ -1,6 +1,6 @@
 import htm from 'htm';
 import { h } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { nowMs } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 
@@ -50,6 +50,27 @@ const toneOf = {
 /** The state of a key, as a word. */
 export function StateWord({ state }) {
   return html`<span class=${`state ${toneOf[state] ?? ''}`}>${state}</span>`;
+}
+
+/**
+ * Rows in the order in which they matter now. While somebody points at them, or has the focus in one, they stay where they
+ * are: a row must not move away under a click. Rows are drawn by their place, so that one that changes moves nothing.
+ *
+ * @param {{ items: any[], idOf: (item: any) => string, row: (item: any) => any, as?: string, name?: string }} props
+ */
+export function SteadyRows({ items, idOf, row, as = 'tbody', name }) {
+  const [held, setHeld] = useState(/** @type {any[] | undefined} */ (undefined));
+  const shown = useRef(items);
+  const byId = new Map(items.map((item) => [idOf(item), item]));
+  shown.current = held ? held.map((item) => byId.get(idOf(item)) ?? item) : items;
+  const hold = () => setHeld((before) => before ?? shown.current);
+  const release = (/** @type {any} */ { currentTarget, relatedTarget }) => {
+    const isIn = currentTarget.contains(relatedTarget) || currentTarget.matches(':hover, :focus-within');
+    if (!isIn) setHeld(undefined);
+  };
+  return html`<${as} class=${name} onPointerEnter=${hold} onPointerLeave=${release} onFocusIn=${hold} onFocusOut=${release}>
+    ${shown.current.map(row)}
+  <//>`;
 }
 
 /** How much of a window is used. */

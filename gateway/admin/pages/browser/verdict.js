@@ -21,9 +21,11 @@ export function verdict({ state, totals, lastMinute, nowMs }) {
   ];
   if (state.config.lastError !== undefined) {
     const inForce = shortVersion(state.config.version);
+    // Under its first line is an excerpt of the file, which Changes shows.
+    const [problem] = state.config.lastError.split('\n', 1);
     found.push({
       tone: 'near',
-      text: `The configuration on disk is not valid, ${inForce} stays in force: ${state.config.lastError}`,
+      text: `The configuration on disk is not valid, ${inForce} stays in force: ${problem}`,
     });
   }
   if (state.usage?.pausedBecause !== undefined) {

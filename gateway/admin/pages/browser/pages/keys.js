@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { queryOf, usePolled } from '../api.js';
 import { count } from '../formats.js';
-import { html, Instant, Instead, Section, StateWord, useNow, WindowBar } from '../parts.js';
+import { html, Instant, Instead, Section, StateWord, SteadyRows, useNow, WindowBar } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
 const perPage = 50;
@@ -28,7 +28,7 @@ export function Keys({ query }) {
     ${
       keys.length === 0
         ? html`<${Instead} polled=${polled}><${NoKeys} filters=${filters} isFiltered=${isFiltered} after=${after} next=${next} /><//>`
-        : html`<${KeysTable} keys=${keys} />`
+        : html`<${KeysTable} key=${path} keys=${keys} />`
     }
     <p class="paging">
       <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>First page</button>
@@ -97,22 +97,22 @@ function KeysTable({ keys }) {
       <tr>
         <th scope="col">Key</th>
         <th scope="col">State</th>
-        <th scope="col">Plan</th>
-        <th scope="col">Used</th>
+        <th scope="col" class="short">Plan</th>
+        <th scope="col" class="windows">Used</th>
         <th scope="col" class="number">Requests, 24 h</th>
         <th scope="col" class="number">Refused, 24 h</th>
         <th scope="col" class="number">Last seen</th>
       </tr>
     </thead>
-    <tbody>
-      ${keys.map((key) => html`<${KeyRow} key=${key.id} item=${key} now=${now} />`)}
-    </tbody>
+    <${SteadyRows} items=${keys} idOf=${({ id }) => id} row=${(key) => html`<${KeyRow} item=${key} now=${now} />`} />
   </table>`;
 }
 
 function KeyRow({ item: { id, name, plan, state, windows, ban, offered24h, refused24h, lastSeenMs }, now }) {
   return html`<tr>
-    <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}</td>
+    <td class="id" title=${name === undefined ? id : `${id} ${name}`}>
+      <a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}
+    </td>
     <td data-label="State">
       <${StateWord} state=${state} />${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}
     </td>

@@ -3,7 +3,17 @@ import { ask, nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, count, counted, duration, milliseconds, noFigure, percent, rate } from '../formats.js';
 import { useHistory } from '../live.js';
-import { Fresh, html, Instant, Instead, Section, Sparkline, staleAfterMs, useNow } from '../parts.js';
+import {
+  Fresh,
+  html,
+  Instant,
+  Instead,
+  Section,
+  Sparkline,
+  SteadyRows,
+  staleAfterMs,
+  useNow,
+} from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 import { verdict } from '../verdict.js';
 
@@ -304,9 +314,15 @@ function NeedsALook({ refused }) {
             >No key is banned, at a limit or near one, and no operation that is still called ends within ${sunsetWithinDays} days. When one
             is, it stands here with the time at which it may call again.<//
           >`
-        : html`<ul class="rows">${lines.slice(0, linesMax).map(({ id, content }) => html`<li key=${id}>${content}</li>`)}</ul>`
+        : html`<${SteadyRows}
+            as="ul"
+            name="rows"
+            items=${lines.slice(0, linesMax)}
+            idOf=${({ id }) => id}
+            row=${({ content }) => html`<li>${content}</li>`}
+          />`
     }
-    ${more > 0 && html`<p class="more">and ${count(more)} more</p>`}
+    ${more > 0 && html`<p class="more">${`and ${count(more)} more`}</p>`}
   <//>`;
 }
 
@@ -425,14 +441,23 @@ function Happened({ happened: { polled, events } }) {
         ? html`<${Instead} polled=${polled}
             >Nothing happened in the last seven days: no ban, no outage, no edit. Edit the configuration, and the reload stands here and as a line in the charts.<//
           >`
-        : html`<ul class="rows">
-            ${events.slice(0, linesMax).map(
-              ({ id, atMs, text, keyId }) => html`<li key=${id}>
-                <span class="when"><${Instant} atMs=${atMs} /></span>
-                ${keyId === undefined ? html`<span class="what">${text}</span>` : html`<a class="what" href=${keyPath(keyId)}>${text}</a>`}
-              </li>`,
-            )}
-          </ul>`
+        : html`<${SteadyRows}
+            as="ul"
+            name="rows"
+            items=${events.slice(0, linesMax)}
+            idOf=${({ id }) => id}
+            row=${({ atMs, text, keyId }) => html`<li>
+              <span class="when"><${Instant} atMs=${atMs} /></span>
+              <span class="what" title=${text}><${EventText} text=${text} keyId=${keyId} /></span>
+            </li>`}
+          />`
     }
   <//>`;
+}
+
+/** The key in the sentence leads to its page. */
+function EventText({ text, keyId }) {
+  const at = keyId === undefined ? -1 : text.indexOf(keyId);
+  if (at === -1) return text;
+  return html`${text.slice(0, at)}<a href=${keyPath(keyId)}>${keyId}</a>${text.slice(at + keyId.length)}`;
 }

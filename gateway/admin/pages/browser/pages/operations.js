@@ -1,6 +1,6 @@
 import { usePolled } from '../api.js';
 import { count, milliseconds, noFigure, percent } from '../formats.js';
-import { html, Instant, Instead, Section } from '../parts.js';
+import { html, Instant, Instead, Section, SteadyRows } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
 /** What is called, what fails, and who still calls what is about to be removed: that first. */
@@ -9,7 +9,7 @@ export function Operations({ query }) {
   const open = query.get('operation') ?? undefined;
   const operations = [...(polled.body?.operations ?? [])].sort(byUrgency);
   return html`<div class="operations">
-    <${Section} title="Operations, the last 24 hours" heading="h1" polled=${polled}>
+    <${Section} title="Operations, 24 h" heading="h1" polled=${polled}>
       ${
         operations.length === 0
           ? html`<${Instead} polled=${polled}>The API document has no operations.<//>`
@@ -44,9 +44,11 @@ function OperationsTable({ operations, open }) {
         <th scope="col" class="number">Last call</th>
       </tr>
     </thead>
-    <tbody>
-      ${operations.map((operation) => html`<${OperationRow} key=${operation.operationId} ...${operation} open=${open} />`)}
-    </tbody>
+    <${SteadyRows}
+      items=${operations}
+      idOf=${({ operationId }) => operationId}
+      row=${(operation) => html`<${OperationRow} ...${operation} open=${open} />`}
+    />
   </table>`;
 }
 
@@ -86,8 +88,8 @@ function OperationRow({
     <td class="number" data-label="429">${count(refused)}</td>
     <td class="number" data-label="Other 4xx">${count(clientErrors)}</td>
     <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
-    <td class="number" data-label="Own p50 / p99 ms"><${Times} ...${ownTime} /></td>
-    <td class="number" data-label="Upstream p50 / p99 ms"><${Times} ...${upstreamTime} /></td>
+    <td class="number" data-label="Own ms"><${Times} ...${ownTime} /></td>
+    <td class="number" data-label="Upstream ms"><${Times} ...${upstreamTime} /></td>
     <td class="number" data-label="Last call"><${Instant} atMs=${lastMs} /></td>
   </tr>`;
 }
@@ -132,9 +134,10 @@ function Callers({ operationId }) {
                 <th scope="col" class="number">Last call</th>
               </tr>
             </thead>
-            <tbody>
-              ${callers.map(
-                ({ id, name, plan, requests, clientErrors, serverErrors, lastSeenMs }) => html`<tr key=${id}>
+            <${SteadyRows}
+              items=${callers}
+              idOf=${({ id }) => id}
+              row=${({ id, name, plan, requests, clientErrors, serverErrors, lastSeenMs }) => html`<tr>
                   <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}</td>
                   <td data-label="Plan">${plan ?? html`<span class="muted">removed</span>`}</td>
                   <td class="number" data-label="Calls">${count(requests)}</td>
@@ -142,11 +145,10 @@ function Callers({ operationId }) {
                   <td class="number" data-label="4xx">${count(clientErrors)}</td>
                   <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
                   <td class="number" data-label="Last call"><${Instant} atMs=${lastSeenMs} /></td>
-                </tr>`,
-              )}
-            </tbody>
+                </tr>`}
+            />
           </table>`
     }
-    ${more !== undefined && html`<p class="more">and ${count(more)} more</p>`}
+    ${more !== undefined && html`<p class="more">${`and ${count(more)} more`}</p>`}
   <//>`;
 }

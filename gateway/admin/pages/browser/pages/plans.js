@@ -59,13 +59,12 @@ function Distribution({ name }) {
   const part =
     refusedKeys === 0
       ? 'none was refused anything'
-      : `${counted(refusedKeys, 'was', 'were')} refused something`;
+      : `${counted(refusedKeys, 'was', 'were')} refused something (${percent(refusedKeys / examinedKeys)})`;
+  const examined =
+    examinedKeys < activeKeys ? ` Counted are the ${count(examinedKeys)} that were active last.` : '';
   return html`<${Section} title=${title} polled=${polled}>
     <p class="sentence">
-      ${count(activeKeys)} of ${counted(keys, 'key')} sent requests: ${part}${
-        refusedKeys > 0 && ` (${percent(refusedKeys / examinedKeys)})`
-      }.
-      ${examinedKeys < activeKeys && ` Counted are the ${count(examinedKeys)} that were active last.`}
+      ${`${count(activeKeys)} of ${counted(keys, 'key')} sent requests: ${part}.${examined}`}
     </p>
     <div class="two">
       <${Spread} title="Busiest minute of each key" unit="minute" ...${minute} />
@@ -77,15 +76,15 @@ function Distribution({ name }) {
 /** How many keys are in each bucket, and where the limit is among them. */
 function Spread({ title, unit, limit, buckets }) {
   const most = Math.max(...buckets.map(({ keys }) => keys), 1);
-  const at = limit === undefined ? -1 : buckets.findIndex(({ to }) => to > limit);
+  const at = limit === undefined ? -1 : buckets.findIndex(({ from }) => from > limit);
   return html`<figure class="spread">
     <h3>${title}</h3>
     <table>
-      <thead class="sr">
+      <thead>
         <tr>
-          <th scope="col">Requests</th>
-          <th scope="col">Share of the largest bucket</th>
-          <th scope="col">Keys</th>
+          <th scope="col" class="number">requests</th>
+          <th scope="col"><span class="sr">share of the largest bucket</span></th>
+          <th scope="col" class="number">keys</th>
         </tr>
       </thead>
       <tbody>
@@ -93,7 +92,7 @@ function Spread({ title, unit, limit, buckets }) {
           index === at && html`<${LimitRow} key="limit" limit=${limit} unit=${unit} />`,
           html`<tr key=${from}>
             <td class="number range">${rangeOf(from, to)}</td>
-            <td><span class=${`bar ${limit !== undefined && from >= limit ? 'bad' : ''}`}><span style=${{ width: `${(100 * keys) / most}%` }}></span></span></td>
+            <td><span class=${`bar ${limit !== undefined && from > limit ? 'bad' : ''}`}><span style=${{ width: `${(100 * keys) / most}%` }}></span></span></td>
             <td class="number">${count(keys)}</td>
           </tr>`,
         ])}

@@ -18,7 +18,7 @@ function Upstream({ name, url, health, host, timeouts, lookupError, targets, isD
   const healthy = targets.filter((target) => target.healthy).length;
   const all = `${count(healthy)} of ${counted(targets.length, 'target')} healthy`;
   const tone = healthy === 0 ? 'bad' : healthy < targets.length ? 'near' : 'muted';
-  return html`<${Section} title=${isDefault ? `${name} (default)` : name} polled=${polled} tools=${html`<span class=${tone}>${all}</span>`}>
+  return html`<${Section} title=${isDefault && name !== 'default' ? `${name} (default)` : name} polled=${polled} tools=${html`<span class=${tone}>${all}</span>`}>
     <p class="muted">
       ${url} · health ${health} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · connect within
       ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, all ${duration(timeouts.totalMs)}
@@ -59,6 +59,6 @@ function Target({ address, healthy, inFlight, processes }) {
     </td>
     <td class="number" data-label="In flight">${count(inFlight)}</td>
     <td class="number" data-label="WebSockets">${count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0))}</td>
-    <td data-label="Processes">healthy for ${count(well)} of ${count(processes.length)}</td>
+    <td data-label="Processes">${`healthy for ${count(well)} of ${count(processes.length)}`}</td>
   </tr>`;
 }
