@@ -78,7 +78,19 @@ export function createGateway({
   windowsMs,
 }: GatewayOptions): Gateway {
   const referenceAssets = createReferenceAssets();
-  let snapshot = createSnapshot(settings, referenceAssets);
+  // A connection of its own: a look-up must not wait behind a page of the usage record.
+  const directoryRecords =
+    settings.directory && settings.redis ? openRecords(settings.redis, bounds) : undefined;
+  const directory = settings.directory
+    ? createKeyDirectory({
+        redis: directoryRecords,
+        nowMs,
+        storeNowMs: () => limiter.nowMs(),
+        log: logger,
+        bounds,
+      })
+    : undefined;
+  let snapshot = createSnapshot(settings, referenceAssets, directory);
   let loadedAtMs = nowMs();
   let lastReloadError: string | undefined;
   let phase: Phase = 'starting';
@@ -92,18 +104,12 @@ export function createGateway({
     log: logger,
     bounds,
     nowMs,
-    planOf: (keyId) => snapshot.settings.keys.get(keyId)?.plan,
+    planOf: (keyId) => snapshot.settings.keys.get(keyId)?.plan ?? directory?.planOf(keyId),
     onEvent: (event) =>
       events.record(event.kind === 'ban' ? { ...event, policy: snapshot.settings.bans } : event),
     ...(settings.redis && { redis: settings.redis }),
     ...(windowsMs && { windowsMs }),
   });
-  // A connection of its own: a look-up must not wait behind a page of the usage record.
-  const directoryRecords =
-    settings.directory && settings.redis ? openRecords(settings.redis, bounds) : undefined;
-  const directory = settings.directory
-    ? createKeyDirectory({ redis: directoryRecords, nowMs: limiter.nowMs, bounds })
-    : undefined;
   const usage =
     settings.usage.keepDays === 0
       ? undefined
@@ -134,6 +140,7 @@ export function createGateway({
     forwarder,
     atTurnEnd,
     unreadPages: createUnreadPages(bounds),
+    ...(directory && { directory }),
     ...(usage && { usage: usage.recorder }),
     bounds,
     nowMs,
@@ -339,7 +346,7 @@ export function createGateway({
     },
     reload(next) {
       const { version: before, plans, admin } = snapshot.settings;
-      snapshot = createSnapshot(next, referenceAssets);
+      snapshot = createSnapshot(next, referenceAssets, directory);
       loadedAtMs = nowMs();
       lastReloadError = undefined;
       forwarder.setUpstreams(next.upstreams);

@@ -57,6 +57,30 @@ export interface Secret {
   readonly createdMs?: number;
 }
 
+/** A secret that was read from the directory while the gateway runs. It may be used within `period`, which ends early when its key changes. */
+export type ReadSecret =
+  | {
+      readonly kind: 'usable';
+      readonly key: Key;
+      /** As of `Secret`. */
+      readonly expiresMs: number;
+      readonly period: Readonly<Period>;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly keyId: string;
+      /** `no_plan`: the configuration does not have its plan any more. */
+      readonly status: 'disabled' | 'no_plan';
+      readonly expiresMs: number;
+      readonly period: Readonly<Period>;
+    };
+
+/** From one instant to before another, epoch ms. */
+export interface Period {
+  fromMs: number;
+  untilMs: number;
+}
+
 /**
  * Limits of a minute on what is charged to no quota. Of a client address: its requests without a valid key, and its CORS
  * preflights, and its requests for the API reference; of a key: how often it reads its own limits.

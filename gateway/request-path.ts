@@ -1,14 +1,16 @@
 import { addressGroup } from './address-group.ts';
+import type { KeyDirectory } from './directory/key-directory.ts';
 import type { Rejection } from './errors.ts';
 import { type ErrorCode, errors, type OwnResponse } from './errors.ts';
 import type { AtTurnEnd } from './event-loop-batch.ts';
 import { addressOf, type Exchange, isOverTls, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
+import type { Identity, UnreadSecret } from './identify/identify-key.ts';
 import type { Limiter } from './limit/limiter.ts';
-import { type ScreenBounds, screenRequest } from './listen/screen-request.ts';
+import { type ScreenBounds, type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
-import type { BucketDecision } from './model.ts';
+import type { BucketDecision, Decision } from './model.ts';
 import { limitsPage } from './pages/limits-page.ts';
 import { isPageMethod, pageMethods } from './pages/own-pages.ts';
 import type { ServedFile } from './pages/served-file.ts';
@@ -26,11 +28,13 @@ import type { UsageRecorder } from './usage/recorder.ts';
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
+  /** Absent: all keys are in the configuration. */
+  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'drop'>;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** Absent: nothing is recorded. */
   readonly usage?: Pick<UsageRecorder, 'decided'>;
-  readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds'>;
+  readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds' | 'directoryRereadsMax'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;
   /** Each is called once for every exchange, when it is over. */
@@ -121,27 +125,30 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const match = matchOperation(snapshot.operations, req.method ?? '', screened.path);
   if (match.kind === 'matched') exchange.offered = match.offered;
 
-  const identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-  if (identity.kind === 'refused') {
-    if (identity.code === 'invalid_key') exchange.invalidSecret = identity.presented;
-    return refuseStranger(exchange, stations, { code: identity.code });
+  let identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
+  if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
+  if (identity.kind !== 'identified') return refuseUnidentified(exchange, stations, identity);
+  let { key } = identity;
+  exchange.key = key;
+
+  if (page?.kind === 'limits') return answerLimits(exchange, stations, key);
+
+  let decision = await stations.limiter.decide(key, settings.bans);
+  if (decision.kind === 'stale') {
+    const again = await decideAgain(exchange, stations, screened, key);
+    if (again.kind !== 'decided') return again;
+    ({ key, decision } = again);
   }
-  exchange.key = identity.key;
-
-  if (page?.kind === 'limits') return answerLimits(exchange, stations, identity.key);
-
-  const decision = await stations.limiter.decide(identity.key, settings.bans);
-  if (decision.kind === 'stale') return keyIsStale;
   exchange.decision = decision;
   exchange.decidedMs = performance.now();
-  stations.usage?.decided(identity.key.id, decision, addressOf(exchange));
+  stations.usage?.decided(key.id, decision, addressOf(exchange));
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
 
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };
   if (match.kind === 'method_not_allowed') {
     return { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', match.allow] };
   }
-  if (!mayCall(identity.key, match.offered.operation)) {
+  if (!mayCall(key, match.offered.operation)) {
     return { kind: 'refused', code: 'operation_not_allowed' };
   }
   if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
@@ -149,7 +156,40 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
-const keyIsStale: Ending = { kind: 'refused', code: 'store_unavailable', fields: ['Retry-After', '1'] };
+/** Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. */
+async function readKey(
+  exchange: Exchange,
+  { directory, nowMs }: Stations,
+  { authorization }: Pick<ScreenedRequest, 'authorization'>,
+  { digest }: UnreadSecret,
+): Promise<Identity<KnownKey>> {
+  await directory?.lookUp(digest, addressGroup(addressOf(exchange)));
+  return exchange.snapshot.identifyKey(authorization, nowMs());
+}
+
+/** The key was changed after it was read: it is read once more, and decided as it is now. */
+async function decideAgain(
+  exchange: Exchange,
+  stations: Stations,
+  screened: Pick<ScreenedRequest, 'authorization'>,
+  staleKey: KnownKey,
+): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
+  const { snapshot } = exchange;
+  let key = staleKey;
+  exchange.key = undefined;
+  for (let reads = 0; reads < stations.bounds.directoryRereadsMax; reads++) {
+    stations.directory?.drop(key.id, key.generation);
+    let identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
+    if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
+    if (identity.kind !== 'identified') return refuseUnidentified(exchange, stations, identity);
+    ({ key } = identity);
+    const decision = await stations.limiter.decide(key, snapshot.settings.bans);
+    if (decision.kind === 'stale') continue;
+    exchange.key = key;
+    return { kind: 'decided', key, decision };
+  }
+  return refuseUnread(exchange, stations);
+}
 
 /** A preflight comes without a key, and is charged to no key: the request that follows it has one. */
 async function answerPreflight(exchange: Exchange, { limiter, bounds }: Stations): Promise<Ending> {
@@ -204,6 +244,23 @@ async function answerLimits(exchange: Exchange, { limiter }: Stations, key: Know
 /** The refusal for a fault that the parser found, in a request or in its body. */
 function refusedBy(rejection: Rejection): { readonly kind: 'refused' } & Refusal {
   return { kind: 'refused', code: rejection.code, message: rejection.message };
+}
+
+/** Whose secret it is is not known, or it is nobody's. */
+function refuseUnidentified(
+  exchange: Exchange,
+  stations: Stations,
+  identity: Exclude<Identity<KnownKey>, { kind: 'identified' }>,
+): Promise<Ending> {
+  if (identity.kind === 'unread') return refuseUnread(exchange, stations);
+  if (identity.code === 'invalid_key') exchange.invalidSecret = identity.presented;
+  return refuseStranger(exchange, stations, { code: identity.code });
+}
+
+/** Charged to the address too, but it hears of the outage also when it has nothing left: its key may be valid. */
+async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
+  await countOnAddress(exchange, stations);
+  return { kind: 'refused', code: 'store_unavailable', fields: ['Retry-After', '1'] };
 }
 
 /** A request without a valid key is charged to its address, and answered 429 once that has nothing left. */

@@ -1,4 +1,5 @@
 import type { BlockList } from 'node:net';
+import type { KeyDirectory } from './directory/key-directory.ts';
 import { compileTrustedProxies } from './identify/client-origin.ts';
 import { createIdentifyKey, type IdentifyKey, type ValidSecret } from './identify/identify-key.ts';
 import { createOperationTable, type OperationTable } from './match/operation-table.ts';
@@ -31,14 +32,21 @@ export interface KnownKey extends Key {
   readonly logged: string;
 }
 
-/** @param assets of the API reference, which are the same in every snapshot */
-export function createSnapshot(settings: Settings, assets: ReferenceAssets): Snapshot {
+/**
+ * @param assets of the API reference, which are the same in every snapshot
+ * @param directory absent: no key is issued while the gateway runs
+ */
+export function createSnapshot(
+  settings: Settings,
+  assets: ReferenceAssets,
+  directory?: Pick<KeyDirectory, 'keysRead'>,
+): Snapshot {
   return Object.freeze({
     settings,
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     pages: createOwnPages(settings, assets),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
-    identifyKey: createIdentifyKey(settings, know),
+    identifyKey: createIdentifyKey(settings, know, directory?.keysRead(settings)),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
   });

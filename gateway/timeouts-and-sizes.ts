@@ -105,6 +105,25 @@ export const defaultBounds = Object.freeze({
   directorySecretsPerKeyMax: 16,
   /** For how long a process uses what it has read of a key of the directory, before it reads it again. Changes are noticed at once. */
   directoryCachedMs: 60_000,
+  /** Keys of the directory that a process remembers; the one that it read longest ago is forgotten. About 2 kB each. */
+  directoryCachedKeysMax: 50_000,
+  /** Secrets of theirs whose digest it need not compute again. */
+  directoryCachedSecretsMax: 100_000,
+  /**
+   * For how long it remembers that a secret is nobody's or its key is refused, and of how many; and, while Redis is away, how
+   * long it waits before it tries once more to read a key again.
+   */
+  directoryAbsentMs: 1_000,
+  directoryAbsentMax: 10_000,
+  /** Look-ups in flight, and those with the ones that wait for them, shared among client addresses: see `shares.ts`. Beyond it 503. */
+  directoryLookUpsMax: 128,
+  directoryLookUpsWaitingMax: 4_096,
+  /** How often a request reads its key again because it was changed while the request was being decided. */
+  directoryRereadsMax: 3,
+  /** Keys that a process remembers to have changed: a look-up that began before its change must not bring the old key back. */
+  directoryOwnChangesMax: 10_000,
+  /** Keys of the directory that a process remembers to have warned of. */
+  directoryWarningsMax: 1_000,
   /** Looking up a secret in the directory; past it the store counts as away for this request. */
   directoryLookUpDeadlineMs: 250,
   /** Without Redis: keys of the directory. */

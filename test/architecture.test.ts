@@ -53,7 +53,7 @@ const allowed: Record<string, readonly string[]> = {
   structures: [],
   'optional-whitespace.ts': [],
   terminal: [],
-  'snapshot.ts': [...nouns, 'identify', 'match', 'pages', 'respond', 'observe'],
+  'snapshot.ts': [...nouns, 'identify', 'directory', 'match', 'pages', 'respond', 'observe'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'respond', 'snapshot.ts'],
   'request-path.ts': [
     ...nouns,
@@ -62,6 +62,7 @@ const allowed: Record<string, readonly string[]> = {
     'listen',
     'match',
     'identify',
+    'directory',
     'limit',
     'pages',
     'forward',

@@ -1,6 +1,11 @@
+import type { Logger } from 'pino';
+import type { ReadSecret, Settings } from '../model.ts';
 import type { RecordsInRedis } from '../redis/redis-client.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey } from './directory-key.ts';
+import { HeldKeys } from './held-keys.ts';
+import { createLookUp, type LookUp } from './look-ups.ts';
+import { createWarnOfKey, readSecret } from './read-secret.ts';
 import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
@@ -8,8 +13,21 @@ import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 /** The keys that are issued while gateways run. Nothing rejects. */
 export interface KeyDirectory
   extends Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
+  /** What this process has read, under a configuration. */
+  keysRead(settings: Settings): KeysUnderSettings;
+  /** Reads the key of a secret that it has not read; then `keysRead` finds it. */
+  readonly lookUp: LookUp;
+  /** The key was changed since it was read in this generation: it must be read again. */
+  drop(keyId: string, generation: number | undefined): void;
+  /** The plan of a key that was read lately. */
+  planOf(keyId: string): string | undefined;
   create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expectedRevision: number): ReturnType<DirectoryStore['replace']>;
+}
+
+interface KeysUnderSettings {
+  find(digest: string, nowMs: number): ReadSecret | 'absent' | undefined;
+  readonly secretsMax: number;
 }
 
 /** What somebody states of a key; the directory adds when it was made and changed. Of a key that is changed, also when it was made. */
@@ -19,33 +37,86 @@ export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
 export function createKeyDirectory({
   redis,
   nowMs,
+  storeNowMs,
+  log,
   bounds,
 }: {
   /** Absent: in memory. */
   readonly redis?: RecordsInRedis | undefined;
-  /** The store's clock, epoch ms. */
+  /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
+  /** The clock that decides, epoch ms. */
+  readonly storeNowMs: () => number;
+  readonly log: Logger;
   readonly bounds: Bounds;
 }): KeyDirectory {
   const store =
     redis === undefined
       ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
       : createRedisDirectoryStore({ ...redis, bounds });
+  const held = new HeldKeys(bounds);
+  const warn = createWarnOfKey(log, { idsMax: bounds.directoryWarningsMax });
+  let changes = 0;
+  /** By key id the number of its last change by this process, latest last. */
+  const changed = new Map<string, number>();
 
   return {
+    keysRead: (settings) => ({
+      find(digest, atMs) {
+        const key = held.find(digest, atMs);
+        return typeof key === 'object' ? readSecret(key, digest, settings, warn) : key;
+      },
+      secretsMax: bounds.directoryCachedSecretsMax,
+    }),
+    lookUp: createLookUp({
+      store,
+      held,
+      started: startOf(redis),
+      changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
+      nowMs,
+      bounds,
+    }),
+    drop: (keyId, generation) => held.drop(keyId, generation),
+    planOf: (keyId) => held.planOf(keyId),
+
     find: store.find,
     read: store.read,
     readMany: store.readMany,
     page: store.page,
     count: store.count,
     remember: store.remember,
-    create: (key) => store.create(dated(key)),
-    replace: (key, expectedRevision) => store.replace(dated(key), expectedRevision),
-    remove: store.remove,
+    create: (key) => changing(key, store.create(dated(key))),
+    replace: (key, expectedRevision) => changing(key, store.replace(dated(key), expectedRevision)),
+    remove: (id, expectedRevision) => changing({ id, secrets: [] }, store.remove(id, expectedRevision)),
   };
 
   function dated(key: KeyDefinition): Unrevised {
-    const changedMs = nowMs();
+    const changedMs = storeNowMs();
     return { createdMs: changedMs, ...key, changedMs };
+  }
+
+  /** On this process a change is in force when it has been made; others see it by the key's generation. */
+  async function changing<T>(
+    { id, secrets }: Pick<KeyDefinition, 'id' | 'secrets'>,
+    change: Promise<T>,
+  ): Promise<T> {
+    const reply = await change;
+    changes++;
+    changed.delete(id);
+    changed.set(id, changes);
+    const [oldest] = changed.keys();
+    if (oldest !== undefined && changed.size > bounds.directoryOwnChangesMax) changed.delete(oldest);
+    held.drop(id);
+    held.dropAbsent(secrets.map(({ digest }) => digest));
+    return reply;
+  }
+
+  /** The first look-ups of a process wait for the connection, for a moment. */
+  function startOf(connection: RecordsInRedis | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      if (connection === undefined || connection.client.status === 'ready') return resolve();
+      connection.client.once('ready', resolve);
+      setTimeout(resolve, bounds.storeStartTimeoutMs).unref();
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Key, Secret, Settings } from '../model.ts';
+import type { Key, Period, ReadSecret, Secret, Settings } from '../model.ts';
 import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 import { digestStart } from '../secrets.ts';
 
@@ -7,7 +7,14 @@ import { digestStart } from '../secrets.ts';
 export type Identity<Known> =
   | { readonly kind: 'identified'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
-  | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret };
+  | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret }
+  | UnreadSecret;
+
+/** It is not in the configuration, and the directory must be asked for it. */
+export interface UnreadSecret {
+  readonly kind: 'unread';
+  readonly digest: string;
+}
 
 /** A secret that a key was found by. */
 export interface ValidSecret {
@@ -17,10 +24,13 @@ export interface ValidSecret {
   readonly digestStart: string;
 }
 
-/** A secret that no key is found by. For the log: the client is told the same in all three cases. */
+/** A secret that no key is found by. For the log: the client is told the same in all cases. */
 export interface InvalidSecret {
-  /** Unknown: in no entry of the keys. Expired: this secret of the key. Disabled: the whole key, expired or not. */
-  readonly status: 'unknown' | 'expired' | 'disabled';
+  /**
+   * Unknown: in no entry of the keys. Expired: this secret of the key. Disabled: the whole key, expired or not. No plan: a key
+   * of the directory whose plan the configuration does not have.
+   */
+  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan';
   readonly digestStart: string;
   /** Undefined when the secret is unknown. */
   readonly keyId?: string;
@@ -34,8 +44,18 @@ export type IdentifyKey<Known> = (authorization: string | undefined, nowMs: numb
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
 
+/** The keys that are issued while the gateway runs, as far as this process has read them. */
+export interface KeysRead {
+  /** @returns `absent`: no key has a secret with this digest; undefined: that has not been read, or too long ago */
+  find(digest: string, nowMs: number): ReadSecret | 'absent' | undefined;
+  /** Secrets of theirs that are remembered. */
+  readonly secretsMax: number;
+}
+
 /** What is remembered of a secret that was presented. */
 interface Remembered<Known> {
+  /** In which that holds; undefined: as long as the configuration. */
+  readonly period: Readonly<Period> | undefined;
   readonly expiresMs: number;
   readonly beforeExpiry: Identity<Known>;
   readonly afterExpiry: Identity<Known>;
@@ -48,25 +68,31 @@ interface Remembered<Known> {
  *
  * A configured secret is remembered when it is first presented, which saves its digest the next time, together with what
  * its key needs for every request. No more secrets are remembered than are configured, and a new configuration begins
- * without any.
+ * without any. A secret of the directory is remembered likewise, for as long as what was read of its key holds.
  *
  * @param know adds to a key what depends on it and on the secret that was presented; called once for each secret
  */
 export function createIdentifyKey<Known>(
   { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
   know: (key: Key, secret: ValidSecret) => Known,
+  directory?: KeysRead,
 ): IdentifyKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
+  const rememberedMax = secrets.size + (directory?.secretsMax ?? 0) + 1;
 
   function identify(presented: string, nowMs: number): Identity<Known> {
     const before = remembered.get(presented);
-    if (before !== undefined) return identityAt(before, nowMs);
+    if (before !== undefined && holds(before, nowMs)) return identityAt(before, nowMs);
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
-    const secret = secrets.get(digest);
-    if (secret === undefined) return invalid({ status: 'unknown', digestStart: digestStart(digest) });
-    const found = rememberedOf(secret, digestStart(digest));
+    const secret =
+      secrets.get(digest) ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
+    if (secret === undefined) return { kind: 'unread', digest };
+    const shown = digestStart(digest);
+    if (secret === 'absent') return invalid({ status: 'unknown', digestStart: shown });
+    const found = 'kind' in secret ? rememberedOfRead(secret, shown) : rememberedOf(secret, shown);
+    if (remembered.size >= rememberedMax) remembered.clear();
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
     remembered.set(bytes.toString('latin1'), found);
     return identityAt(found, nowMs);
@@ -75,13 +101,28 @@ export function createIdentifyKey<Known>(
   function rememberedOf({ keyId, expiresMs }: Secret, digestStart: string): Remembered<Known> {
     const key = keys.get(keyId);
     if (key === undefined || key.disabled) {
-      const disabled = invalid({ status: 'disabled', digestStart, keyId });
-      return { expiresMs, beforeExpiry: disabled, afterExpiry: disabled };
+      return refusedAlways({ status: 'disabled', digestStart, keyId });
     }
+    return validUntil(expiresMs, key, digestStart);
+  }
+
+  function rememberedOfRead(secret: ReadSecret, digestStart: string): Remembered<Known> {
+    const { period, expiresMs } = secret;
+    if (secret.kind === 'usable') return validUntil(expiresMs, secret.key, digestStart, period);
+    return refusedAlways({ status: secret.status, digestStart, keyId: secret.keyId }, period);
+  }
+
+  function validUntil(
+    expiresMs: number,
+    key: Key,
+    digestStart: string,
+    period?: Readonly<Period>,
+  ): Remembered<Known> {
     return {
+      period,
       expiresMs,
       beforeExpiry: { kind: 'identified', key: know(key, { expiresMs, digestStart }) },
-      afterExpiry: invalid({ status: 'expired', digestStart, keyId }),
+      afterExpiry: invalid({ status: 'expired', digestStart, keyId: key.id }),
     };
   }
 
@@ -93,6 +134,16 @@ export function createIdentifyKey<Known>(
 
 function identityAt<Known>(found: Remembered<Known>, nowMs: number): Identity<Known> {
   return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
+}
+
+/** Not before its period either: the clock may have been set back. */
+function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
+  return period === undefined || (nowMs >= period.fromMs && nowMs < period.untilMs);
+}
+
+function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Remembered<never> {
+  const refused = invalid(presented);
+  return { period, expiresMs: Number.POSITIVE_INFINITY, beforeExpiry: refused, afterExpiry: refused };
 }
 
 function invalid(presented: InvalidSecret) {

@@ -113,7 +113,7 @@ type Step =
 
 describe('the directory', () => {
   const ids = fc.constantFrom('a', 'b');
-  const secrets = fc.subarray(['s', 't', 'u', 'v']);
+  const secrets = fc.subarray(['s', 't', 'u']);
   const revision = fc.integer({ min: 1, max: 4 });
   const step: fc.Arbitrary<Step> = fc.oneof(
     fc.record({ verb: fc.constant('create' as const), id: ids, secrets }),
@@ -123,7 +123,9 @@ describe('the directory', () => {
 
   function take(store: DirectoryStore, step: Step) {
     if (step.verb === 'remove') return store.remove(step.id, step.revision);
-    const key = keyWith(step.id, step.secrets);
+    // No two keys have the same secret: these are drawn, and an import refuses those that are taken.
+    const own = step.secrets.map((secret) => `${step.id}-${secret}`);
+    const key = keyWith(step.id, own);
     return step.verb === 'create' ? store.create(key) : store.replace(key, step.revision);
   }
 
@@ -145,7 +147,8 @@ describe('the directory', () => {
             inMemory.kind === 'found' ? { ...inMemory, generation: expect.any(Number) } : inMemory,
           );
         }
-        expect(await foundBy(redis, 's', 't', 'u', 'v')).toEqual(await foundBy(memory, 's', 't', 'u', 'v'));
+        const all = ['a-s', 'a-t', 'a-u', 'b-s', 'b-t', 'b-u'];
+        expect(await foundBy(redis, ...all)).toEqual(await foundBy(memory, ...all));
         expect(await redis.page({ limit: 9 })).toEqual(await memory.page({ limit: 9 }));
         await subject.close();
       }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createIdentifyKey } from '../../gateway/identify/identify-key.ts';
-import type { Key, Secret } from '../../gateway/model.ts';
+import type { Key, ReadSecret, Secret } from '../../gateway/model.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
@@ -107,5 +107,61 @@ describe('identifyKey', () => {
       kind: 'refused',
       presented: { status: 'expired' },
     });
+  });
+});
+
+describe('identifyKey with a directory', () => {
+  const forever = Number.POSITIVE_INFINITY;
+
+  function open(read: ReadonlyMap<string, ReadSecret>) {
+    const asked: string[] = [];
+    const identify = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }), {
+      find(digest, atMs) {
+        asked.push(digest);
+        const secret = read.get(digest);
+        return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
+      },
+      secretsMax: 2,
+    });
+    return { asked, identify: (secret: string, atMs = nowMs) => identify(`Bearer ${secret}`, atMs) };
+  }
+
+  function usable(id: string, period = { fromMs: nowMs, untilMs: nowMs + 10 }): ReadSecret {
+    return { kind: 'usable', key: { ...acme, id, generation: 1 }, expiresMs: forever, period };
+  }
+
+  it('asks it for secrets that the configuration does not have, and for no others', () => {
+    const { asked, identify } = open(new Map());
+    expect(identify('s3cret')).toMatchObject({ kind: 'identified', key: { id: 'acme' } });
+    expect(identify('shut')).toMatchObject({ presented: { status: 'disabled' } });
+    expect(asked).toEqual([]);
+    expect(identify('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
+  });
+
+  it('uses what was read without asking again, until its period ends, also before its time', () => {
+    const period = { fromMs: nowMs, untilMs: nowMs + 10 };
+    const { asked, identify } = open(new Map([[sha256('issued'), usable('issued', period)]]));
+    for (let request = 0; request < 3; request++) {
+      expect(identify('issued', nowMs + 9)).toMatchObject({ key: { id: 'issued', generation: 1 } });
+    }
+    expect(asked).toHaveLength(1);
+    period.untilMs = 0;
+    expect(identify('issued', nowMs + 9)).toMatchObject({ kind: 'unread' });
+  });
+
+  it('a secret that was read expires at its instant', () => {
+    const secret: ReadSecret = { ...usable('issued'), expiresMs: nowMs + 5 } as ReadSecret;
+    const { identify } = open(new Map([[sha256('issued'), secret]]));
+    expect(identify('issued', nowMs + 4)).toMatchObject({ kind: 'identified' });
+    expect(identify('issued', nowMs + 5)).toMatchObject({
+      presented: { status: 'expired', keyId: 'issued' },
+    });
+  });
+
+  it('remembers so many secrets and no more, and finds the others all the same', () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `issued-${index}`);
+    const { identify } = open(new Map(ids.map((id) => [sha256(id), usable(id)])));
+    for (const id of [...ids, ...ids]) expect(identify(id)).toMatchObject({ key: { id } });
+    expect(identify('s3cret')).toMatchObject({ key: { id: 'acme' } });
   });
 });

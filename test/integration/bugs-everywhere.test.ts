@@ -46,11 +46,19 @@ vi.mock('../../gateway/identify/client-origin.ts', async (original) =>
 );
 vi.mock('../../gateway/identify/identify-key.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/identify/identify-key.ts');
-  const createIdentifyKey: typeof module.createIdentifyKey = (settings, know) => {
-    const identifyKey = module.createIdentifyKey(settings, know);
+  const createIdentifyKey: typeof module.createIdentifyKey = (...deps) => {
+    const identifyKey = module.createIdentifyKey(...deps);
     return Reflect.get(injected.throwing({ identifyKey }, ['identifyKey']), 'identifyKey');
   };
   return { ...module, createIdentifyKey };
+});
+vi.mock('../../gateway/directory/key-directory.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/directory/key-directory.ts');
+  const createKeyDirectory: typeof module.createKeyDirectory = (options) => {
+    const directory = module.createKeyDirectory(options);
+    return { ...directory, ...injected.throwing({ ...directory }, ['lookUp']) };
+  };
+  return { ...module, createKeyDirectory };
 });
 vi.mock('../../gateway/limit/limiter.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/limit/limiter.ts');
@@ -135,6 +143,7 @@ const arrivals = {
   'a request that fails at the backend': `GET /v1/pets?lost HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
   'a request with a body': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n`,
   'a request without a key': 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a request whose secret nobody has': `GET /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization.replace('Bearer ', 'Bearer un')}\r\n`,
   'a request that the screen refuses': `GET /v1//pets HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`,
   'a request that the parser refuses': 'GET /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n',
   'a body that the parser refuses': `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`,
@@ -145,6 +154,8 @@ const arrivals = {
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
+  // Before the others: for a second after one of them, it is known that nobody has the secret.
+  'lookUp',
   'screenRequest',
   'responseMessage',
   'interimMessage',
@@ -209,7 +220,7 @@ beforeAll(async () => {
     upstream: 'default',
   } as const;
   gateway = createGateway({
-    settings: { ...settings, operations: [...settings.operations, feed] },
+    settings: { ...settings, directory: true, operations: [...settings.operations, feed] },
     log: {
       logger: pino({ level: 'error' }, { write: (line) => void errors.push(JSON.parse(line)) }),
       access: (line) => void lines.push(JSON.parse(line)),

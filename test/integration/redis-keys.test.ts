@@ -102,7 +102,13 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const present = createUsage({ ...usage, nowMs: () => Date.now() });
   onTestFinished(() => present.close());
 
-  const directory = createKeyDirectory({ redis: { client, prefix }, nowMs: Date.now, bounds: defaultBounds });
+  const directory = createKeyDirectory({
+    redis: { client, prefix },
+    nowMs: Date.now,
+    storeNowMs: Date.now,
+    log: pino({ level: 'silent' }),
+    bounds: defaultBounds,
+  });
   const secrets = Array.from({ length: defaultBounds.directorySecretsPerKeyMax }, (_, index) => {
     return { digest: digestSecret(`secret ${index}`), createdMs: Date.now(), expiresMs: Date.now() };
   });

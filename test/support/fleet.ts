@@ -32,6 +32,8 @@ export interface FleetOptions {
   readonly redisPassword?: string;
   /** Connects the gateways to Redis through a relay, which can delay and throttle. */
   readonly relayed?: boolean;
+  /** Further files of the configuration, by name. */
+  readonly files?: Readonly<Record<string, unknown>>;
 }
 
 export interface FleetMember extends GatewayStart {
@@ -43,6 +45,7 @@ export async function startFleet({
   config,
   redisPassword,
   relayed = false,
+  files = {},
 }: FleetOptions): Promise<Fleet> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
   const inspector = inspect(redis.url);
@@ -60,7 +63,9 @@ export async function startFleet({
     redis: { url: redisUrl.href, prefix, onFailure },
     ...overrides,
   });
-  const gateways = await Promise.all(starts.map((start) => startGateway(configOf(start), start)));
+  const gateways = await Promise.all(
+    starts.map((start) => startGateway(configOf(start), { files, ...start })),
+  );
 
   return {
     gateways,

@@ -81,16 +81,20 @@ export interface GatewayStart {
   readonly tuning?: Tuning;
   /** `mounted`: the file is reached through symbolic links, as in a Kubernetes mount, and an edit swaps one of them. */
   readonly layout?: 'plain' | 'mounted';
+  /** Further files of the configuration, by name. */
+  readonly files?: Readonly<Record<string, unknown>>;
 }
 
 /** Starts a real gateway process on free ports, with a configuration directory of its own. */
 export async function startGateway(
   config: Record<string, unknown>,
-  { tuning, layout = 'plain' }: GatewayStart = {},
+  { tuning, layout = 'plain', files = {} }: GatewayStart = {},
 ): Promise<GatewayProcess> {
   const configDir = await mkdtemp(join(tmpdir(), 'tollgate-'));
   const configFile = join(configDir, 'gateway.yaml');
   const replace = layout === 'plain' ? replaceFile : swapLink;
+  for (const [name, content] of Object.entries(files))
+    await writeFile(join(configDir, name), stringify(content));
   await replace(configDir, stringify(config));
   if (layout === 'mounted') await symlink('..data/gateway.yaml', configFile);
 

@@ -71,6 +71,8 @@ function limitReason(entry: LogEntry): string | undefined {
       return `its secret ${secret} of the key ${keyId} had expired`;
     case 'disabled':
       return `its key ${keyId} is disabled`;
+    case 'no_plan':
+      return `its key ${keyId} is on a plan that the configuration did not have`;
   }
   switch (decision) {
     case 'admitted':

@@ -1,0 +1,104 @@
+import type { Period } from '../model.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { FoundKey } from './store/directory-store.ts';
+
+/** A key as this process has read it. */
+export interface HeldKey extends Omit<FoundKey, 'kind'> {
+  /** In which it is used. Whoever keeps something that follows from it keeps this too: it ends early when the key changes. */
+  readonly period: Period;
+  /**
+   * The same where it is refused: nothing is decided for it then, so that no decision would show that it has changed. It is
+   * read again sooner.
+   */
+  readonly refusalPeriod: Period;
+}
+
+/** What this process has read of the directory: keys, and digests that no key has. Of both those that were read last. */
+export class HeldKeys {
+  private readonly bounds: HeldBounds;
+  private readonly byId = new Map<string, HeldKey>();
+  private readonly byDigest = new Map<string, HeldKey>();
+  /** Digests that no key has, and when they were looked up. */
+  private readonly absent = new Map<string, Period>();
+
+  constructor(bounds: HeldBounds) {
+    this.bounds = bounds;
+  }
+
+  /** @returns `absent`: no key has it; undefined: that is not known, or not any more */
+  find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
+    const held = this.byDigest.get(digest);
+    if (held !== undefined) return isIn(held.period, nowMs) ? held : undefined;
+    const period = this.absent.get(digest);
+    return period !== undefined && isIn(period, nowMs) ? 'absent' : undefined;
+  }
+
+  planOf(id: string): string | undefined {
+    return this.byId.get(id)?.key.plan;
+  }
+
+  keep({ key, generation }: Omit<FoundKey, 'kind'>, nowMs: number): void {
+    this.drop(key.id);
+    const { directoryCachedMs: cachedMs, directoryAbsentMs: absentMs } = this.bounds;
+    const held: HeldKey = {
+      key,
+      generation,
+      period: { fromMs: nowMs, untilMs: nowMs + (key.disabled ? absentMs : cachedMs) },
+      refusalPeriod: { fromMs: nowMs, untilMs: nowMs + absentMs },
+    };
+    this.byId.set(key.id, held);
+    for (const { digest } of key.secrets) {
+      this.byDigest.set(digest, held);
+      this.absent.delete(digest);
+    }
+    const [oldest] = this.byId.keys();
+    if (oldest !== undefined && this.byId.size > this.bounds.directoryCachedKeysMax) this.drop(oldest);
+  }
+
+  keepAbsent(digest: string, nowMs: number): void {
+    const held = this.byDigest.get(digest);
+    if (held !== undefined) this.drop(held.key.id);
+    this.absent.delete(digest);
+    this.absent.set(digest, { fromMs: nowMs, untilMs: nowMs + this.bounds.directoryAbsentMs });
+    const [oldest] = this.absent.keys();
+    if (oldest !== undefined && this.absent.size > this.bounds.directoryAbsentMax) this.absent.delete(oldest);
+  }
+
+  /** The store gave no answer: what was read before is used for a little longer. @returns false when nothing was */
+  extend(digest: string, nowMs: number): boolean {
+    const held = this.byDigest.get(digest);
+    if (held === undefined) return false;
+    for (const period of [held.period, held.refusalPeriod]) {
+      period.fromMs = nowMs;
+      period.untilMs = nowMs + this.bounds.directoryAbsentMs;
+    }
+    return true;
+  }
+
+  /** The key has changed. @param generation only if it was read in this one */
+  drop(id: string, generation?: number): void {
+    const held = this.byId.get(id);
+    if (held === undefined || (generation !== undefined && held.generation !== generation)) return;
+    held.period.untilMs = 0;
+    held.refusalPeriod.untilMs = 0;
+    this.byId.delete(id);
+    for (const { digest } of held.key.secrets) {
+      if (this.byDigest.get(digest) === held) this.byDigest.delete(digest);
+    }
+  }
+
+  /** These digests may belong to a key by now. */
+  dropAbsent(digests: Iterable<string>): void {
+    for (const digest of digests) this.absent.delete(digest);
+  }
+}
+
+export type HeldBounds = Pick<
+  Bounds,
+  'directoryCachedMs' | 'directoryCachedKeysMax' | 'directoryAbsentMs' | 'directoryAbsentMax'
+>;
+
+/** Not before it began either: the clock may have been set back. */
+function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {
+  return nowMs >= fromMs && nowMs < untilMs;
+}

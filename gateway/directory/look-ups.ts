@@ -1,0 +1,85 @@
+import { FairQueue } from '../structures/fair-queue.ts';
+import { Shares } from '../structures/shares.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { HeldKeys } from './held-keys.ts';
+import type { DirectoryStore } from './store/directory-store.ts';
+
+/**
+ * `read`: what is held now says whose secret it is, or that it is nobody's. `away`: the store gives no answer, and nothing was
+ * read before. `busy`: too many look-ups wait.
+ */
+export type LookUpResult = 'read' | 'away' | 'busy';
+
+/** @param holder the group of the client's address (`address-group.ts`) */
+export type LookUp = (digest: string, holder: string) => Promise<LookUpResult>;
+
+/**
+ * Looks up secrets that this process has not read. Whoever floods it with unknown ones fills the queue of its own address
+ * only, and addresses are served in turn. Requests with the same secret share a look-up.
+ */
+export function createLookUp({
+  store,
+  held,
+  started,
+  changes,
+  nowMs,
+  bounds,
+}: {
+  readonly store: Pick<DirectoryStore, 'find'>;
+  readonly held: HeldKeys;
+  /** The store has been reached, or should have been. */
+  readonly started: Promise<unknown>;
+  readonly changes: OwnChanges;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly bounds: Pick<Bounds, 'directoryLookUpsMax' | 'directoryLookUpsWaitingMax'>;
+}): LookUp {
+  const underWay = new Map<string, Promise<LookUpResult>>();
+  const places = new Shares(bounds.directoryLookUpsWaitingMax);
+  const queue = new FairQueue<() => void>();
+  let inFlight = 0;
+
+  return (digest, holder) => {
+    const before = underWay.get(digest);
+    if (before !== undefined) return before;
+    if (!places.take(holder, 1)) return Promise.resolve('busy');
+    const lookUp = run(digest, holder).finally(() => {
+      underWay.delete(digest);
+      places.give(holder, 1);
+    });
+    underWay.set(digest, lookUp);
+    return lookUp;
+  };
+
+  async function run(digest: string, holder: string): Promise<LookUpResult> {
+    await started;
+    if (inFlight >= bounds.directoryLookUpsMax) {
+      await new Promise<void>((resolve) => queue.push(holder, resolve));
+    } else inFlight++;
+    try {
+      return await ask(digest);
+    } finally {
+      // Whoever is next takes this one's place.
+      const next = queue.shift(() => true);
+      if (next === undefined) inFlight--;
+      else next();
+    }
+  }
+
+  async function ask(digest: string): Promise<LookUpResult> {
+    const before = changes.count();
+    const found = await store.find(digest);
+    if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'read' : 'away';
+    if (found.kind === 'absent') held.keepAbsent(digest, nowMs());
+    // What was read before this process changed the key is not kept: in memory there is no generation to show it.
+    else if (changes.lastOf(found.key.id) <= before) held.keep(found, nowMs());
+    return 'read';
+  }
+}
+
+/** The changes of keys that this process has made, numbered from 1. */
+export interface OwnChanges {
+  count(): number;
+  /** The number of the key's last change; 0: it was long ago, or never. */
+  lastOf(id: string): number;
+}

@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import type { ReadSecret, Settings } from '../model.ts';
+import { expiryOf, keyOf } from './directory-key.ts';
+import type { HeldKey } from './held-keys.ts';
+
+/** Warns of keys that cannot be used as they are in the directory, once of each. */
+export type WarnOfKey = (keyId: string, message: string) => void;
+
+/** At most so many ids are remembered; then all may be warned of again. */
+export function createWarnOfKey(
+  log: Pick<Logger, 'warn'>,
+  { idsMax }: { readonly idsMax: number },
+): WarnOfKey {
+  const warned = new Set<string>();
+  return (keyId, message) => {
+    if (warned.has(keyId)) return;
+    if (warned.size >= idsMax) warned.clear();
+    warned.add(keyId);
+    log.warn({ keyId }, message);
+  };
+}
+
+/** What a secret of a key of the directory is worth under a configuration, which wins where both have an id or a secret. */
+export function readSecret(
+  { key: record, generation, period, refusalPeriod }: HeldKey,
+  digest: string,
+  { keys, secrets, plans }: Pick<Settings, 'keys' | 'secrets' | 'plans'>,
+  warn: WarnOfKey,
+): ReadSecret | 'absent' {
+  const { id, plan } = record;
+  if (keys.has(id)) {
+    warn(id, 'the configuration and the directory both have this key: the one in the configuration is used');
+    return 'absent';
+  }
+  if (record.secrets.some((secret) => secrets.has(secret.digest))) {
+    warn(id, 'a secret of this key of the directory is also in the configuration: it is that key’s there');
+  }
+  const secret = record.secrets.find((one) => one.digest === digest);
+  if (secret === undefined) return 'absent';
+  const expiresMs = expiryOf(secret);
+  if (record.disabled)
+    return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
+  const key = keyOf(record, plans);
+  if (key === undefined) {
+    warn(id, `this key of the directory gets 401: the configuration gives it no limits on its plan ${plan}`);
+    return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
+  }
+  return { kind: 'usable', key: { ...key, generation }, expiresMs, period };
+}

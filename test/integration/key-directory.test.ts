@@ -1,0 +1,217 @@
+import { Agent, request } from 'undici';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
+import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { startLoad } from '../support/load.ts';
+import { patientStore, steadyStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** Row 34 of the list of faults. No process tells another that a key has changed. */
+
+let fleet: Fleet;
+let directory: DirectoryOfTest;
+const agent = new Agent();
+const configured = makeKey({ id: 'configured', plan: 'pro' });
+const addressPerMinute = 1_000;
+
+async function start(bounds: Record<string, number>, relayed: boolean): Promise<void> {
+  fleet = await startFleet({
+    starts: [1, 2, 3].map(() => ({
+      tuning: { bounds: { ...bounds, directoryLookUpDeadlineMs: relayed ? 300 : 20_000 } },
+    })),
+    config: {
+      keys: { file: './keys.yaml', directory: true },
+      addressBucket: { perMinute: addressPerMinute },
+    },
+    relayed,
+    files: { 'keys.yaml': [configured.entry] },
+  });
+  directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
+}
+
+async function stop(): Promise<void> {
+  directory.close();
+  await fleet.stop();
+}
+
+async function send(process: number, secret: string, dispatcher = agent) {
+  const headers = { authorization: `Bearer ${secret}` };
+  const reply = await request(`${fleet.origins[process]}/v1/pets`, { dispatcher, headers });
+  await reply.body.dump();
+  return reply;
+}
+
+/** The status of a request with this secret, on each process. */
+function statusesOf(secret: string): Promise<number[]> {
+  return Promise.all(fleet.origins.map(async (_, process) => (await send(process, secret)).statusCode));
+}
+
+let keys = 0;
+let id = '';
+let secret = '';
+beforeEach(() => {
+  keys++;
+  id = `issued-${keys}`;
+  secret = `secret-${keys}`;
+});
+
+describe('keys of the directory', () => {
+  beforeAll(() => start(patientStore, false));
+  afterAll(stop);
+
+  it('a key that one process issues is served by all of them at once, on the limits of its plan', async () => {
+    await directory.issue(id, [secret]);
+    for (const process of fleet.origins.keys()) {
+      const { statusCode, headers } = await send(process, secret);
+      expect([statusCode, headers['x-ratelimit-limit']]).toEqual([200, '60']);
+    }
+  });
+
+  it('a key is refused on every process with the first request after it was revoked, also under load', async () => {
+    await directory.issue(id, [secret], { plan: 'business' });
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    const load = startLoad({ origins: fleet.origins, secrets: [secret], clients: 12 });
+    await until('the load runs', () => load.responses.length > 100);
+    await directory.edit(id, { disabled: true });
+    const revokedMs = performance.now();
+    await until('the load has gone on', () => load.responses.length > 300);
+    const { responses, failures } = await load.stop();
+    const sentLater = responses.filter(({ atMs, tookMs }) => atMs - tookMs > revokedMs);
+    expect(failures).toEqual([]);
+    expect(new Set(fleet.origins)).toEqual(new Set(sentLater.map(({ origin }) => origin)));
+    expect(sentLater.filter(({ status }) => status === 200)).toEqual([]);
+  });
+
+  it.each<[string, (key: string) => Promise<unknown>]>([
+    ['revoked', (key) => directory.edit(key, { disabled: true })],
+    ['removed', (key) => directory.remove(key, 1)],
+    ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('next')] })],
+  ])('a key that was %s gets 401 from every process with its next request', async (_, change) => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    await change(id);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+  });
+
+  it('a key that was revoked is served by every process within a second after it was restored', async () => {
+    await directory.issue(id, [secret], { disabled: true });
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    await directory.edit(id, { disabled: false });
+    await expect.poll(() => statusesOf(secret), { timeout: 5_000 }).toEqual([200, 200, 200]);
+  });
+
+  it('a key that moves to another plan has its limits with the next request', async () => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    await directory.edit(id, { plan: 'pro' });
+    for (const process of fleet.origins.keys()) {
+      expect((await send(process, secret)).headers['x-ratelimit-limit']).toBe('300');
+    }
+  });
+
+  it('after a rotation both secrets are the key’s, on one quota', async () => {
+    await directory.issue(id, [secret]);
+    const first = await send(0, secret);
+    await directory.edit(id, { secrets: [secret, `${secret}-next`].map(secretOf) });
+    const second = await send(1, `${secret}-next`);
+    const third = await send(2, secret);
+    const remaining = [first, second, third].map(({ headers }) => Number(headers['x-ratelimit-remaining']));
+    expect(remaining).toEqual([59, 58, 57]);
+  });
+
+  it('the configuration wins where it has the same id, and the log says so once', async () => {
+    await directory.issue(configured.entry.id, [secret]);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    expect((await send(0, configured.secret)).headers['x-ratelimit-limit']).toBe('300');
+    for (const { line, lines } of fleet.gateways) {
+      const isWarning = ({ level, keyId }: Record<string, unknown>) => level === 40 && keyId === 'configured';
+      await line(isWarning);
+      expect(lines.filter(isWarning)).toHaveLength(1);
+    }
+  });
+
+  it('a key on a plan that the configuration does not have gets 401, and the log says why', async () => {
+    await directory.issue(id, [secret], { plan: 'gone' });
+    expect((await send(0, secret)).statusCode).toBe(401);
+    await fleet.gateways[0]?.line((line) => line.keyId === id && line.level === 40);
+    const entry = await fleet.gateways[0]?.line((line) => line.keyId === id && line.status === 401);
+    expect(entry).toMatchObject({ keyStatus: 'no_plan' });
+  });
+
+  it('an unknown secret is looked up once a second at most, and charged to its address', async () => {
+    const stranger = new Agent({ localAddress: '127.0.0.2' });
+    onTestFinished(() => stranger.close());
+    const before = await getCalls();
+    const startedMs = performance.now();
+    const clients = Array.from({ length: 20 }, async () => {
+      const statuses: number[] = [];
+      while (statuses.length < addressPerMinute / 10) {
+        statuses.push((await send(0, `nobody-${id}`, stranger)).statusCode);
+      }
+      return statuses;
+    });
+    const statuses = (await Promise.all(clients)).flat();
+    const seconds = Math.ceil((performance.now() - startedMs) / 1_000);
+    expect((await getCalls()) - before).toBeLessThanOrEqual(seconds);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(addressPerMinute);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(addressPerMinute);
+  });
+
+  it('a valid key that a process has not read is served behind the address of a flood of unknown secrets', async () => {
+    const flood = startLoad({
+      origins: fleet.origins,
+      secrets: Array.from({ length: 5_000 }, (_, guess) => `guess-${guess}`),
+      clients: 60,
+    });
+    await until('the flood runs', () => flood.responses.length > 300);
+    const statuses: number[][] = [];
+    for (let key = 0; key < 10; key++) {
+      await directory.issue(`${id}-${key}`, [`${secret}-${key}`]);
+      statuses.push(await statusesOf(`${secret}-${key}`));
+    }
+    const { responses, failures } = await flood.stop();
+    expect(statuses.flat()).toEqual(Array(30).fill(200));
+    expect(failures).toEqual([]);
+    expect(responses.filter(({ status }) => status !== 401 && status !== 429)).toEqual([]);
+  });
+
+  /** How often a string was read in Redis: a look-up of an unknown secret is one. */
+  async function getCalls(): Promise<number> {
+    const info = await fleet.inspector.info('commandstats');
+    return Number(/cmdstat_get:calls=(\d+)/.exec(info)?.[1] ?? 0);
+  }
+});
+
+describe('keys of the directory, when replies of Redis are lost', () => {
+  beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, true));
+  afterAll(stop);
+
+  async function untilAvailable(isAvailable: boolean): Promise<void> {
+    await until(`all are ${isAvailable ? 'ok' : 'degraded'}`, async () => {
+      const states = await Promise.all(fleet.gateways.map(readiness));
+      return states.every(({ body }) => (body.status === 'ok') === isAvailable);
+    });
+  }
+
+  it('keys that were read go on, others get 503; a key that was revoked meanwhile is refused with its next shared decision', async () => {
+    await directory.issue(id, [secret], { plan: 'business' });
+    await directory.issue(`${id}-unread`, [`${secret}-unread`]);
+    await until('all have read it', async () => (await statusesOf(secret)).every((status) => status === 200));
+
+    fleet.relay?.delay({ toServerMs: 0, toClientMs: 60_000 });
+    await directory.edit(id, { disabled: true });
+    await untilAvailable(false);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    expect((await send(1, configured.secret)).statusCode).toBe(200);
+    const unread = await send(0, `${secret}-unread`);
+    expect([unread.statusCode, unread.headers['retry-after']]).toEqual([503, '1']);
+
+    fleet.relay?.delay({ toServerMs: 0, toClientMs: 0 });
+    fleet.relay?.cut();
+    await untilAvailable(true);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    await expect.poll(async () => (await send(0, `${secret}-unread`)).statusCode).toBe(200);
+  });
+});
