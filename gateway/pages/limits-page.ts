@@ -1,5 +1,6 @@
 import type { OwnResponse } from '../errors.ts';
 import type { Key, KeyStatus } from '../model.ts';
+import { toLimitFields } from '../shapes/limit-fields.ts';
 
 /**
  * The page on which a key reads its own limits. Instants are ISO 8601.
@@ -8,7 +9,7 @@ import type { Key, KeyStatus } from '../model.ts';
  */
 export function limitsPage(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
-  { rateLimit, used }: Pick<KeyStatus, 'rateLimit' | 'used'>,
+  { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   expiresMs: number | undefined,
 ): OwnResponse {
   const { windows, banUntilMs } = rateLimit;
@@ -23,6 +24,7 @@ export function limitsPage(
       resetAt: isoInstant(resetMs),
     })),
     ...(banUntilMs !== undefined && { ban: { untilAt: isoInstant(banUntilMs), reason: banReason } }),
+    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilAt: isoInstant(grant.untilMs) } }),
     secret: { ...(expiresMs !== undefined && { expiresAt: isoInstant(expiresMs) }) },
   });
   const length = String(body.length);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyItem } from '../../gateway/admin/keys/key-item.ts';
 import type { SecretView } from '../../gateway/admin/keys/key-sources.ts';
 import { type WhyFacts, why } from '../../gateway/admin/keys/why.ts';
-import type { Key, KeyStatus, PlanWindow } from '../../gateway/model.ts';
+import type { Grant, Key, KeyStatus, PlanWindow } from '../../gateway/model.ts';
 import { emptyTally, type Tally } from '../../gateway/usage/tally.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:20Z');
@@ -47,6 +47,7 @@ interface Case {
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
   readonly isRecorded?: boolean;
+  readonly grant?: Grant;
 }
 
 function sentenceOf(of: Case): string {
@@ -61,7 +62,7 @@ function sentenceOf(of: Case): string {
   } = of;
   const facts = {
     key: { ...key, ...of.key },
-    status: statusOf(minuteUsed, dayUsed, ban),
+    status: { ...statusOf(minuteUsed, dayUsed, ban), ...(of.grant && { grant: of.grant }) },
     secrets: of.secrets ?? secrets,
     nowMs,
   };
@@ -107,6 +108,46 @@ describe('why a key gets what it gets, in a sentence', () => {
         addresses: 1,
       },
       'acme (free) has used all 1,000 requests of this day and may call again at 00:00:00 UTC on 2026-11-23. In the last 24 h the day limit refused 1 of its 2 requests, in 1 minute, first at 10:31. About 1 address uses it.',
+    ],
+    [
+      'has a grant',
+      {
+        minuteUsed: 12,
+        dayUsed: 480,
+        grant: {
+          limits: [
+            { window: 'hour', max: 5 },
+            { window: 'day', max: 5_000 },
+          ],
+          untilMs: Date.parse('2026-11-22T18:00:00Z'),
+        },
+        isRecorded: false,
+      },
+      'acme (free) has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
+    ],
+    [
+      'is banned and has a grant of two windows',
+      {
+        ban: { untilMs: Date.parse('2026-11-22T10:40:00Z'), level: 1 },
+        grant: {
+          limits: [
+            { window: 'minute', max: 600 },
+            { window: 'day', max: 500 },
+          ],
+          untilMs: Date.parse('2026-11-30T00:00:00Z'),
+        },
+        isRecorded: false,
+      },
+      'acme (free) has a grant until 00:00:00 UTC on 2026-11-30: 600 a minute in place of 60 and 500 a day in place of 1,000. It is banned until 10:40:00 UTC, because it kept sending after it had been refused.',
+    ],
+    [
+      'is disabled with a grant',
+      {
+        key: { disabled: true },
+        grant: { limits: [{ window: 'day', max: 5_000 }], untilMs: Date.parse('2026-11-22T18:00:00Z') },
+        isRecorded: false,
+      },
+      'acme (free) is disabled in the configuration: each of its requests gets 401.',
     ],
     [
       'was refused yesterday',

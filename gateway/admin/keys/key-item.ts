@@ -1,4 +1,5 @@
 import type { Key, KeyStatus } from '../../model.ts';
+import { type LimitsByField, toLimitFields } from '../../shapes/limit-fields.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import type { SecretView } from './key-sources.ts';
 
@@ -31,6 +32,8 @@ export interface KeyItem {
     readonly resetMs: number;
   }[];
   readonly ban?: { readonly untilMs: number; readonly level: number };
+  /** While it runs: what was given, which replaces the limits of those windows that the key has. */
+  readonly grant?: { readonly limits: LimitsByField; readonly untilMs: number };
   readonly lastSeenMs?: number;
   readonly offered24h?: number;
   readonly refused24h?: number;
@@ -48,7 +51,7 @@ export interface KeyFacts {
 
 export function keyItem(facts: KeyFacts): KeyItem {
   const { key, place, status, recent } = facts;
-  const { rateLimit, used, banLevel } = status;
+  const { rateLimit, used } = status;
   return {
     id: key.id,
     ...(key.name !== undefined && { name: key.name }),
@@ -59,12 +62,24 @@ export function keyItem(facts: KeyFacts): KeyItem {
     windows: rateLimit.windows.map(({ name, limit, remaining, resetMs }, index) => {
       return { name, limit, used: used[index] ?? 0, remaining, resetMs };
     }),
-    ...(rateLimit.banUntilMs !== undefined && { ban: { untilMs: rateLimit.banUntilMs, level: banLevel } }),
+    ...banAndGrant(status),
     ...(recent !== 'off' && {
       ...(recent && { lastSeenMs: recent.lastSeenMs }),
       offered24h: recent?.offered ?? 0,
       refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
     }),
+  };
+}
+
+/** The members of an item that say what was done to a key for a while. */
+export function banAndGrant({
+  rateLimit: { banUntilMs },
+  banLevel,
+  grant,
+}: KeyStatus): Pick<KeyItem, 'ban' | 'grant'> {
+  return {
+    ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
+    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilMs: grant.untilMs } }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { figure, ordinal, timeText } from '../../fleet/wording.ts';
+import { figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../model.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
 import type { AddressesOfDay, OperationHour, UsageMinute } from '../../usage/usage-reader.ts';
@@ -85,16 +85,20 @@ function refusals(tally: Tally): number {
   return offeredOf(tally) - tally.admitted;
 }
 
-function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts): string {
-  const who = `${key.id} (${key.plan})`;
+function nowSentence(facts: WhyFacts): string {
+  const { key, state, status, secrets, recorded, nowMs } = facts;
+  const name = `${key.id} (${key.plan})`;
   const { rateLimit, banLevel } = status;
   switch (fixedState(key, secrets, nowMs)) {
     case 'disabled':
-      return `${who} is disabled in the configuration: each of its requests gets 401.`;
+      return `${name} is disabled in the configuration: each of its requests gets 401.`;
     case 'expired':
-      return expiredSentence(who, secrets);
+      return expiredSentence(name, secrets);
     case undefined:
   }
+  const grant = grantText(facts);
+  // The sentence behind it is of the same key.
+  const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.banUntilMs !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
     return `${who} is banned until ${timeText(rateLimit.banUntilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
@@ -114,6 +118,17 @@ function nowSentence({ key, state, status, secrets, recorded, nowMs }: WhyFacts)
     ({ name, limit }, index) => `${figure(status.used[index] ?? 0)} of ${figure(limit)} of this ${name}`,
   );
   return `${who} may call: it has used ${listOf(used)}.`;
+}
+
+/** "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Undefined where none changes a limit of the key. */
+function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
+  if (grant === undefined) return undefined;
+  const parts = key.limits.flatMap(({ window, max }) => {
+    const granted = grant.limits.find((limit) => limit.window === window);
+    return granted === undefined ? [] : [`${figure(granted.max)} ${per(window)} in place of ${figure(max)}`];
+  });
+  if (parts.length === 0) return undefined;
+  return `has a grant until ${timeText(grant.untilMs, nowMs)}: ${listOf(parts)}.`;
 }
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {

@@ -1,3 +1,4 @@
+import { toLimits } from '../../shapes/limit-fields.ts';
 import { wrapText } from '../../terminal/text-width.ts';
 import { ago, clock, counted, figure, instant } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
@@ -41,6 +42,13 @@ function fullestWindow({ windows }: KeyItem): string {
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
 }
 
+/** `minute 600, day 5,000`. */
+function limitsOf({ limits }: NonNullable<KeyItem['grant']>): string {
+  return toLimits(limits)
+    .map(({ window, max }) => `${window} ${figure(max)}`)
+    .join(', ');
+}
+
 /** One key: why it gets what it gets first, then everything about it. */
 export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[] {
   const { paint, columns } = screen;
@@ -59,6 +67,9 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     ...(key.ban === undefined
       ? []
       : [['ban', `until ${clock(key.ban.untilMs, nowMs)} UTC, level ${key.ban.level}`] as const]),
+    ...(key.grant === undefined
+      ? []
+      : [['grant', `${limitsOf(key.grant)} until ${clock(key.grant.untilMs, nowMs)} UTC`] as const]),
     ['strikes', `${counted(key.strikes, 'refusal')} that count towards the next ban`],
     ['last seen', key.lastSeenMs === undefined ? 'not on record' : ago(key.lastSeenMs, nowMs)],
     ...(key.offered24h === undefined

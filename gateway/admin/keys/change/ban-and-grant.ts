@@ -8,6 +8,7 @@ import { fields } from '../../../shapes/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { banAndGrant } from '../key-item.ts';
 import {
   type ChangeRequest,
   findInDirectory,
@@ -116,17 +117,9 @@ async function change(
   }
   if (failed) return failed.response;
   const [now] = (await readStatus([key])) ?? [];
-  return now === undefined ? storeUnavailable() : jsonResponse(whatHolds(key, now));
-}
-
-/** As in a list of keys. */
-function whatHolds({ id }: Key, { rateLimit: { banUntilMs }, banLevel, strikes, grant }: KeyStatus): object {
-  return {
-    id,
-    strikes,
-    ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
-    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilMs: grant.untilMs } }),
-  };
+  return now === undefined
+    ? storeUnavailable()
+    : jsonResponse({ id: key.id, strikes: now.strikes, ...banAndGrant(now) });
 }
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
