@@ -1,6 +1,10 @@
+import { pino } from 'pino';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { toLimits } from '../../gateway/shapes/limit-fields.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { startLoad } from '../support/load.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -21,8 +25,82 @@ export async function measurePlanEdit(limits: {
   raised: number;
   lowered: number;
 }): Promise<PlanEdit> {
-  const key = makeCustomKey(1_000_000, limits.first);
-  const withLimit = (perDay: number) => ({ ...key.entry, limits: { perMinute: 1_000_000, perDay } });
+  const run = await startLoadOnOneKey(limits.first);
+  const withLimit = (perDay: number) => ({ ...run.entry, limits: { perMinute: 1_000_000, perDay } });
+  try {
+    const first = await run.spent(limits.first);
+    await run.fleet.editConfig({ keys: [withLimit(limits.raised)] });
+    const raised = await run.spent(limits.raised);
+    await run.fleet.editConfig({ keys: [withLimit(limits.lowered)] });
+    const lowered = await run.spent(limits.lowered);
+    return {
+      ...(await run.result()),
+      admitted: { first: first.admitted, raised: raised.admitted, lowered: lowered.admitted },
+      followedMs: { raised: raised.tookMs, lowered: lowered.tookMs },
+    };
+  } finally {
+    await run.stop();
+  }
+}
+
+export interface GrantUnderLoad {
+  readonly failures: readonly string[];
+  readonly statuses: readonly number[];
+  readonly answered200: number;
+  /** Requests admitted in one day: when the plan's limit was spent, the grant's, that of a second grant, and after its end. */
+  readonly admitted: readonly number[];
+  /** From the change until every process had sent a response with its limit. */
+  readonly followedMs: { readonly granted: number; readonly taken: number; readonly ended: number };
+}
+
+/**
+ * Gives a key a grant under load on three gateway processes when its limit is spent, and takes that away; then another one,
+ * which ends by itself.
+ */
+export async function measureGrant(limits: {
+  readonly plan: number;
+  readonly granted: number;
+  readonly again: number;
+  /** How long the second one lasts: long enough for it to be spent. */
+  readonly againMs: number;
+}): Promise<GrantUnderLoad> {
+  const run = await startLoadOnOneKey(limits.plan);
+  const { fleet, spent } = run;
+  const operator = createLimiter({
+    redis: { url: fleet.redis.url, prefix: fleet.prefix, onFailure: 'local' },
+    log: pino({ level: 'silent' }),
+    nowMs: Date.now,
+    planOf: () => undefined,
+    bounds: tunedBounds(patientStore),
+  });
+  const grant = async (perDay: number, forMs: number) => {
+    const [seconds] = await fleet.inspector.time();
+    const untilMs = Number(seconds) * 1_000 + forMs;
+    return await operator.grant(run.entry.id, { limits: toLimits({ perDay }), untilMs });
+  };
+  try {
+    const first = await spent(limits.plan);
+    await grant(limits.granted, 3_600_000);
+    const granted = await spent(limits.granted);
+    await operator.ungrant(run.entry.id);
+    const taken = await spent(limits.plan);
+    await grant(limits.again, limits.againMs);
+    const again = await spent(limits.again);
+    const ended = await spent(limits.plan);
+    return {
+      ...(await run.result()),
+      admitted: [first, granted, taken, again, ended].map(({ admitted }) => admitted),
+      followedMs: { granted: granted.tookMs, taken: taken.tookMs, ended: ended.tookMs },
+    };
+  } finally {
+    await operator.close();
+    await run.stop();
+  }
+}
+
+/** Many clients with one key, limited to so many requests a day, on three gateway processes. */
+async function startLoadOnOneKey(perDay: number) {
+  const key = makeCustomKey(1_000_000, perDay);
   const fleet = await startFleet({
     starts: Array.from({ length: 3 }, () => ({ tuning: { bounds: patientStore } })),
     config: { keys: [key.entry], bans: { after: 1_000_000 } },
@@ -38,40 +116,37 @@ export async function measurePlanEdit(limits: {
   const admittedSoFar = async () =>
     Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
 
-  /** Waits until `limit` is in force and spent on every process; returns what was admitted, and when the last followed. */
-  async function spent(limit: number) {
-    const fromMs = performance.now();
-    const followedAtMs = new Map<string, number>();
-    const spentAt = new Set<string>();
-    let checked = load.responses.length;
-    await until(`a limit of ${limit} on all processes`, () => {
-      for (const { origin, status, headers, atMs } of load.responses.slice(checked)) {
-        checked += 1;
-        if (headers['x-ratelimit-limit'] !== String(limit)) continue;
-        if (!followedAtMs.has(origin)) followedAtMs.set(origin, atMs);
-        if (status === 429) spentAt.add(origin);
-      }
-      return spentAt.size === fleet.origins.length;
-    });
-    return { admitted: await admittedSoFar(), tookMs: Math.max(...followedAtMs.values()) - fromMs };
-  }
-
-  try {
-    const first = await spent(limits.first);
-    await fleet.editConfig({ keys: [withLimit(limits.raised)] });
-    const raised = await spent(limits.raised);
-    await fleet.editConfig({ keys: [withLimit(limits.lowered)] });
-    const lowered = await spent(limits.lowered);
-    const { responses, failures } = await load.stop();
-    return {
-      failures,
-      statuses: [...new Set(responses.map(({ status }) => status))],
-      admitted: { first: first.admitted, raised: raised.admitted, lowered: lowered.admitted },
-      answered200: responses.filter(({ status }) => status === 200).length,
-      followedMs: { raised: raised.tookMs, lowered: lowered.tookMs },
-    };
-  } finally {
-    await load.stop();
-    await fleet.stop();
-  }
+  return {
+    entry: key.entry,
+    fleet,
+    /** Waits until `limit` is in force and spent on every process; returns what was admitted, and when the last followed. */
+    async spent(limit: number) {
+      const fromMs = performance.now();
+      const followedAtMs = new Map<string, number>();
+      const spentAt = new Set<string>();
+      let checked = load.responses.length;
+      await until(`a limit of ${limit} on all processes`, () => {
+        for (const { origin, status, headers, atMs } of load.responses.slice(checked)) {
+          checked += 1;
+          if (headers['x-ratelimit-limit'] !== String(limit)) continue;
+          if (!followedAtMs.has(origin)) followedAtMs.set(origin, atMs);
+          if (status === 429) spentAt.add(origin);
+        }
+        return spentAt.size === fleet.origins.length;
+      });
+      return { admitted: await admittedSoFar(), tookMs: Math.max(...followedAtMs.values()) - fromMs };
+    },
+    async result() {
+      const { responses, failures } = await load.stop();
+      return {
+        failures,
+        statuses: [...new Set(responses.map(({ status }) => status))],
+        answered200: responses.filter(({ status }) => status === 200).length,
+      };
+    },
+    async stop() {
+      await load.stop();
+      await fleet.stop();
+    },
+  };
 }

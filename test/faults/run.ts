@@ -7,7 +7,7 @@ import { type Exactness, measureExactness } from './exactness.ts';
 import { type Greed, greeds, measureGreedyKeys } from './greedy-keys.ts';
 import { measureKills } from './kills.ts';
 import { type Fault, measureOutage } from './outage.ts';
-import { measurePlanEdit } from './plan-edit.ts';
+import { measureGrant, measurePlanEdit } from './plan-edit.ts';
 import { measureSlowClients } from './slow-clients.ts';
 import { measureSoak } from './soak.ts';
 import { measureStrayOctets } from './stray-octets.ts';
@@ -87,6 +87,19 @@ const measurements: readonly Measurement[] = [
           admitted.lowered === 3_000 &&
           found.answered200 === 3_000 &&
           failures.length === 0,
+      };
+    },
+  },
+  {
+    rows: '38',
+    what: 'a grant under load on three processes: of 3,000 in place of 1,000 a day, taken away; then of 4,000 for 10 s',
+    async measure() {
+      const limits = { plan: 1_000, granted: 3_000, again: 4_000, againMs: 10_000 };
+      const { admitted, followedMs, failures, answered200 } = await measureGrant(limits);
+      return {
+        figure: `admitted ${admitted.join(', ')}; all processes followed after ${ms(followedMs.granted)} and ${ms(followedMs.taken)}`,
+        holds:
+          admitted.join() === '1000,3000,3000,4000,4000' && answered200 === 4_000 && failures.length === 0,
       };
     },
   },

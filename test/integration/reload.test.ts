@@ -1,10 +1,18 @@
 import { expect, it } from 'vitest';
-import { measurePlanEdit } from '../faults/plan-edit.ts';
+import { measureGrant, measurePlanEdit } from '../faults/plan-edit.ts';
 
 it('a limit edited under load is exact on three processes: used requests stay counted, and no request is dropped', async () => {
   const found = await measurePlanEdit({ first: 200, raised: 500, lowered: 100 });
   expect(found.admitted).toEqual({ first: 200, raised: 500, lowered: 500 });
   expect(found.answered200).toBe(500);
+  expect(found.failures).toEqual([]);
+  expect(found.statuses.toSorted()).toEqual([200, 429]);
+});
+
+it('a grant under load is exact on three processes: it begins and ends with what was used, and ends by itself', async () => {
+  const found = await measureGrant({ plan: 200, granted: 500, again: 700, againMs: 6_000 });
+  expect(found.admitted).toEqual([200, 500, 500, 700, 700]);
+  expect(found.answered200).toBe(700);
   expect(found.failures).toEqual([]);
   expect(found.statuses.toSorted()).toEqual([200, 429]);
 });
