@@ -1,9 +1,10 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { decisionAt } from '../../gateway/limit/decision-at.ts';
 import { rateLimitState, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
-import { emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import { decideQuota, emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { noBans } from './limiter-fixture.ts';
 
 const windowsMs = calendarWindowsMs;
 const nowMs = 86_400_000 * 20_000 + 3_600_000;
@@ -78,5 +79,51 @@ it('during a ban the window in force has 0 remaining until the ban ends, whateve
       inForce: { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs },
       windows: [{ remaining: 2, resetMs: minuteEnd }, { remaining: 950 }],
     },
+  });
+});
+
+describe('under a grant', () => {
+  const limits = limitsOf({ perMinute: 3, perDay: 100 });
+  const stateUnder = (untilMs: number, dayUsed: number) => ({
+    ...{ ...emptyQuotaState, minute, minuteUsed: 10, day, dayUsed },
+    grant: { limits: limitsOf({ perMinute: 10, perDay: 500 }), untilMs },
+  });
+
+  it('its limits are told, up to its end', () => {
+    const limitsAt = (atMs: number) =>
+      rateLimitState(stateUnder(nowMs + 5_000, 20), { limits, windowsMs, nowMs: atMs }).windows.map(
+        ({ limit, remaining }) => [limit, remaining],
+      );
+    expect(limitsAt(nowMs + 4_999)).toEqual([
+      [10, 0],
+      [500, 480],
+    ]);
+    expect(limitsAt(nowMs + 5_000)).toEqual([
+      [3, 0],
+      [100, 80],
+    ]);
+  });
+
+  it.each([
+    { ends: 'after the minute', untilMs: minuteEnd + 1, dayUsed: 200, retryAtMs: minuteEnd },
+    { ends: 'with the minute', untilMs: minuteEnd, dayUsed: 200, retryAtMs: dayEnd },
+    { ends: 'before the minute', untilMs: nowMs + 1, dayUsed: 200, retryAtMs: dayEnd },
+    {
+      ends: 'before the minute, but the day has room',
+      untilMs: nowMs + 1,
+      dayUsed: 99,
+      retryAtMs: minuteEnd,
+    },
+  ])('a refused request is told when it will find room: it ends $ends', ({ untilMs, dayUsed, retryAtMs }) => {
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state: stateUnder(untilMs, dayUsed) };
+    const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+    expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
+    const later = decideQuota(
+      outcome.state,
+      { keyId: 'acme', limits, bans: noBans, requests: 1 },
+      windowsMs,
+      retryAtMs,
+    );
+    expect(later.admitted).toBe(1);
   });
 });

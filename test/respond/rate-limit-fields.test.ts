@@ -52,14 +52,17 @@ it('a ban is a policy of its own, and the windows have what remains of them', ()
   ]);
 });
 
-it('the policy of a key follows the length of the month, and never lists windows that the response does not have', () => {
+it('the policy of a key follows a grant and the length of the month, and never lists windows that the response does not have', () => {
   const policyText = createPolicyText();
   const month = (windowSeconds: number): Window => ({ ...day, name: 'month', limit: 5, windowSeconds });
   const address: Window = { ...minute, name: 'address', limit: 30 };
-  const policies = [[minute, month(2_592_000)], [minute, month(2_678_400)], [minute], [address]].map(
-    policyText,
-  );
+  const granted = { ...minute, limit: 600 };
+  const policies = [
+    ...[[granted, month(2_592_000)]],
+    ...[[minute, month(2_592_000)], [minute, month(2_678_400)], [minute], [address]],
+  ].map(policyText);
   expect(policies).toEqual([
+    '"minute";q=600;w=60, "month";q=5;w=2592000',
     '"minute";q=60;w=60, "month";q=5;w=2592000',
     '"minute";q=60;w=60, "month";q=5;w=2678400',
     '"minute";q=60;w=60',
