@@ -37,6 +37,12 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
   return `${random}${checksumOf(random)}`;
 }
 
+/** Whether the last characters of a secret or token fit the others; those that were not drawn here have no such characters. */
+export function hasRightChecksum(secret: string): boolean {
+  const drawn = /^tga?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
+  return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];
+}
+
 /** The hex SHA-256 digest of all characters of a secret or token: all that the configuration keeps of it. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');

@@ -327,6 +327,8 @@ export const defaultBounds = Object.freeze({
   /** How long a command waits for a response of the admin API: longer than `adminResponseTimeoutMs`. And the longest it reads. */
   adminCallTimeoutMs: 15_000,
   adminReplyBytesMax: 67_108_864,
+  /** The longest secret that `tollgate keys whoami` reads; one in a header field is not longer. */
+  secretInputCharsMax: 16_384,
   /** How often `tollgate top` asks for the state and draws it, and after how long without a response it says so. */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,

@@ -11,6 +11,7 @@ import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
 import { configOption, fromHere, requireConfig } from './config-option.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
+import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
 
 const program = new Command('tollgate')
   .description('An API gateway and rate-limiting proxy.')
@@ -87,7 +88,9 @@ program
   });
 
 addReadingCommands(program, keys);
+addLookingCommands(keys);
 addKeyCommands(keys);
+addMovingCommands(keys);
 
 // Whoever reads it has read enough, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

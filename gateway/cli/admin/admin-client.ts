@@ -26,6 +26,21 @@ export interface AdminClient {
    * @throws a CommandError
    */
   get<Schema extends z.ZodType>(path: string, query: Query, schema: Schema): Promise<Reply<z.output<Schema>>>;
+  /**
+   * Sends what changes something, or what may stand in no URL.
+   *
+   * @param schema of the response; one without a body is undefined
+   * @throws a CommandError; where no response came, the gateway may have done it all the same
+   */
+  send<Schema extends z.ZodType>(sent: Sent, schema: Schema): Promise<Reply<z.output<Schema>>>;
+}
+
+export interface Sent {
+  readonly method: 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/api/v1`, its segments encoded. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
 }
 
 export type ClientBounds = Pick<Bounds, 'adminCallTimeoutMs' | 'adminReplyBytesMax'>;
@@ -45,13 +60,23 @@ export function createAdminClient(
           ...(trusted.isOwn && { allowPartialTrustChain: true, checkServerIdentity: () => undefined }),
         };
 
-  async function ask(target: string): Promise<{ readonly status: number; readonly text: string }> {
+  async function ask(
+    target: string,
+    { method, body }: { readonly method: string; readonly body?: string | undefined },
+  ): Promise<{ readonly status: number; readonly text: string }> {
     const signal = AbortSignal.timeout(timeoutMs);
-    const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      ...(body !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      }),
+    };
     try {
       const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
-        const request = transport.request(new URL(target, url), { agent, headers, signal, ...tls });
-        request.on('response', resolve).on('error', reject).end();
+        const request = transport.request(new URL(target, url), { agent, method, headers, signal, ...tls });
+        request.on('response', resolve).on('error', reject).end(body);
       });
       return { status: response.statusCode ?? 0, text: await readBody(response) };
     } catch (error) {
@@ -94,7 +119,7 @@ export function createAdminClient(
     );
   }
 
-  /** @param status is not 200 */
+  /** @param status is none of those that a request which was done is answered with */
   function refusal(status: number, json: unknown): CommandError {
     const { code, message } = Object(printableJson(json));
     switch (code) {
@@ -103,8 +128,11 @@ export function createAdminClient(
           `The gateway at ${origin} does not know the token: TOLLGATE_ADMIN_TOKEN must be one whose digest stands in its \`admin.tokens\`.`,
         );
       case 'no_tokens':
-      case 'read_only_token':
         return new CommandError(`${origin}: ${message}`);
+      case 'read_only_token':
+        return new CommandError(
+          `${origin}: ${message} "tollgate admin token --name NAME --may write" makes one that may change keys.`,
+        );
       case 'unknown_host':
         return new CommandError(
           `The gateway at ${origin} is not known by this name: ask for it by its address, or add ${url.hostname} to its \`admin.hosts\`.`,
@@ -116,28 +144,44 @@ export function createAdminClient(
         );
       case 'not_found':
         return strange(`status ${status}`, 'not_found');
+      case 'conflict':
+      case 'precondition_failed':
+        return new CommandError(String(message));
     }
     if (typeof message !== 'string') return strange(`status ${status} and no reason`);
     const kind = status === 429 || status >= 500 ? 'passing' : 'final';
     return new CommandError(`The gateway at ${origin} answered ${status}: ${message}`, kind);
   }
 
+  async function exchange<Schema extends z.ZodType>(
+    target: string,
+    sent: Parameters<typeof ask>[1],
+    schema: Schema,
+  ): Promise<Reply<z.output<Schema>>> {
+    const { status, text } = await ask(`/api/v1${target}`, sent);
+    const json = status === 204 ? undefined : parseJson(status, text);
+    if (status < 200 || status > 299) throw refusal(status, json);
+    const parsed = schema.safeParse(printableJson(json));
+    if (parsed.success) return { json, body: parsed.data };
+    const [issue] = parsed.error.issues;
+    throw strange(`a response in which \`${printable(issue?.path.join('.') ?? '')}\` is not as expected`);
+  }
+
+  function parseJson(status: number, text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // A listener that speaks TLS tells a client without TLS so, in JSON; this is something else.
+      throw strange(`status ${status} and no JSON`);
+    }
+  }
+
   return {
     origin,
-    async get(path, query, schema) {
-      const { status, text } = await ask(`/api/v1${path}${searchOf(query)}`);
-      let json: unknown;
-      try {
-        json = JSON.parse(text);
-      } catch {
-        // A listener that speaks TLS tells a client without TLS so, in JSON; this is something else.
-        throw strange(`status ${status} and no JSON`);
-      }
-      if (status !== 200) throw refusal(status, json);
-      const parsed = schema.safeParse(printableJson(json));
-      if (parsed.success) return { json, body: parsed.data };
-      const [issue] = parsed.error.issues;
-      throw strange(`a response in which \`${printable(issue?.path.join('.') ?? '')}\` is not as expected`);
+    get: (path, query, schema) => exchange(`${path}${searchOf(query)}`, { method: 'GET' }, schema),
+    send({ method, path, body }, schema) {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      return exchange(path, { method, body: text }, schema);
     },
   };
 }

@@ -1,8 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../../terminal/printable.ts';
 import { oneLine } from '../../terminal/text-width.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
-import { configOption } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
@@ -10,10 +9,10 @@ import { isRequestId, needsLog, whyRequest } from '../request/why-request.ts';
 import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
-import { type AdminClient, createAdminClient } from './admin-client.ts';
 import { state } from './api-shapes.ts';
-import { findGateway, type GatewayOptions } from './find-gateway.ts';
+import type { GatewayOptions } from './find-gateway.ts';
 import { changesLines, incompleteText, processesTable } from './fleet-view.ts';
+import { clientOf, withGateway } from './gateway-options.ts';
 import { keyLines, keysTable } from './keys-view.ts';
 import { type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { readCallers, readChanges, readKey, readKeys, readUsage } from './read-api.ts';
@@ -45,11 +44,7 @@ interface UsageOptions extends Asking, PeriodOptions {
  */
 export function addReadingCommands(program: Command, keys: Command): void {
   const asking = (command: Command) =>
-    command
-      .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
-      .option('--ca <file>', 'the authority of its certificate, PEM')
-      .addOption(configOption())
-      .option('--json', 'what the admin API says, as one JSON document');
+    withGateway(command).option('--json', 'what the admin API says, as one JSON document');
   const ofPeriod = (command: Command) =>
     asking(command)
       .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
@@ -183,10 +178,6 @@ function idAndFiles(id: string | undefined, log: readonly string[] | undefined) 
   const last = log?.at(-1);
   if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
   throw new CommandError('Which one? Say the id of a key, or that of a request and --log FILE.');
-}
-
-function clientOf(options: GatewayOptions): AdminClient {
-  return createAdminClient(findGateway(options, process.env), defaultBounds);
 }
 
 function screenNow() {

@@ -2,17 +2,18 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { planWindows } from '../../model.ts';
 import { agePattern, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
-import { configOption, requireConfig } from '../config-option.ts';
+import type { GatewayOptions } from '../admin/find-gateway.ts';
+import { withGateway } from '../admin/gateway-options.ts';
+import { requireConfig } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
-import { print, printJson, screenOf } from '../output/screen.ts';
-import { loadKeys } from './edit-keys.ts';
-import { createFileKeys, definitionOf, limitOption } from './file-keys.ts';
-import { configuredTable, disabledText, issuedText } from './key-views.ts';
-import type { IssuedKey, WritableKeys } from './writable-keys.ts';
+import { print, printJson } from '../output/screen.ts';
+import { createFileKeys, limitOption } from './file-keys.ts';
+import { disabledText, issuedText } from './key-views.ts';
+import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
+import type { IssuedKey, NewSecret, WritableKeys } from './writable-keys.ts';
 
 /** What every command that changes keys can be told. */
-interface Changing {
-  readonly config?: string;
+interface Changing extends GatewayOptions {
   readonly json?: true;
 }
 
@@ -31,11 +32,10 @@ type CreateOptions = Changing &
  */
 export function addKeyCommands(keys: Command): void {
   const changing = (name: string) =>
-    keys
-      .command(name)
-      .helpGroup('Issue and change:')
-      .addOption(configOption())
-      .option('--json', 'the key, in the form of the admin API');
+    withGateway(keys.command(name).helpGroup('Issue and change:')).option(
+      '--json',
+      'the key, in the form of the admin API',
+    );
   const ofKey = (name: string) => changing(name).argument('<key>', 'its id');
   const expires = ['--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z'] as const;
 
@@ -52,7 +52,9 @@ export function addKeyCommands(keys: Command): void {
         limitFieldNames.filter((field) => field in options).map((field) => [field, options[field]]),
       );
       const key = { id: idOf(argument, options.id), plan, name, limits, expires };
-      showSecret(await writable(options).create(key), options, { isNew: true });
+      const issued = await writable(options).create(key);
+      showSecret(issued, options, { isNew: true });
+      await tell(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
     });
   for (const window of planWindows) {
     const description = `requests in a ${window}, on a custom plan`;
@@ -70,8 +72,7 @@ export function addKeyCommands(keys: Command): void {
     .option(...expires)
     .action(async (id: string, options: Changing & { overlap: string; expires?: string }) => {
       const { overlap, expires } = options;
-      const secret = { id, overlapMs: parseDuration(overlap), expires };
-      showSecret(await writable(options).addSecret(secret), options, { isNew: false });
+      await addSecret({ id, overlapMs: parseDuration(overlap), expires }, options);
     });
 
   changing('add-secret')
@@ -80,8 +81,7 @@ export function addKeyCommands(keys: Command): void {
     .option('--id <id>', 'the same as the argument')
     .option(...expires)
     .action(async (argument: string | undefined, options: Changing & { id?: string; expires?: string }) => {
-      const secret = { id: idOf(argument, options.id), expires: options.expires };
-      showSecret(await writable(options).addSecret(secret), options, { isNew: false });
+      await addSecret({ id: idOf(argument, options.id), expires: options.expires }, options);
     });
 
   ofKey('revoke')
@@ -91,28 +91,10 @@ export function addKeyCommands(keys: Command): void {
   ofKey('restore')
     .description('let a key in again that was revoked')
     .action((id: string, options: Changing) => setDisabled(id, false, options));
-
-  keys
-    .command('configured')
-    .helpGroup('Look:')
-    .description('list the keys of a configuration with their limits, without asking the gateway')
-    .addOption(configOption())
-    .option('--json', 'one JSON document, each key in the form of the admin API')
-    .action((options: Changing) => {
-      const { settings, written } = loadKeys(configurationOf(options));
-      if (options.json) {
-        const file = settings.keysFile?.path;
-        printJson({ keys: written.map(({ key, line }) => ({ ...definitionOf(key), file, line })) });
-      } else print(configuredTable(settings, Date.now(), screenNow()));
-    });
 }
 
 function writable(options: Changing): WritableKeys {
-  return createFileKeys(configurationOf(options));
-}
-
-function configurationOf({ config }: Changing) {
-  return { file: requireConfig(config), env: process.env };
+  return createFileKeys({ file: requireConfig(options.config), env: process.env });
 }
 
 /** The id of a key was an option before it was an argument. */
@@ -136,10 +118,25 @@ function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isN
   print([issued.secret]);
 }
 
+async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
+  const issued = await writable(options).addSecret(secret);
+  showSecret(issued, options, { isNew: false });
+  const newest = issued.key.secrets.at(-1);
+  const action = secret.overlapMs === undefined ? 'secret' : 'rotate';
+  await tell(options, { action, key: secret.id, ...(newest && { after: toldSecret(newest) }) });
+}
+
 async function setDisabled(id: string, disabled: boolean, options: Changing): Promise<void> {
   const changed = await writable(options).setDisabled(id, disabled);
   if (options.json) printJson(changed.json);
   else print([disabledText(changed, Date.now())]);
+  if (!changed.isChanged) return;
+  const action = disabled ? 'revoke' : 'restore';
+  await tell(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
+}
+
+async function tell(options: Changing, change: ToldChange): Promise<void> {
+  await tellChange(options, change);
 }
 
 function age(text: string): string {
@@ -151,8 +148,4 @@ function age(text: string): string {
 function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
-}
-
-function screenNow() {
-  return screenOf(process.stdout, process.env);
 }

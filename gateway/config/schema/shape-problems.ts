@@ -11,12 +11,13 @@ export function shapeProblems(error: z.ZodError, source: YamlSource): readonly P
   for (const fault of shapeFaults(error.issues)) {
     if (problems.isFull()) break;
     const part = fault.kind === 'value' ? 'value' : 'name';
-    problems.add(() => ({ ...source.placeOf(fault.path, part), message: messageOf(fault) }));
+    problems.add(() => ({ ...source.placeOf(fault.path, part), message: faultMessage(fault) }));
   }
   return problems.problems;
 }
 
-function messageOf(fault: ShapeFault): string {
+/** A fault as a sentence that names the part. */
+export function faultMessage(fault: ShapeFault): string {
   return fault.kind === 'unknown' ? unknownField(fault) : `${nameOf(fault.path)} ${fault.what}`;
 }
 

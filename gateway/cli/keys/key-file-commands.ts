@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { printable } from '../../terminal/printable.ts';
+import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import type { GatewayOptions } from '../admin/find-gateway.ts';
+import { clientOf, withGateway } from '../admin/gateway-options.ts';
+import { configOption, requireConfig } from '../config-option.ts';
+import { CommandError } from '../output/command-error.ts';
+import { print, printJson, screenOf } from '../output/screen.ts';
+import { loadKeys } from './edit-keys.ts';
+import { definitionOf } from './file-keys.ts';
+import { configuredTable } from './key-views.ts';
+import { tellChange } from './tell-change.ts';
+import { exportKeys, importedLines, importToFile, parseExport } from './transfer.ts';
+import { type Owner, ownerBy, ownerIn, ownerLines, readSecret } from './whoami.ts';
+
+interface Options extends GatewayOptions {
+  readonly json?: true;
+}
+
+/** The commands that look into the keys file. @param keys what they belong to */
+export function addLookingCommands(keys: Command): void {
+  withGateway(keys.command('whoami').helpGroup('Look:'))
+    .description(
+      'whose a secret is, where that key is written, and whether it is valid; 2 where no key has it',
+    )
+    .option('--json', 'one JSON object, in the form of the admin API')
+    .addHelpText(
+      'after',
+      '\nThe secret is read from standard input; a gateway is told its SHA-256 digest alone.',
+    )
+    .action(async (options: Options) => {
+      const secret = await readSecret(process.stdin, defaultBounds.secretInputCharsMax);
+      const owner = await findOwner(secret, options);
+      if (options.json) printJson(owner);
+      else print(ownerLines(owner, secret, screenNow()));
+      if (!owner.known) process.exitCode = 2;
+    });
+
+  keys
+    .command('configured')
+    .helpGroup('Look:')
+    .description('list the keys of a configuration with their limits, without asking the gateway')
+    .addOption(configOption())
+    .option('--json', 'one JSON document, each key in the form of the admin API')
+    .action((options: Options) => {
+      const { settings, written } = loadKeys(configurationOf(options));
+      if (options.json) {
+        const file = settings.keysFile?.path;
+        printJson({ keys: written.map(({ key, line }) => ({ ...definitionOf(key), file, line })) });
+      } else print(configuredTable(settings, Date.now(), screenNow()));
+    });
+}
+
+/** The commands that move keys from one file to another. @param keys what they belong to */
+export function addMovingCommands(keys: Command): void {
+  keys
+    .command('export')
+    .helpGroup('Move:')
+    .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
+    .addOption(configOption())
+    .option('--json', 'as without it')
+    .action((options: Options) =>
+      printJson({ keys: exportKeys(loadKeys(configurationOf(options)).written) }),
+    );
+
+  withGateway(keys.command('import').helpGroup('Move:'))
+    .argument('<file>', 'what "keys export" printed; - is standard input')
+    .description('add keys to the keys file; those that are there already are left alone')
+    .option('--json', 'what became of them: created, unchanged, refused')
+    .action(async (file: string, options: Options) => {
+      const moved = parseExport(readExport(file), printable(file));
+      const { imported, file: keysFile } = await importToFile(configurationOf(options), moved);
+      if (options.json) printJson(imported);
+      else print(importedLines(imported, keysFile).map(printable));
+      if (imported.refused.length > 0) process.exitCode = 1;
+      const { created } = imported;
+      if (created > 0) await tellChange(options, { action: 'import', after: { created } });
+    });
+}
+
+/** A configuration says whether there is a directory; without one, or where it has none, a gateway is asked. */
+async function findOwner(secret: string, options: Options): Promise<Owner> {
+  const { config } = options;
+  if (config === undefined || config === '') return ownerBy(clientOf(options), secret);
+  const loaded = loadKeys({ file: config, env: process.env, makesKeysFile: true });
+  const owner = ownerIn(loaded, secret, Date.now());
+  if (owner.known || !loaded.settings.directory) return owner;
+  try {
+    return await ownerBy(clientOf(options), secret);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const where = loaded.file === undefined ? '' : `No key in ${loaded.file} has this secret. `;
+    throw new CommandError(`${where}Of those in the directory a gateway is asked: ${error.message}`);
+  }
+}
+
+function configurationOf({ config }: Options) {
+  return { file: requireConfig(config), env: process.env };
+}
+
+function readExport(file: string): string {
+  try {
+    return readFileSync(file === '-' ? process.stdin.fd : file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : error;
+    throw new CommandError(`The file ${file} cannot be read (${reason}).`);
+  }
+}
+
+function screenNow() {
+  return screenOf(process.stdout, process.env);
+}

@@ -1,0 +1,173 @@
+import * as z from 'zod';
+import type { WrittenKey } from '../../config/load-settings.ts';
+import { faultMessage } from '../../config/schema/shape-problems.ts';
+import type { Settings } from '../../model.ts';
+import { date, keySchema } from '../../shapes/key-schema.ts';
+import { toLimits } from '../../shapes/limit-fields.ts';
+import { digestOf, fields, list } from '../../shapes/schema-parts.ts';
+import { shapeFaults } from '../../shapes/shape-faults.ts';
+import { CommandError } from '../output/command-error.ts';
+import { counted, figure } from '../output/figures.ts';
+import { type Configuration, editKeys } from './edit-keys.ts';
+
+/** Keys with whole digests, as they are moved between files and directories. It is what `GET /directory` gives. */
+const movedKeys = fields('an object with keys', {
+  keys: list(
+    fields('a key', {
+      ...keySchema.shape,
+      secrets: list(
+        fields('a secret: an object with sha256', {
+          sha256: digestOf('secret'),
+          createdAt: date.optional(),
+          expiresAt: date.optional(),
+        }),
+        'a list of secrets, each with a sha256',
+      ),
+    }),
+    'a list of keys',
+  ),
+});
+
+export type MovedKey = z.output<typeof movedKeys>['keys'][number];
+
+/** What became of the keys of a file. */
+export const imported = z.object({
+  created: z.number(),
+  unchanged: z.number(),
+  refused: z.array(z.object({ id: z.string(), reason: z.string() })),
+});
+
+export type Imported = z.output<typeof imported>;
+
+/** The keys of a configuration, for `export`. */
+export function exportKeys(written: readonly WrittenKey[]) {
+  return written.map(({ key: { secrets, ...key } }) => ({
+    ...key,
+    secrets: secrets.map(({ sha256, created, expires }) => ({
+      sha256,
+      ...(created !== undefined && { createdAt: new Date(created).toISOString() }),
+      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+    })),
+  }));
+}
+
+/** @throws a CommandError that names the first thing that is wrong with it */
+export function parseExport(text: string, file: string): MovedKey[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new CommandError(`${file} is not JSON, as "keys export" writes it.`);
+  }
+  const parsed = movedKeys.safeParse(json);
+  if (parsed.success) return parsed.data.keys;
+  const [fault] = shapeFaults(parsed.error.issues);
+  throw new CommandError(
+    `${file} has no keys as "keys export" writes them: ${fault && faultMessage(fault)}.`,
+  );
+}
+
+/** Adds keys to the keys of a configuration: all that can be, in one edit. @throws a CommandError when none can */
+export async function importToFile(
+  configuration: Configuration,
+  keys: readonly MovedKey[],
+): Promise<{ readonly imported: Imported; readonly file: string }> {
+  let result: Imported = { created: 0, unchanged: 0, refused: [] };
+  const { file } = await editKeys(configuration, ({ settings, written }) => {
+    const known = new Map(written.map(({ key }) => [key.id, likenessOf(key, ({ expires }) => expires)]));
+    const taken = new Set(settings.secrets.keys());
+    const added: MovedKey[] = [];
+    const refused: { id: string; reason: string }[] = [];
+    for (const key of keys) {
+      const likeness = likenessOf(key, ({ expiresAt }) => expiresAt);
+      const existing = known.get(key.id);
+      if (existing === likeness) continue;
+      const reason = existing ? 'it is there already, and is different' : reasonAgainst(key, settings, taken);
+      if (reason !== undefined) {
+        refused.push({ id: key.id, reason });
+        continue;
+      }
+      added.push(key);
+      known.set(key.id, likeness);
+      for (const { sha256 } of key.secrets) taken.add(sha256);
+    }
+    result = { created: added.length, unchanged: keys.length - added.length - refused.length, refused };
+    return added.length === 0 ? [] : [{ kind: 'append', path: [], entries: added.map(entryOf) }];
+  });
+  return { imported: result, file };
+}
+
+/** The same text for keys that are the same, however their members and secrets are ordered. */
+function likenessOf<Secret extends { readonly sha256: string }>(
+  key: Omit<MovedKey, 'secrets'> & { readonly secrets: readonly Secret[] },
+  endOf: (secret: Secret) => number | undefined,
+): string {
+  const { id, plan, name, limits, operations, disabled } = key;
+  const secrets = key.secrets.map((secret) => `${secret.sha256} ${endOf(secret) ?? ''}`).toSorted();
+  return JSON.stringify([
+    id,
+    plan,
+    name,
+    limits && toLimits(limits),
+    operations?.toSorted(),
+    disabled,
+    secrets,
+  ]);
+}
+
+function reasonAgainst(
+  { plan, limits, operations = [], secrets }: MovedKey,
+  settings: Settings,
+  taken: ReadonlySet<string>,
+): string | undefined {
+  const isCustom = settings.plans.get(plan)?.limits === 'custom';
+  if (!settings.plans.has(plan)) return `there is no plan ${plan}`;
+  if (isCustom && limits === undefined) return `the plan ${plan} is custom, and it has no limits of its own`;
+  if (!isCustom && limits !== undefined)
+    return `it has limits of its own, and the plan ${plan} is not custom`;
+  const unknown = operations.find((wanted) => !settings.operations.some(({ id }) => id === wanted));
+  if (unknown !== undefined) return `there is no operation ${unknown}`;
+  const digests = secrets.map(({ sha256 }) => sha256);
+  return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
+    ? 'a secret of it is that of another key, or is there twice'
+    : undefined;
+}
+
+function entryOf({
+  id,
+  plan,
+  name,
+  limits,
+  operations,
+  disabled,
+  secrets,
+}: MovedKey): Record<string, unknown> {
+  return {
+    id,
+    plan,
+    ...(name !== undefined && { name }),
+    ...(limits && { limits }),
+    ...(operations && { operations }),
+    ...(disabled && { disabled }),
+    secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
+      sha256,
+      ...(createdAt !== undefined && { created: instantText(createdAt) }),
+      ...(expiresAt !== undefined && { expires: instantText(expiresAt) }),
+    })),
+  };
+}
+
+/** As people write it: with fractions of a second only where it has some. */
+function instantText(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace('.000Z', 'Z');
+}
+
+/** @param where what they were added to */
+export function importedLines({ created, unchanged, refused }: Imported, where: string): string[] {
+  const parts = [
+    `${counted(created, 'key')} added to ${where}`,
+    ...(unchanged > 0 ? [`${figure(unchanged)} there already`] : []),
+    ...(refused.length > 0 ? [`${figure(refused.length)} refused:`] : []),
+  ];
+  return [parts.join(', '), ...refused.map(({ id, reason }) => `  ${id}: ${reason}`)];
+}

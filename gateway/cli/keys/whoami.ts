@@ -1,0 +1,118 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import * as z from 'zod';
+import { digestSecret, digestStart, hasRightChecksum } from '../../secrets.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { CommandError } from '../output/command-error.ts';
+import { instant } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { table } from '../output/table.ts';
+import type { LoadedKeys } from './edit-keys.ts';
+
+/** Whose a secret is, in the words of the admin API. */
+const owner = z.discriminatedUnion('known', [
+  z.object({ known: z.literal(false) }),
+  z.object({
+    known: z.literal(true),
+    id: z.string(),
+    plan: z.string(),
+    source: z.string(),
+    file: z.string().optional(),
+    line: z.number().optional(),
+    expiresAt: z.string().optional(),
+    isExpired: z.boolean(),
+    isDisabled: z.boolean(),
+  }),
+]);
+
+export type Owner = z.output<typeof owner>;
+
+/** Whose a secret is in a configuration. */
+export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
+  const found = settings.secrets.get(digestSecret(secret));
+  const of = found && written.find(({ key }) => key.id === found.keyId);
+  if (found === undefined || of === undefined) return { known: false };
+  const { key, line } = of;
+  const { expiresMs } = found;
+  return {
+    known: true,
+    id: key.id,
+    plan: key.plan,
+    source: 'file',
+    file: settings.keysFile?.path,
+    line,
+    ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+    isExpired: expiresMs <= nowMs,
+    isDisabled: key.disabled,
+  };
+}
+
+/** Whose a secret is for a gateway. It hears the digest alone. @throws a CommandError */
+export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string): Promise<Owner> {
+  const sha256 = digestSecret(secret);
+  return (await client.send({ method: 'POST', path: '/whoami', body: { sha256 } }, owner)).body;
+}
+
+export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
+  if (!found.known) return [unknownText(secret)];
+  const { id, plan, source, file, line, expiresAt, isExpired, isDisabled } = found;
+  const state = isDisabled
+    ? { text: 'revoked: the key is refused with all its secrets', tone: 'good' as const }
+    : isExpired
+      ? { text: 'expired: this secret is refused', tone: 'good' as const }
+      : { text: `valid: "keys rotate ${id} --overlap 0s" ends it`, tone: 'bad' as const };
+  const rows = [
+    ['plan', plan],
+    ['written in', file === undefined ? `the ${source}` : `${file}:${line}`],
+    ['secret', `${digestStart(digestSecret(secret))}… (of its SHA-256)`],
+    ['expires', expiresAt === undefined ? 'never' : `${instant(expiresAt)} UTC`],
+    ['state', state],
+  ];
+  return table([{ title: 'KEY' }, { title: id, cutsTo: 12 }], rows, screen);
+}
+
+function unknownText(secret: string): string {
+  const sentence = 'No key has this secret.';
+  if (/^tga_/.test(secret))
+    return `${sentence} It looks like a token of the admin API: its digest stands in \`admin.tokens\`.`;
+  if (/^tg_/.test(secret) && !hasRightChecksum(secret)) {
+    return `${sentence} It is not whole, or was changed: its last six characters do not fit the others.`;
+  }
+  return sentence;
+}
+
+/**
+ * Reads a secret from standard input: an argument could be read by other users of the machine, and stays in the shell's history.
+ *
+ * @throws a CommandError when that is not one line
+ */
+export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
+  const text = input.isTTY ? await readHidden(input) : await readAll(input, bytesMax);
+  const secret = text.trim();
+  if (/^[\x21-\x7e]+$/.test(secret)) return secret;
+  throw new CommandError(
+    'Which secret? It is read from standard input, one line and nothing else: printf %s "$SECRET" | tollgate keys whoami.',
+  );
+}
+
+async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
+  let text = '';
+  for await (const chunk of input.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > bytesMax) return '';
+  }
+  return text;
+}
+
+/** What is typed or pasted at a terminal is not shown. */
+async function readHidden(input: NodeJS.ReadStream): Promise<string> {
+  process.stderr.write('The secret, then Enter (it is not shown): ');
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input, output: nowhere, terminal: true });
+  try {
+    return await lines.question('');
+  } finally {
+    lines.close();
+    process.stderr.write('\n');
+  }
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+
+const writer = makeToken('write', 'ada');
+const reader = makeToken('read', 'bob');
+
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  gateway = await startGateway(
+    testConfig({
+      upstream: { url: 'http://127.0.0.1:1' },
+      keys: [makeKey({ id: 'acme' }).entry],
+      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
+    }),
+  );
+});
+afterAll(() => gateway.stop('SIGKILL'));
+
+function run(command: string, token: string | undefined, admin = gateway.adminUrl) {
+  const env = {
+    TOLLGATE_CONFIG: `${gateway.configDir}/gateway.yaml`,
+    TOLLGATE_ADMIN: admin,
+    ...(token !== undefined && { TOLLGATE_ADMIN_TOKEN: token }),
+  };
+  return runTollgate(command.split(' '), env);
+}
+
+interface Changes {
+  readonly changes: readonly { readonly action: string; readonly by: string }[];
+}
+
+async function toldChanges() {
+  const { stdout } = await run('changes --json', reader.token);
+  const { changes } = JSON.parse(stdout) as Changes;
+  return changes.filter(({ action }) => !/reload/.test(action)).toReversed();
+}
+
+test('what commands change in the file is in the record of changes, with the name of the token and no secret', async () => {
+  const secrets: string[] = [];
+  for (const command of [
+    'keys create new --plan free --name New',
+    'keys rotate acme --overlap 1h --expires 2027-01-31',
+    'keys add-secret acme',
+    'keys revoke acme',
+    'keys revoke acme',
+    'keys restore acme',
+  ]) {
+    const { exitCode, stdout, stderr } = await run(command, writer.token);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: expect.not.stringContaining('record of changes'),
+    });
+    secrets.push(stdout.trim());
+  }
+  const told = await toldChanges();
+  const by = 'ada';
+  const start = expect.stringMatching(/^[0-9a-f]{8}$/);
+  expect(told).toMatchObject([
+    { by, action: 'create', key: 'new', after: { plan: 'free', name: 'New', secret: start } },
+    { by, action: 'rotate', key: 'acme', after: { secret: start, expiresAt: '2027-01-31T00:00:00.000Z' } },
+    { by, action: 'secret', key: 'acme', after: { secret: start } },
+    { by, action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } },
+    { by, action: 'restore', key: 'acme', before: { disabled: true }, after: { disabled: false } },
+  ]);
+  for (const secret of secrets.slice(0, 3)) expect(JSON.stringify(told)).not.toContain(secret);
+});
+
+test('a change that no gateway can be told of is made, and the command says that it is not in the record', async () => {
+  const before = await toldChanges();
+  const outcomes = [
+    await run('keys revoke acme', reader.token),
+    await run('keys restore acme', writer.token, 'http://127.0.0.1:1'),
+    await run('keys revoke acme', undefined),
+  ];
+  expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  expect(outcomes.map(({ stderr }) => stderr)).toEqual([
+    expect.stringMatching(
+      /^Done, but it is not in the record of changes: .* may only read\. .* --may write" makes one/,
+    ),
+    expect.stringMatching(
+      /^Done, but it is not in the record of changes: Nobody answers at http:\/\/127\.0\.0\.1:1 /,
+    ),
+    '',
+  ]);
+  expect((await run('keys restore acme', undefined)).stdout).toContain('acme is restored');
+  expect(await toldChanges()).toEqual(before);
+});

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/secrets.ts';
+import { configFolder } from '../../support/config-folder.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+
+const secret = issueSecret();
+const entries = (more = '', ofSecret = '') => `# The keys.
+- { id: other, plan: free, secrets: [] }
+
+- id: acme
+  plan: free
+  name: "Acme \\u202e Ltd"
+${more}  secrets:
+    - sha256: ${digestSecret(secret)}
+${ofSecret}`;
+
+function whoami(keys: string, input: string, ...args: string[]) {
+  const { file } = configFolder({ 'keys.yaml': keys });
+  return runTollgate(['keys', 'whoami', ...args], { TOLLGATE_CONFIG: file }, input);
+}
+
+test.each([
+  ['valid', '', '', /^state +valid: "keys rotate acme --overlap 0s" ends it$/m],
+  ['revoked', '  disabled: true\n', '', /^state +revoked: /m],
+  ['expired', '', '      expires: 2020-01-31\n', /^state +expired: /m],
+])('whoami says whose a secret is, file and line, and that it is %s', async (_, more, ofSecret, state) => {
+  // As an editor or `echo` leaves it.
+  const { exitCode, stdout, stderr } = await whoami(entries(more, ofSecret), `${secret}\r\n`);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(/^KEY +acme\n/);
+  expect(stdout).toMatch(/^written in +keys\.yaml:4$/m);
+  expect(stdout).toMatch(state);
+  expect(stdout).not.toContain(secret);
+  expect(stdout).not.toContain(digestSecret(secret));
+});
+
+test('whoami --json has the members of the admin API', async () => {
+  const { stdout } = await whoami(entries('', '      expires: 2027-01-31\n'), secret, '--json');
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ known: true, id: 'acme', plan: 'free', source: 'file', file: 'keys.yaml', line: 4 },
+    ...{ expiresAt: '2027-01-31T00:00:00.000Z', isExpired: false, isDisabled: false },
+  });
+});
+
+test.each([
+  ['of nobody', issueSecret(), /^No key has this secret\.\n$/],
+  ['cut off', secret.slice(0, -1), /It is not whole, or was changed/],
+  ['that is a token', issueAdminToken(), /token of the admin API/],
+])('whoami of a secret %s says so and exits 2', async (_, input, sentence) => {
+  const { exitCode, stdout, stderr } = await whoami(entries(), input);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: '' });
+  expect(stdout).toMatch(sentence);
+  expect(JSON.parse((await whoami(entries(), input, '--json')).stdout)).toEqual({ known: false });
+});
+
+test.each([
+  ['nothing', ''],
+  ['two lines', `${secret}\n${secret}\n`],
+  ['a file that is no secret', 'x'.repeat(100_000)],
+])('whoami of %s says how a secret is given, and exits 1', async (_, input) => {
+  const { exitCode, stdout, stderr } = await whoami(entries(), input);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toMatch(/^Which secret\? It is read from standard input/);
+});
+
+test('whoami without a configuration and a gateway says what to name', async () => {
+  const { exitCode, stderr } = await runTollgate(['keys', 'whoami'], { TOLLGATE_ADMIN_TOKEN: 'x' }, secret);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Which gateway\? /) });
+});
+
+test('where there is a directory, whoami does not call a secret unknown that no gateway was asked about', async () => {
+  const { file, write } = configFolder({ 'keys.yaml': entries() });
+  write(
+    'tollgate.yaml',
+    readFileSync(file, 'utf8').replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }'),
+  );
+  const run = (input: string) => runTollgate(['keys', 'whoami', '--config', file], {}, input);
+  expect(await run(secret)).toMatchObject({ exitCode: 0, stderr: '' });
+  const { exitCode, stdout, stderr } = await run(issueSecret());
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toMatch(
+    /^No key in .*keys\.yaml has this secret\. Of those in the directory a gateway is asked: Which token\?/,
+  );
+});
