@@ -194,7 +194,6 @@ export function createGateway({
           presence,
           changes,
           events,
-          ...(directory && { directory }),
           keyChanges: {
             limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, snapshot.settings.bans) },
             record: recordKeyChange,
@@ -205,6 +204,7 @@ export function createGateway({
               const read = await limiter.read(keys);
               return read.kind === 'read' ? read.keys : undefined;
             },
+            ...(directory && { directory }),
             ...(usage && { usage }),
             nowMs: limiter.nowMs,
             bounds,

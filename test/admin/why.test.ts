@@ -39,6 +39,7 @@ function statusOf(
 
 interface Case {
   readonly key?: Partial<Key>;
+  readonly source?: 'file' | 'directory';
   readonly secrets?: readonly SecretView[];
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
@@ -61,6 +62,7 @@ function sentenceOf(of: Case): string {
     isRecorded = true,
   } = of;
   const facts = {
+    source: of.source ?? ('file' as const),
     key: { ...key, ...of.key },
     status: { ...statusOf(minuteUsed, dayUsed, ban), ...(of.grant && { grant: of.grant }) },
     secrets: of.secrets ?? secrets,
@@ -166,6 +168,16 @@ describe('why a key gets what it gets, in a sentence', () => {
         minutes: [['2026-11-22T10:30:00Z', { admitted: 60, minute: 100, banned: 7, day: 30, undecided: 2 }]],
       },
       'acme (free) is banned until 10:41:00 UTC, for the third time in a row, because it kept sending after it had been refused. In the last 24 h the minute limit refused 100, the day limit 30, a ban 7 and the absence of Redis 2 of its 199 requests, in 1 minute, first at 10:30.',
+    ],
+    [
+      'is revoked',
+      { source: 'directory', key: { disabled: true } },
+      'acme (free) is revoked: each of its requests gets 401. In the last 24 h it sent no request.',
+    ],
+    [
+      'is on a plan that is gone',
+      { source: 'directory', key: { limits: [] } },
+      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h it sent no request.',
     ],
     [
       'is disabled',

@@ -1,4 +1,3 @@
-import type { KeyDirectory } from '../../directory/key-directory.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
@@ -32,8 +31,6 @@ export interface ApiSources {
   readonly changes: Pick<Changes, 'read'>;
   readonly events: Pick<Events, 'read'>;
   readonly keys: KeySources;
-  /** Absent: the configuration has none. */
-  readonly directory?: KeyDirectory;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record'>;
   readonly bounds: DefaultTimeouts &
     KeyChangeSources['bounds'] &
@@ -54,12 +51,11 @@ export function createRoutes({
   changes,
   events,
   keys,
-  directory,
   keyChanges,
   bounds,
 }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
-  const changing = { ...keys, ...keyChanges, ...(directory && { directory }), bounds };
+  const changing = { ...keys, ...keyChanges, bounds };
   const planDistribution = createPlanDistributions({ ...keys, bounds });
   return [
     defineRoute({

@@ -1,10 +1,11 @@
 import type { Key, KeyStatus } from '../../model.ts';
 import { type LimitsByField, toLimitFields } from '../../shapes/limit-fields.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
+import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';
 
 /**
- * What matters most about a key now. `disabled` and `expired` (no secret is valid any more): every request gets 401.
+ * What matters most about a key now. `disabled` (also where its plan is not in the configuration) and `expired` (no secret is valid any more): every request gets 401.
  * `limited`: a window is spent. `near`: of a window longer than a second four fifths are. `unused`: no request is recorded.
  */
 export const keyStates = ['ok', 'near', 'limited', 'banned', 'disabled', 'expired', 'unused'] as const;
@@ -20,7 +21,7 @@ export interface KeyItem {
   readonly plan: string;
   readonly state: KeyState;
   /** Where it is written. */
-  readonly source: 'file';
+  readonly source: 'file' | 'directory';
   /** The keys file as seen from the folder of the configuration, and the line there, from 1. */
   readonly file?: string;
   readonly line?: number;
@@ -39,25 +40,22 @@ export interface KeyItem {
   readonly refused24h?: number;
 }
 
-export interface KeyFacts {
-  readonly key: Key;
-  readonly place?: { readonly file: string; readonly line: number } | undefined;
+export interface KeyFacts extends ListedKey {
   readonly status: KeyStatus;
-  readonly secrets: readonly SecretView[];
   /** `off`: nothing is recorded at all; undefined: nothing of this key. */
   readonly recent: RecentUsage | 'off' | undefined;
   readonly nowMs: number;
 }
 
 export function keyItem(facts: KeyFacts): KeyItem {
-  const { key, place, status, recent } = facts;
+  const { key, source, place, status, recent } = facts;
   const { rateLimit, used } = status;
   return {
     id: key.id,
     ...(key.name !== undefined && { name: key.name }),
     plan: key.plan,
     state: stateOf(facts),
-    source: 'file',
+    source,
     ...place,
     windows: rateLimit.windows.map(({ name, limit, remaining, resetMs }, index) => {
       return { name, limit, used: used[index] ?? 0, remaining, resetMs };
@@ -98,10 +96,10 @@ export function stateOf({ key, status, secrets, recent, nowMs }: KeyFacts): KeyS
 
 /** The state of a key that gets 401 whatever its counts are. */
 export function fixedState(
-  { disabled }: Key,
+  { disabled, limits }: Key,
   secrets: readonly SecretView[],
   nowMs: number,
 ): 'disabled' | 'expired' | undefined {
-  if (disabled) return 'disabled';
+  if (disabled || limits.length === 0) return 'disabled';
   return secrets.some(({ expiresMs }) => expiresMs > nowMs) ? undefined : 'expired';
 }

@@ -4,6 +4,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { callersView } from '../operations/callers-view.ts';
 import { operationsView } from '../operations/operations-view.ts';
 import { trafficSteps, trafficView } from '../operations/traffic-view.ts';
+import { findKeys } from './find-keys.ts';
 import { keyStates } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 import { keySorts, listKeys } from './list-keys.ts';
@@ -61,7 +62,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
         }
         // A key that was removed from the configuration may still have a record.
         const rows = await usageRows(sources, id, query);
-        if (rows?.length === 0 && !sources.settings().keys.has(id)) return noSuchKey();
+        if (rows?.length === 0 && (await findKeys(sources, [id]))?.length === 0) return noSuchKey();
         return found(rows && { step, rows });
       },
     }),

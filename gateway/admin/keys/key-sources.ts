@@ -1,3 +1,4 @@
+import type { KeyDirectory } from '../../directory/key-directory.ts';
 import type { Key, KeyStatus, Settings } from '../../model.ts';
 import { digestStart } from '../../secrets.ts';
 import { rememberLast } from '../../structures/remember-last.ts';
@@ -11,6 +12,8 @@ export interface KeySources {
   readonly settings: () => Settings;
   /** Where keys are now in the store; undefined when it gives no answer. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly KeyStatus[] | undefined>;
+  /** Absent: all keys are in the configuration. */
+  readonly directory?: KeyDirectory;
   /** Absent: nothing is recorded. */
   readonly usage?: Pick<Usage, 'state' | 'totals'> & { readonly reader: UsageReader };
   /** The store's clock, epoch ms. */

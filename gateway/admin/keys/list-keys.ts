@@ -1,7 +1,8 @@
 import type { Key } from '../../model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
+import { findKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem } from './key-item.ts';
-import { type KeySources, placeOfKey, readStatuses, secretsOf, sortedIds } from './key-sources.ts';
+import { type KeySources, sortedIds } from './key-sources.ts';
 
 /** How a list is sorted: by id, or by what the last 24 hours had most of, or by who was there last. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
@@ -11,7 +12,7 @@ export type KeySort = (typeof keySorts)[number];
 export interface KeyQuery {
   readonly state?: KeyState | undefined;
   readonly plan?: string | undefined;
-  /** A part of its id or name, in any case. */
+  /** A part of its id or name, in any case; of keys of the directory that were not active lately, the beginning of the id. */
   readonly q?: string | undefined;
   readonly sort: KeySort;
   /** `next` of the page before. */
@@ -26,53 +27,93 @@ export interface KeyPage {
 }
 
 /**
- * A page of the keys. What it costs depends on the keys that were active lately (10,000 at most, from an index), and not on
- * how many keys there are: sorted by anything but the id, those come first, and all others behind them by id. With a filter by
- * state the store is asked about one key after the other, so a search ends after `bounds.adminKeysExaminedMax` keys.
- * Undefined when the store gives no answer.
+ * A page of the keys of the configuration and of the directory. What it costs depends on the keys that were active lately
+ * (10,000 at most, from an index), and not on how many keys there are: sorted by anything but the id, those come first, and
+ * all others behind them by id. With a filter keys are read one after the other, so a search ends after
+ * `bounds.adminKeysExaminedMax` keys. Undefined when the store gives no answer.
+ *
+ * The next page goes on behind the last key of this one, wherever that is now. When it is no longer among the active ones, or
+ * gone, it goes on by id.
  */
 export async function listKeys(sources: KeySources, query: KeyQuery): Promise<KeyPage | undefined> {
   const settings = sources.settings();
-  const { usage, bounds } = sources;
+  const { usage, bounds, directory } = sources;
   const nowMs = sources.nowMs();
-  const isWanted = ({ id, name = '', plan }: Key) =>
-    (query.plan === undefined || plan === query.plan) &&
-    (query.q === undefined || `${id}\n${name}`.toLowerCase().includes(query.q.toLowerCase()));
-
+  const { after = '', state } = query;
+  const isFiltered = state !== undefined || query.plan !== undefined || query.q !== undefined;
   const sort = usage === undefined ? 'id' : query.sort;
   const ranked = sort === 'id' ? noKeys : await rankedKeys(sort);
   if (ranked === undefined) return undefined;
-  const rest = sortedIds(settings).filter((id) => !ranked.has(id));
-  const ids = [...ranked.keys(), ...rest];
-  const wanted = ids.filter((id) => {
-    const key = settings.keys.get(id);
-    return key !== undefined && isWanted(key);
-  });
 
   const items: KeyItem[] = [];
-  let at = placeBehind(wanted, query);
-  const end = Math.min(
-    wanted.length,
-    at + (query.state === undefined ? query.limit : bounds.adminKeysExaminedMax),
-  );
-  while (at < end && items.length < query.limit) {
-    const part = wanted.slice(at, Math.min(end, at + bounds.usageReadsPerTurnMax));
-    const found = await itemsOf(part);
-    if (found === undefined) return undefined;
-    for (const item of found) {
-      at += 1;
-      if (query.state === undefined || item.state === query.state) items.push(item);
-      if (items.length === query.limit) break;
+  let examined = 0;
+  let last = after;
+  for await (const part of parts()) {
+    if (part === undefined) return undefined;
+    if (items.length === query.limit) return { keys: items, next: last };
+    for (let from = 0; from < part.keys.length; ) {
+      const room = query.limit - items.length;
+      if (room === 0) return { keys: items, next: last };
+      const size = state === undefined ? room : bounds.usageReadsPerTurnMax;
+      const found = await itemsOf(part.keys.slice(from, from + size));
+      if (found === undefined) return undefined;
+      for (const item of found) {
+        if (items.length === query.limit) return { keys: items, next: last };
+        if (state === undefined || item.state === state) items.push(item);
+        last = item.id;
+      }
+      from += size;
+    }
+    if (items.length < query.limit) last = part.lastId;
+    examined += part.examined;
+    if (examined >= bounds.adminKeysExaminedMax) return { keys: items, next: last };
+  }
+  return { keys: items };
+
+  /** The keys behind `after`, in parts; undefined when the store gives no answer. */
+  async function* parts(): AsyncGenerator<Part | undefined> {
+    const isBehindRanked = after !== '' && ranked !== undefined && !ranked.has(after);
+    if (!isBehindRanked) yield* rankedParts();
+    yield* partsById(isBehindRanked || sort === 'id' ? after : '');
+  }
+
+  async function* rankedParts(): AsyncGenerator<Part | undefined> {
+    const ids = [...(ranked?.keys() ?? [])].filter((id) => isWantedIfConfigured(id));
+    const begin = after === '' ? 0 : ids.indexOf(after) + 1;
+    for (let from = begin; from < ids.length; from += bounds.usageReadsPerTurnMax) {
+      yield await partOf(ids.slice(from, from + bounds.usageReadsPerTurnMax));
     }
   }
-  const last = wanted[at - 1];
-  return { keys: items, ...(at < wanted.length && last !== undefined && { next: last }) };
+
+  async function* partsById(behind: string): AsyncGenerator<Part | undefined> {
+    const configured = sortedIds(settings).filter(
+      (id) => id > behind && !ranked?.has(id) && isWantedIfConfigured(id),
+    );
+    const size = isFiltered ? bounds.usageReadsPerTurnMax : query.limit + 1;
+    for (let from = behind; ; ) {
+      const ofFile = configured.splice(0, size);
+      // In the directory only the beginning of an id can be looked for.
+      const page = await directory?.page({ after: from, prefix: query.q, limit: size });
+      if (page !== undefined && page.kind !== 'page') return yield undefined;
+      const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked?.has(id));
+      // Where one of the two goes on, it may have ids before the last ones of the other.
+      const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
+      const [end] = ends.filter((id) => id !== undefined).sort();
+      const isIn = (id: string) => end === undefined || id <= end;
+      const ids = [...ofFile, ...ofDirectory].filter(isIn).sort();
+      configured.unshift(...ofFile.filter((id) => !isIn(id)));
+      if (ids.length > 0) yield await partOf(ids);
+      if (end === undefined) return;
+      from = end;
+    }
+  }
 
   /** The active keys, those first that have most. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number> | undefined> {
     const active = await usage?.reader.active();
     if (active === undefined) return undefined;
-    const known = active.filter(({ keyId }) => settings.keys.has(keyId));
+    // Whether one of the directory is still there shows when it is read.
+    const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(
       known.map(({ keyId }) => keyId),
@@ -83,21 +124,44 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     return new Map(figures.sort(([a, inA], [b, inB]) => inB - inA || (a < b ? -1 : 1)));
   }
 
-  async function itemsOf(part: readonly string[]): Promise<KeyItem[] | undefined> {
-    const keys = part.flatMap((id) => settings.keys.get(id) ?? []);
+  async function partOf(ids: readonly string[]): Promise<Part | undefined> {
+    const keys = await findKeys(sources, ids);
+    const lastId = ids.at(-1) ?? last;
+    return keys && { keys: keys.filter(({ key }) => isWanted(key)), examined: ids.length, lastId };
+  }
+
+  async function itemsOf(keys: readonly ListedKey[]): Promise<KeyItem[] | undefined> {
+    const ids = keys.map(({ key }) => key.id);
     const [statuses, recent] = await Promise.all([
-      readStatuses(sources, keys),
-      usage === undefined ? noUsage : usage.reader.recent(part, nowMs),
+      statusesOf(sources, keys),
+      usage === undefined ? noUsage : usage.reader.recent(ids, nowMs),
     ]);
     if (statuses === undefined || recent === undefined) return undefined;
-    return keys.flatMap((key) => {
-      const status = statuses.get(key.id);
+    return keys.flatMap((listed) => {
+      const { id } = listed.key;
+      const status = statuses.get(id);
       if (status === undefined) return [];
-      const secrets = secretsOf(settings).get(key.id) ?? [];
-      const place = placeOfKey(settings, key.id);
-      return keyItem({ key, place, status, secrets, recent: usage ? recent.get(key.id) : 'off', nowMs });
+      return keyItem({ ...listed, status, recent: usage ? recent.get(id) : 'off', nowMs });
     });
   }
+
+  function isWanted({ id, name = '', plan }: Key): boolean {
+    if (query.plan !== undefined && plan !== query.plan) return false;
+    return query.q === undefined || `${id}\n${name}`.toLowerCase().includes(query.q.toLowerCase());
+  }
+
+  /** A key of the directory must be read first. */
+  function isWantedIfConfigured(id: string): boolean {
+    const key = settings.keys.get(id);
+    return key === undefined || isWanted(key);
+  }
+}
+
+interface Part {
+  readonly keys: readonly ListedKey[];
+  /** How many were looked at, those included that are not wanted, and the last one of them. */
+  readonly examined: number;
+  readonly lastId: string;
 }
 
 const noKeys: ReadonlyMap<string, number> = new Map();
@@ -106,16 +170,4 @@ const noUsage: ReadonlyMap<string, RecentUsage> = new Map();
 function figureOf(recent: RecentUsage | undefined, sort: 'refused' | 'offered'): number {
   if (recent === undefined) return 0;
   return sort === 'offered' ? recent.offered : recent.offered - recent.admitted;
-}
-
-/**
- * Keys may have changed places since the page before: the next one goes on behind where its last key is now. By id it goes
- * on there also when that key is gone; else the list begins again.
- */
-function placeBehind(ids: readonly string[], { after, sort }: KeyQuery): number {
-  if (after === undefined) return 0;
-  const place = ids.indexOf(after);
-  if (place !== -1 || sort !== 'id') return place + 1;
-  const next = ids.findIndex((id) => id > after);
-  return next === -1 ? ids.length : next;
 }

@@ -1,7 +1,8 @@
 import { offeredOf } from '../../usage/tally.ts';
 import type { UsageMinute } from '../../usage/usage-reader.ts';
+import { findKeys, statusesOf } from './find-keys.ts';
 import { type KeyItem, keyItem } from './key-item.ts';
-import { type KeySources, placeOfKey, readStatuses, secretsOf } from './key-sources.ts';
+import type { KeySources } from './key-sources.ts';
 import { rowOf, type UsageRow } from './usage-rows.ts';
 import { type Why, why } from './why.ts';
 
@@ -32,14 +33,16 @@ export interface KeyDetail extends KeyItem {
 
 /** Everything about one key. @returns undefined when there is no such key; `no_store` when the store gives no answer */
 export async function showKey(sources: KeySources, id: string): Promise<KeyDetail | 'no_store' | undefined> {
-  const settings = sources.settings();
-  const key = settings.keys.get(id);
-  if (key === undefined) return undefined;
+  const found = await findKeys(sources, [id]);
+  if (found === undefined) return 'no_store';
+  const [listed] = found;
+  if (listed === undefined) return undefined;
+  const { key, secrets } = listed;
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
   const [statuses, recorded] = await Promise.all([
-    readStatuses(sources, [key]),
+    statusesOf(sources, found),
     usage &&
       Promise.all([
         usage.reader.recent([id], nowMs),
@@ -52,8 +55,7 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
   if (status === undefined) return 'no_store';
   const [recent, minutes, operations, addresses] = recorded ?? [];
   if (usage && !(recent && minutes && operations && addresses)) return 'no_store';
-  const secrets = secretsOf(settings).get(id) ?? [];
-  const facts = { key, place: placeOfKey(settings, id), status, secrets, nowMs };
+  const facts = { ...listed, status, nowMs };
   const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   return {

@@ -2,15 +2,14 @@ import { figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../model.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
 import type { AddressesOfDay, OperationHour, UsageMinute } from '../../usage/usage-reader.ts';
+import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
 /** What the sentence is made of. */
-export interface WhyFacts {
-  readonly key: Key;
+export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
-  readonly secrets: readonly SecretView[];
   /** Of the last 24 hours; absent: nothing is recorded. */
   readonly recorded?: {
     readonly minutes: readonly UsageMinute[];
@@ -86,12 +85,12 @@ function refusals(tally: Tally): number {
 }
 
 function nowSentence(facts: WhyFacts): string {
-  const { key, state, status, secrets, recorded, nowMs } = facts;
+  const { key, source, state, status, secrets, recorded, nowMs } = facts;
   const name = `${key.id} (${key.plan})`;
   const { rateLimit, banLevel } = status;
   switch (fixedState(key, secrets, nowMs)) {
     case 'disabled':
-      return `${name} is disabled in the configuration: each of its requests gets 401.`;
+      return `${name} ${disabledBecause(key, source)}: each of its requests gets 401.`;
     case 'expired':
       return expiredSentence(name, secrets);
     case undefined:
@@ -129,6 +128,11 @@ function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefi
   });
   if (parts.length === 0) return undefined;
   return `has a grant until ${timeText(grant.untilMs, nowMs)}: ${listOf(parts)}.`;
+}
+
+function disabledBecause({ disabled }: Key, source: ListedKey['source']): string {
+  if (!disabled) return 'is on a plan that the configuration does not have';
+  return source === 'file' ? 'is disabled in the configuration' : 'is revoked';
 }
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {

@@ -1,4 +1,5 @@
 import type { Period } from '../../usage/usage-reader.ts';
+import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
 
@@ -7,21 +8,27 @@ import { keptPeriod } from './kept-period.ts';
  * read of each of them and day. Undefined when the store gives no answer.
  */
 export async function callersView(
-  { settings, usage, nowMs }: KeySources,
+  sources: KeySources,
   operationId: string,
   { limit, ...period }: Period & { readonly limit: number },
 ): Promise<object | undefined> {
+  const { usage, nowMs } = sources;
   const callers =
     usage === undefined
       ? []
       : await usage.reader.callers(operationId, keptPeriod(period, usage.state(), nowMs()));
   if (callers === undefined) return undefined;
-  const { keys } = settings();
+  const shown = callers.slice(0, limit);
+  const found = await findKeys(
+    sources,
+    shown.map(({ keyId }) => keyId),
+  );
+  const keys = new Map(found?.map(({ key }) => [key.id, key]));
   return {
     operationId,
     fromAt: new Date(period.fromMs).toISOString(),
     toAt: new Date(period.toMs).toISOString(),
-    callers: callers.slice(0, limit).map(({ keyId, requests, clientErrors, serverErrors, lastMs }) => {
+    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs }) => {
       const key = keys.get(keyId);
       return {
         id: keyId,

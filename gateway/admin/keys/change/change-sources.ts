@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import type { KeyDirectory } from '../../../directory/key-directory.ts';
 import type { Away } from '../../../directory/store/directory-store.ts';
 import type { KeyChange } from '../../../fleet/changes.ts';
 import type { AdminToken, Grant } from '../../../model.ts';
@@ -10,9 +9,8 @@ import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
 
 /** What the routes that change keys work with. */
-export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'> {
-  /** Absent: the configuration has none. */
-  readonly directory?: KeyDirectory;
+export interface KeyChangeSources
+  extends Pick<KeySources, 'settings' | 'readStatus' | 'directory' | 'nowMs'> {
   readonly limiter: KeyVerbs;
   /** Says what was done: in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;

@@ -1,0 +1,75 @@
+import { type DirectoryKey, expiryOf, keyOf } from '../../directory/directory-key.ts';
+import type { Key, KeyStatus, Settings } from '../../model.ts';
+import { digestStart } from '../../secrets.ts';
+import { type KeySources, placeOfKey, readStatuses, type SecretView, secretsOf } from './key-sources.ts';
+
+/** A key, and where it is written. */
+export interface ListedKey {
+  /** Without limits where the configuration does not have its plan: then each of its requests gets 401. */
+  readonly key: Key;
+  readonly source: 'file' | 'directory';
+  readonly place?: { readonly file: string; readonly line: number } | undefined;
+  readonly secrets: readonly SecretView[];
+}
+
+/**
+ * Keys by their ids, in that order, of the configuration and of the directory; an id that is in neither is left out.
+ * Undefined when the directory gives no answer.
+ */
+export async function findKeys(
+  sources: Pick<KeySources, 'settings' | 'directory' | 'bounds'>,
+  ids: readonly string[],
+): Promise<readonly ListedKey[] | undefined> {
+  const { directory, bounds } = sources;
+  const settings = sources.settings();
+  const issued = new Map<string, ListedKey>();
+  const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
+  for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {
+    const read = await directory?.readMany(unknown.slice(from, from + bounds.usageReadsPerTurnMax));
+    if (read?.kind !== 'found') return undefined;
+    for (const record of read.keys)
+      if (record !== undefined) issued.set(record.id, issuedKey(record, settings));
+  }
+  return ids.flatMap((id) => configuredKey(id, settings) ?? issued.get(id) ?? []);
+}
+
+function configuredKey(id: string, settings: Settings): ListedKey | undefined {
+  const key = settings.keys.get(id);
+  if (key === undefined) return undefined;
+  return { key, source: 'file', place: placeOfKey(settings, id), secrets: secretsOf(settings).get(id) ?? [] };
+}
+
+function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
+  const { id, plan, name, disabled } = record;
+  const withoutPlan = { id, plan, ...(name !== undefined && { name }), limits: [], disabled };
+  return {
+    key: keyOf(record, plans) ?? withoutPlan,
+    source: 'directory',
+    secrets: record.secrets.map((secret) => ({
+      digestStart: digestStart(secret.digest),
+      createdMs: secret.createdMs,
+      expiresMs: expiryOf(secret),
+    })),
+  };
+}
+
+/** Where keys are now, of one without limits that nothing is counted. Undefined when the store gives no answer. */
+export async function statusesOf(
+  sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
+  keys: readonly ListedKey[],
+): Promise<ReadonlyMap<string, KeyStatus> | undefined> {
+  const [limited, unlimited] = [true, false].map((isLimited) =>
+    keys.map(({ key }) => key).filter(({ limits }) => limits.length > 0 === isLimited),
+  );
+  const statuses = await readStatuses(sources, limited ?? []);
+  if (statuses === undefined || unlimited?.length === 0) return statuses;
+  const nowMs = sources.nowMs();
+  const inForce = { name: 'day', limit: 0, remaining: 0, resetMs: nowMs, windowSeconds: 0 } as const;
+  const nothing: KeyStatus = {
+    rateLimit: { nowMs, windows: [], inForce },
+    used: [],
+    strikes: 0,
+    banLevel: 0,
+  };
+  return new Map([...statuses, ...(unlimited ?? []).map(({ id }) => [id, nothing] as const)]);
+}

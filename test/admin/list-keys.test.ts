@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import type { KeySources } from '../../gateway/admin/keys/key-sources.ts';
+import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
+import { showKey } from '../../gateway/admin/keys/show-key.ts';
+import { createKeyDirectory } from '../../gateway/directory/key-directory.ts';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { digestSecret } from '../../gateway/secrets.ts';
+import { createUsage } from '../../gateway/usage/usage.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+
+const log = pino({ level: 'silent' });
+
+/** Keys of both sources; those that were active, in the order of how often they were refused. */
+async function open(ids: {
+  file?: readonly string[];
+  directory?: readonly string[];
+  active?: readonly string[];
+  bounds?: Parameters<typeof tunedBounds>[0];
+}) {
+  const { file = [], directory: issued = [], active = [] } = ids;
+  const bounds = tunedBounds({ usageReadsPerTurnMax: 3, ...ids.bounds });
+  const nowMs = Date.now;
+  const settings = await settingsOf({
+    upstream: { url: 'http://127.0.0.1:1' },
+    keys: file.map((id) => makeKey({ id }).entry),
+  });
+  const directory = createKeyDirectory({ nowMs, storeNowMs: nowMs, log, bounds });
+  for (const [index, id] of issued.entries()) {
+    const secrets = [{ digest: digestSecret(id), createdMs: nowMs() }];
+    const plan = index % 2 === 0 ? 'free' : 'pro';
+    await directory.create({ id, plan, name: `Name of ${id}`, disabled: id.includes('off'), secrets });
+  }
+  const limiter = createLimiter({ log, nowMs, planOf: () => undefined, bounds });
+  const usage = createUsage({ keepDays: 1, minuteMs: 60_000, nowMs, bounds });
+  onTestFinished(() => Promise.all([limiter.close(), usage.close()]).then(() => undefined));
+  const inForce = { name: 'minute', limit: 1, remaining: 0, resetMs: 0, windowSeconds: 60 } as const;
+  const rateLimit = { nowMs: nowMs(), windows: [inForce], inForce };
+  for (const [index, id] of active.entries()) {
+    for (let request = 0; request < active.length - index; request++) {
+      const decision = { kind: 'refused', rateLimit, source: 'memory', retryAtMs: 0 } as const;
+      usage.recorder.decided(id, decision, '192.0.2.1');
+    }
+  }
+  const sources: KeySources = {
+    settings: () => settings,
+    async readStatus(keys) {
+      const read = await limiter.read(keys);
+      return read.kind === 'read' ? read.keys : undefined;
+    },
+    directory,
+    usage,
+    nowMs,
+    bounds,
+  };
+  return { sources, directory };
+}
+
+/** All pages of a list, one after the other. */
+async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<string[][]> {
+  const pages: string[][] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await listKeys(sources, { sort: 'id', limit: 50, ...query, after });
+    if (page === undefined) throw new Error('no answer');
+    pages.push(page.keys.map(({ id }) => id));
+    if (page.next === undefined) return pages;
+    after = page.next;
+  }
+}
+
+const id = fc.stringMatching(/^[a-cA-C.:@+-]{1,3}$/);
+const idList = fc.uniqueArray(id, { maxLength: 12 });
+
+it('each key of the configuration and of the directory is on one page, by id, whatever the length of a page', async () => {
+  await fc.assert(
+    fc.asyncProperty(idList, idList, fc.integer({ min: 1, max: 9 }), async (file, directory, limit) => {
+      const { sources } = await open({ file, directory });
+      const pages = await pagesOf(sources, { limit });
+      expect(pages.flat()).toEqual([...new Set([...file, ...directory])].sort());
+      expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+it('sorted by refusals, active keys of both come first, then all others by id, each once', async () => {
+  await fc.assert(
+    fc.asyncProperty(idList, idList, fc.integer({ min: 1, max: 9 }), async (file, directory, limit) => {
+      const all = [...new Set([...file, ...directory])];
+      const active = all.filter((_, index) => index % 3 === 0).reverse();
+      const { sources } = await open({ file, directory, active: [...active, 'gone'] });
+      const pages = await pagesOf(sources, { sort: 'refused', limit });
+      const rest = all.filter((one) => !active.includes(one)).sort();
+      expect(pages.flat()).toEqual([...active, ...rest]);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+it('the configuration’s key is listed where both have its id, and each says where it is written', async () => {
+  const { sources } = await open({ file: ['a', 'both'], directory: ['b', 'both'] });
+  const page = await listKeys(sources, { sort: 'id', limit: 9 });
+  expect(page?.keys.map(({ id, source }) => [id, source])).toEqual([
+    ['a', 'file'],
+    ['b', 'directory'],
+    ['both', 'file'],
+  ]);
+});
+
+it('filters hold for both; an inactive key of the directory is found by the beginning of its id', async () => {
+  const { sources } = await open({
+    file: ['acme-file', 'other'],
+    directory: ['acme-1', 'acme-2', 'off-acme', 'the-acme', 'x-acme'],
+    active: ['the-acme'],
+  });
+  expect(await pagesOf(sources, { q: 'acme' })).toEqual([['acme-1', 'acme-2', 'acme-file']]);
+  expect(await pagesOf(sources, { q: 'acme', sort: 'refused' })).toEqual([
+    ['the-acme', 'acme-1', 'acme-2', 'acme-file'],
+  ]);
+  expect((await pagesOf(sources, { plan: 'pro' })).flat()).toEqual(['acme-2', 'the-acme']);
+  expect((await pagesOf(sources, { state: 'disabled', limit: 1 })).flat()).toEqual(['off-acme']);
+});
+
+it('a search that finds little ends after so many keys, and goes on from there', async () => {
+  const directory = Array.from({ length: 40 }, (_, index) => `key-${index + 10}`);
+  const bounds = { adminKeysExaminedMax: 10 };
+  const { sources } = await open({ directory: [...directory, 'key-99-off'], bounds });
+  const pages = await pagesOf(sources, { state: 'disabled' });
+  expect(pages.flat()).toEqual(['key-99-off']);
+  expect(pages.length).toBeGreaterThanOrEqual(4);
+});
+
+it('a key of the directory is shown with its secrets; on a plan that is gone it is refused, and that is said', async () => {
+  const { sources, directory } = await open({ directory: ['acme'] });
+  expect(await showKey(sources, 'acme')).toMatchObject({
+    source: 'directory',
+    state: 'unused',
+    secrets: [{ digestStart: digestSecret('acme').slice(0, 8), isExpired: false }],
+  });
+  await directory.create({ id: 'lost', plan: 'gone', disabled: false, secrets: [] });
+  expect(await showKey(sources, 'lost')).toMatchObject({
+    state: 'disabled',
+    windows: [],
+    why: {
+      sentence: expect.stringContaining('lost (gone) is on a plan that the configuration does not have'),
+    },
+  });
+  expect(await showKey(sources, 'nobody')).toBeUndefined();
+});
