@@ -11,11 +11,12 @@ export const redisKeys = {
     type: 'hash',
     slot: 'by key id',
     expiry:
-      'the end of the longest limited window, of the strikes, or `bans.max` after a ban ended or was lifted',
+      'the end of the longest limited window, of the strikes, of a grant, or `bans.max` after a ban ended or was lifted',
     writer:
       'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/note-change.lua',
     count: 'one per API key seen within its expiry',
-    // 232 with a minute and a day: 232 MB for a million API keys.
+    // 232 with a minute and a day: 232 MB for a million API keys. A grant is 50 more; one of four
+    // windows or five may be longer than the 64 octets up to which Redis keeps a hash that small.
     bytesEach: 400,
   },
   usageDay: {

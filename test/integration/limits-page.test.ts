@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -32,7 +33,8 @@ async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan:
     bounds: tunedBounds(patientStore),
     nowMs: () => nowMs,
   });
-  const { port } = (await gateway.start()).listen;
+  const { listen, admin } = await gateway.start();
+  const { port } = listen;
   onTestFinished(async () => {
     await gateway.drain({ graceMs: 0 });
     await backend.close();
@@ -44,7 +46,7 @@ async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan:
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: text && JSON.parse(text) };
   };
-  return { send, nowMs, lines, forwarded: backend.requests };
+  return { send, nowMs, lines, forwarded: backend.requests, adminPort: admin.port };
 }
 
 it('a key reads its limits and what remains of them, and is not charged for that', async () => {
@@ -135,6 +137,35 @@ it('a banned key reads the end of the ban and its reason; each response has all 
     { used: 5, remaining: 45 },
   ]);
   expect(headers.get('ratelimit')).toContain('"ban";r=0;t=300');
+});
+
+it('a key with a grant reads its limits and its end, in its windows and beside them', async () => {
+  const operator = makeToken('write', 'alice');
+  const key = makeKey({ plan: 'small' });
+  const admin = { host: '127.0.0.1', port: 0, tokens: [operator.entry] };
+  const { send, nowMs, adminPort } = await start({ admin }, [key]);
+  for (let i = 0; i < 6; i++) await send('/v1/pets');
+  const untilAt = new Date(nowMs + 600_000).toISOString();
+  const granted = await askAdmin(adminPort, `/api/v1/keys/${key.entry.id}/grant`, {
+    method: 'POST',
+    token: operator.token,
+    json: { limits: { perMinute: 8 }, untilAt },
+  });
+  expect(granted.status).toBe(200);
+  const { headers, body } = await send('/limits');
+  expect(body).toMatchObject({
+    windows: [
+      { name: 'minute', limit: 8, used: 5, remaining: 3 },
+      { name: 'day', limit: 50, used: 5, remaining: 45 },
+    ],
+    grant: { limits: { perMinute: 8 }, untilAt },
+  });
+  expect(headers.get('ratelimit-policy')).toBe('"minute";q=8;w=60, "day";q=50;w=86400');
+  const served = await send('/v1/pets');
+  expect([served.status, served.headers.get('ratelimit-policy')]).toEqual([
+    200,
+    '"minute";q=8;w=60, "day";q=50;w=86400',
+  ]);
 });
 
 it('a secret that expires within two weeks is announced in every response and in its limits; a backend cannot announce one', async () => {

@@ -8,6 +8,7 @@ import { createLimiter } from '../../gateway/limit/limiter.ts';
 import { createRedisClient } from '../../gateway/redis/redis-client.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
+import { toLimits } from '../../gateway/shapes/limit-fields.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
 import { makeKey } from '../support/gateway-process.ts';
@@ -87,6 +88,10 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const bans = settings.bans;
   expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
   expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
+  const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 60_000 };
+  for (const { id } of [greedy.entry, freed.entry]) {
+    expect((await limiter.grant(id, grant)).kind).toBe('changed');
+  }
 
   // The totals of a day that has been over for a day.
   const twoDaysMs = 2 * 86_400_000;
