@@ -233,6 +233,13 @@ export const defaultBounds = Object.freeze({
    */
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
+  /**
+   * How long one part of a simulation takes, in which a key is read and replayed at a time; and how many minutes of keys that
+   * were read are kept for the next one (28 octets each), and how long after it.
+   */
+  simulationTimeoutMs: 2_000,
+  simulationMinutesKeptMax: 2_000_000,
+  simulationKeptMs: 60_000,
 
   /** How often what was counted of a key is added to the usage record, and into how many parts its keys are divided meanwhile. */
   usageFlushIntervalMs: 10_000,

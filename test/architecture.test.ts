@@ -36,9 +36,11 @@ const allowed: Record<string, readonly string[]> = {
   pages: nouns,
   respond: nouns,
   usage: [...nouns, 'redis'],
+  // It replays the record of `usage` in the windows of `limit`.
+  simulate: [...nouns, 'limit', 'usage'],
   fleet: [...nouns, 'redis'],
   // Its pages are files that are served as those of `pages` are.
-  admin: [...nouns, 'tls', 'redis', 'directory', 'usage', 'fleet', 'pages'],
+  admin: [...nouns, 'tls', 'redis', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   cli: [...nouns, 'config', 'main.ts'],

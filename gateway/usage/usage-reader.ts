@@ -1,7 +1,7 @@
 import { bucketsSeconds } from '../structures/histogram.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
-import { addHour, type KeyPeak, noPeak } from './key-peak.ts';
+import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
 import {
   addressesField,
   admittedNumber,
@@ -32,8 +32,8 @@ export interface UsageReader {
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /** The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept. */
   recent(keyIds: readonly string[], nowMs: number): Promise<ReadonlyMap<string, RecentUsage> | undefined>;
-  /** How much each of these keys asked for in a period. What it reads is every minute of them: ask for few at once. */
-  peaks(keyIds: readonly string[], period: Period): Promise<readonly KeyPeak[] | undefined>;
+  /** Every minute of each of these keys in a period, in their order. Ask for few keys at once. */
+  minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
   active(): Promise<readonly ActiveKey[] | undefined>;
   /** The active keys that called an operation, with what they asked it for. */
@@ -216,7 +216,7 @@ export function createUsageReader({
       return recent;
     },
 
-    async peaks(keyIds, { fromMs, toMs }) {
+    async minutesOf(keyIds, { fromMs, toMs }) {
       const [firstMinute, lastMinute] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
       const [firstHour, lastHour] = [Math.floor(fromMs / hourMs), Math.floor(toMs / hourMs)];
       const days = daysOf({ fromMs, toMs }).map((day) => {
@@ -235,16 +235,16 @@ export function createUsageReader({
       return (
         records &&
         keyIds.map((_, index) => {
-          let peak = noPeak;
+          const minutes = new KeyMinutesBuilder();
           for (const [place, { hours }] of days.entries()) {
             const found = records[index * days.length + place];
             for (const hour of hours) {
               const counts = found?.get(minutesField(hour));
               const start = (hour * hourMs) / minuteMs;
-              if (counts !== undefined) peak = addHour(peak, counts, firstMinute - start, lastMinute - start);
+              if (counts !== undefined) minutes.addHour(counts, start, firstMinute, lastMinute);
             }
           }
-          return peak;
+          return minutes.finish();
         })
       );
     },

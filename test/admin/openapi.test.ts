@@ -141,6 +141,19 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     for (const reply of replies) expect(faultsOf(reply, 'GET', path)).toEqual([]);
   });
 
+  it('answers POST /simulate as described, member by member', async () => {
+    const body = { plans: { free: { perMinute: 2, perDay: null } }, minutesOf: key.entry.id };
+    const reply = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: body });
+    expect([reply.status, faultsOf(reply, 'POST', '/simulate')]).toEqual([200, []]);
+    expect(reply.body).toMatchObject({
+      totals: { refusedThen: 1 },
+      minutes: [{ offered: 3, admittedThen: 2 }],
+    });
+    const wrong = { plans: { gold: { perMinute: 2 } } };
+    const refused = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: wrong });
+    expect([refused.status, faultsOf(refused, 'POST', '/simulate')]).toEqual([400, []]);
+  });
+
   it('shows every setting in /settings', async () => {
     const { body } = await askAdmin(port, '/api/v1/settings', { token });
     // The secrets are among the keys; of the API reference the path is shown, and not the document.

@@ -10,6 +10,7 @@ import { reportedChangeRoute } from '../keys/change/reported-change.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
+import { simulateRoute } from '../plans/simulate-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { createApiDocument } from './api-document.ts';
 import { plansView } from './plans-view.ts';
@@ -36,7 +37,13 @@ export interface ApiSources {
     KeyChangeSources['bounds'] &
     Pick<
       Bounds,
-      'changesPerPageMax' | 'eventsPerPageMax' | 'planDistributionTimeoutMs' | 'planDistributionKeptMs'
+      | 'changesPerPageMax'
+      | 'eventsPerPageMax'
+      | 'planDistributionTimeoutMs'
+      | 'planDistributionKeptMs'
+      | 'simulationTimeoutMs'
+      | 'simulationMinutesKeptMax'
+      | 'simulationKeptMs'
     >;
 }
 
@@ -94,6 +101,7 @@ export function createRoutes({
         return distribution === undefined ? storeUnavailable() : jsonResponse(distribution);
       },
     }),
+    simulateRoute({ keys, events, changes, presence, bounds }),
     defineRoute({
       method: 'GET',
       path: '/upstreams',

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PlanWindow, Settings } from '../../model.ts';
 import { rememberLast } from '../../structures/remember-last.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import type { KeyPeak } from '../../usage/key-peak.ts';
+import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
 /** How the keys of a plan are spread: by their busiest minute, and by all they asked for. */
@@ -105,14 +105,33 @@ export function createPlanDistributions({
     const deadlineMs = performance.now() + bounds.planDistributionTimeoutMs;
     const peaks: KeyPeak[] = [];
     for (let from = 0; from < ids.length && performance.now() < deadlineMs; from += keysPerTurn) {
-      const read = await usage?.reader.peaks(ids.slice(from, from + keysPerTurn), period);
+      const read = await usage?.reader.minutesOf(ids.slice(from, from + keysPerTurn), period);
       if (read === undefined) return undefined;
-      peaks.push(...read);
+      peaks.push(...read.map(peakOf));
       // Requests are served in between.
       await nextTurn();
     }
     return peaks;
   }
+}
+
+/** How much a key asked for in a period. */
+interface KeyPeak {
+  /** Requests of its busiest minute. */
+  readonly busiestMinute: number;
+  readonly offered: number;
+  readonly admitted: number;
+}
+
+function peakOf(minutes: KeyMinutes): KeyPeak {
+  let [busiestMinute, offered, admitted] = [0, 0, 0];
+  for (let place = 0; place < minutes.minute.length; place++) {
+    const here = offeredAt(minutes, place);
+    if (here > busiestMinute) busiestMinute = here;
+    offered += here;
+    admitted += minutes.admitted[place] ?? 0;
+  }
+  return { busiestMinute, offered, admitted };
 }
 
 /** Counted once for each configuration. */

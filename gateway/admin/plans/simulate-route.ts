@@ -1,0 +1,178 @@
+import * as z from 'zod';
+import type { Changes } from '../../fleet/changes.ts';
+import type { Events } from '../../fleet/events.ts';
+import type { Presence } from '../../fleet/presence.ts';
+import { type PlanWindow, planWindows } from '../../model.ts';
+import { date, keyId, limit } from '../../shapes/key-schema.ts';
+import { limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
+import { expects, fields, text, wholeNumber } from '../../shapes/schema-parts.ts';
+import { type Edits, type LimitEdit, problemOf } from '../../simulate/edits.ts';
+import { type Circumstance, explainDifference } from '../../simulate/explain-difference.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { noQuery } from '../api/query-parameters.ts';
+import { defineRoute, type Route } from '../api/route.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+import { createSimulations } from './simulations.ts';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const keysListedMax = 1_000;
+
+const editedLimit = z.union(
+  [limit, z.null()],
+  expects('a whole number from 1 to 999999999999999, or null for no limit'),
+);
+const limitEdit = fields(`an object with some of ${limitFieldNames.join(', ')}`, {
+  perSecond: editedLimit.optional(),
+  perMinute: editedLimit.optional(),
+  perHour: editedLimit.optional(),
+  perDay: editedLimit.optional(),
+  perMonth: editedLimit.optional(),
+});
+const milliseconds = wholeNumber(1, 1e12);
+
+const body = fields('an object with plans and keys, the limits to try', {
+  from: date.optional(),
+  to: date.optional(),
+  plans: z.record(text('the name of a plan'), limitEdit, expects('an object of limits by plan')).default({}),
+  keys: z.record(keyId, limitEdit, expects('an object of limits by the id of a key')).default({}),
+  bans: fields('an object with after, withinMs, forMs and maxMs', {
+    after: limit,
+    withinMs: milliseconds,
+    forMs: milliseconds,
+    maxMs: milliseconds,
+  }).optional(),
+  plan: text('the name of a plan').optional(),
+  minutesOf: keyId.optional(),
+  listed: wholeNumber(0, keysListedMax).default(keysListedMax),
+  after: keyId.optional(),
+});
+
+export interface SimulateSources {
+  readonly keys: Pick<KeySources, 'settings' | 'usage' | 'nowMs'>;
+  readonly events: Pick<Events, 'read'>;
+  readonly changes: Pick<Changes, 'read'>;
+  readonly presence: Pick<Presence, 'read'>;
+  readonly bounds: Parameters<typeof createSimulations>[0]['bounds'] &
+    Pick<Bounds, 'eventsPerPageMax' | 'changesPerPageMax'>;
+}
+
+/** `POST /simulate`: what other limits would have done to the requests on record. It changes nothing. */
+export function simulateRoute({ keys, events, changes, presence, bounds }: SimulateSources): Route {
+  const simulate = createSimulations({ ...keys, bounds });
+  return defineRoute({
+    method: 'POST',
+    path: '/simulate',
+    needs: 'read',
+    query: noQuery,
+    body,
+    // As many keys as a configuration may have by the thousand.
+    bodyBytesMax: 4_194_304,
+    async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
+      const settings = keys.settings();
+      const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };
+      const problem = problemOf(edits, settings, (id) => settings.keys.get(id));
+      if (problem !== undefined) return errorResponse('invalid_request', problem);
+      if (asked.plan !== undefined && !settings.plans.has(asked.plan)) {
+        return errorResponse('invalid_request', 'There is no plan with the name in `plan`.');
+      }
+      const toMs = to ?? keys.nowMs();
+      const fromMs = Math.floor((from ?? toMs - dayMs + minuteMs) / minuteMs) * minuteMs;
+      if (fromMs > toMs)
+        return errorResponse('invalid_request', 'The member `from` must not be later than `to`.');
+      const simulated = await simulate({ ...asked, period: { fromMs, toMs }, edits, keysListed: listed });
+      if (simulated === undefined) return storeUnavailable();
+      const { period, verdict, ...rest } = simulated;
+      const { differences } = verdict.reproduced;
+      const known = differences.length === 0 ? [] : await circumstances(period.fromMs);
+      return jsonResponse({
+        from: new Date(period.fromMs).toISOString(),
+        to: new Date(period.toMs).toISOString(),
+        source: 'record',
+        ...verdict,
+        reproduced: {
+          ...verdict.reproduced,
+          differences: differences.map((one) => ({ ...one, why: explainDifference(one, known) })),
+        },
+        ...rest,
+      });
+    },
+  });
+
+  /** What may be why a replay differs: lists that all processes share, as far back as the day in which the period begins. */
+  async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
+    const sinceMs = Math.floor(fromMs / dayMs) * dayMs;
+    const [happened, changed, { processes }] = await Promise.all([
+      allSince(sinceMs, async (page) => {
+        const { events: entries, next } = await events.read({ limit: bounds.eventsPerPageMax, ...page });
+        return { entries, next };
+      }),
+      allSince(sinceMs, async (page) => {
+        const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, ...page });
+        return { entries, next };
+      }),
+      presence.read(),
+    ]);
+    const found: Circumstance[] = [];
+    for (const { kind, at, text: said } of happened) {
+      const isTold = kind in told;
+      if (isTold) found.push({ kind: kind as Circumstance['kind'], atMs: Date.parse(at), text: said });
+    }
+    for (const change of changed) {
+      if (change.action !== 'grant') continue;
+      const untilMs = Date.parse(String(change.after?.untilAt));
+      const said = `given by ${change.by}, until ${new Date(untilMs || 0).toISOString()}.`;
+      found.push({ kind: 'grant', atMs: Date.parse(change.at), text: said, key: change.key, untilMs });
+    }
+    for (const { startedAt, host, pid, store } of processes) {
+      // Without Redis a process counts in its memory.
+      if (store.kind !== 'memory') continue;
+      const said = `process ${pid} on ${host} was started at ${startedAt}, and counts are in its memory.`;
+      found.push({ kind: 'start', atMs: Date.parse(startedAt), text: said });
+    }
+    return found.sort((a, b) => a.atMs - b.atMs);
+  }
+}
+
+const told: Partial<Record<Circumstance['kind'], true>> = {
+  store_away: true,
+  store_back: true,
+  recording_paused: true,
+  recording_resumed: true,
+  reload: true,
+};
+
+async function allSince<Entry extends { readonly at: string }>(
+  sinceMs: number,
+  read: (page: {
+    readonly after?: string;
+  }) => Promise<{ entries: readonly Entry[]; next: string | undefined }>,
+): Promise<readonly Entry[]> {
+  const all: Entry[] = [];
+  let after: string | undefined;
+  do {
+    const { entries, next }: { entries: readonly Entry[]; next: string | undefined } = await read(
+      after === undefined ? {} : { after },
+    );
+    all.push(...entries.filter(({ at }) => Date.parse(at) >= sinceMs));
+    const isOlder = entries.some(({ at }) => Date.parse(at) < sinceMs);
+    after = isOlder || next === after ? undefined : next;
+  } while (after !== undefined);
+  return all;
+}
+
+function editsOf(
+  stated: Readonly<Record<string, z.output<typeof limitEdit>>>,
+): ReadonlyMap<string, LimitEdit> {
+  return new Map(
+    Object.entries(stated).map(([name, byField]) => {
+      const edit: { [Window in PlanWindow]?: number | null } = {};
+      for (const window of planWindows) {
+        const max = byField[limitFieldOf[window]];
+        if (max !== undefined) edit[window] = max;
+      }
+      return [name, edit];
+    }),
+  );
+}

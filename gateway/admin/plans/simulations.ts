@@ -1,0 +1,241 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { calendarWindowsMs, windowIndex, windowStartMs } from '../../limit/calendar-windows.ts';
+import type { Key, Limits } from '../../model.ts';
+import { type Edits, isEdited, type Present, termsThen } from '../../simulate/edits.ts';
+import { replayKey } from '../../simulate/replay-key.ts';
+import { type Verdict, VerdictBuilder } from '../../simulate/verdict.ts';
+import type { BeforeEdit, Calendar } from '../../simulate/window-rooms.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
+import type { Period } from '../../usage/usage-reader.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
+
+/** Records of so many keys are read at once. */
+const keysPerTurn = 10;
+/** Minutes that are replayed in one turn of the event loop: about 2 ms. */
+const minutesPerTurn = 50_000;
+
+export interface Simulation {
+  readonly period: Period;
+  readonly edits: Edits;
+  /** Only keys of this plan. */
+  readonly plan?: string | undefined;
+  /** Behind the last key of an earlier part. */
+  readonly after?: string | undefined;
+  readonly keysListed: number;
+  /** The key whose minutes are wanted one by one. */
+  readonly minutesOf?: string | undefined;
+}
+
+export interface Simulated {
+  /** As much of the period as is on record. */
+  readonly period: Period;
+  readonly verdict: Verdict;
+  /** Keys that were active and are edited (all, where nothing is), and how many of them this part was about. */
+  readonly activeKeys: number;
+  readonly examinedKeys: number;
+  /** Where to go on. */
+  readonly next?: string;
+  readonly minutes?: readonly SimulatedMinute[];
+}
+
+export interface SimulatedMinute {
+  readonly at: string;
+  readonly offered: number;
+  readonly admittedNow: number;
+  readonly admittedThen: number;
+}
+
+/**
+ * Replays the usage record. One part is made at a time, for a bounded time, and other work is served in between. Records
+ * that were read are kept for a moment, as many as there is room for: somebody who tries one limit tries another.
+ */
+export function createSimulations({
+  settings,
+  usage,
+  nowMs,
+  bounds,
+}: Pick<KeySources, 'settings' | 'usage' | 'nowMs'> & {
+  readonly bounds: Pick<Bounds, 'simulationTimeoutMs' | 'simulationMinutesKeptMax' | 'simulationKeptMs'>;
+}): (simulation: Simulation) => Promise<Simulated | undefined> {
+  const kept = createKeptMinutes(bounds);
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** Undefined when the store gives no answer. */
+  return (simulation) => {
+    const made = last.then(() => simulate(simulation));
+    last = made.catch(() => undefined);
+    return made;
+  };
+
+  async function simulate({
+    period: asked,
+    edits,
+    plan,
+    after,
+    keysListed,
+    minutesOf,
+  }: Simulation): Promise<Simulated | undefined> {
+    const { keys, plans, bans } = settings();
+    const present: Present = { plans, bans };
+    const period = keptPart(asked);
+    const active = usage === undefined ? [] : await usage.reader.active();
+    if (active === undefined) return undefined;
+    const isEdit = edits.plans.size > 0 || edits.keys.size > 0 || edits.bans !== undefined;
+    const wanted = active
+      .flatMap(({ keyId, lastSeenMs }) => (lastSeenMs < period.fromMs ? [] : (keys.get(keyId) ?? [])))
+      .filter((key) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const left = after === undefined ? wanted : wanted.filter(({ id }) => id > after);
+    const builder = new VerdictBuilder(minuteMs);
+    const minutes: SimulatedMinute[] = [];
+    const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
+    let examined = 0;
+    while (examined < left.length && (examined === 0 || performance.now() < deadlineMs)) {
+      const part = left.slice(examined, examined + keysPerTurn);
+      const read = await readMinutes(part, { present, edits, period });
+      if (read === undefined) return undefined;
+      let replayed = 0;
+      for (const [index, key] of part.entries()) {
+        const { minutes: recorded, monthBefore } = read[index] ?? { minutes: noMinutes };
+        const terms = { present: { limits: key.limits, bans }, edited: termsThen(key, edits, present) };
+        const fromMinute = Math.floor(period.fromMs / minuteMs);
+        const verdict = replayKey(
+          { minutes: recorded, fromMinute, monthBefore, ...terms },
+          calendar,
+          (...difference) => builder.differs(key.id, ...difference),
+          key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+        );
+        builder.add(key, verdict);
+        replayed += recorded.minute.length;
+        if (replayed < minutesPerTurn) continue;
+        replayed = 0;
+        await nextTurn();
+      }
+      examined += part.length;
+      await nextTurn();
+    }
+    const lastKey = left[examined - 1];
+    return {
+      period,
+      verdict: builder.finish({ keysListed, differencesListed }),
+      activeKeys: wanted.length,
+      examinedKeys: examined,
+      ...(examined < left.length && lastKey && { next: lastKey.id }),
+      ...(minutesOf !== undefined && { minutes }),
+    };
+  }
+
+  /** A period that began before the record does begins with it. */
+  function keptPart({ fromMs, toMs }: Period): Period {
+    const keptDays = usage?.state().keptDays ?? 0;
+    const keptFromMs = (Math.floor(nowMs() / dayMs) - keptDays) * dayMs;
+    return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs()) };
+  }
+
+  /** With the minutes before the period that tell what was used of its windows. */
+  async function readMinutes(
+    part: readonly Key[],
+    { present, edits, period }: { present: Present; edits: Edits; period: Period },
+  ): Promise<readonly Recorded[] | undefined> {
+    const { fromMs, toMs } = period;
+    const month = windowIndex(calendarWindowsMs.month, fromMs);
+    const monthStartMs = windowStartMs(calendarWindowsMs.month, month);
+    const hasMonth = (limits: Limits) => limits.some(({ window }) => window === 'month');
+    const byStart = Map.groupBy(part, (key) => {
+      const isMonthly = hasMonth(key.limits) || hasMonth(termsThen(key, edits, present).limits);
+      const startMs = Math.floor(fromMs / dayMs) * dayMs;
+      return isMonthly ? Math.min(startMs, keptPart({ fromMs: monthStartMs, toMs }).fromMs) : startMs;
+    });
+    const found = new Map<string, Recorded>();
+    for (const [startMs, group] of byStart) {
+      const name = `${startMs} ${toMs}`;
+      const missing = group.filter(({ id }) => kept.get(name, id) === undefined);
+      const read =
+        missing.length === 0 ? [] : await usage?.reader.minutesOf(idsOf(missing), { fromMs: startMs, toMs });
+      if (read === undefined) return undefined;
+      for (const key of group) {
+        const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
+        // Of a minute that is running there may be more in a moment.
+        if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
+        const isLater = startMs > monthStartMs && hasMonth(key.limits);
+        const used = isLater ? await usedBefore(key.id, { fromMs: monthStartMs, toMs: startMs }) : 0;
+        if (used === undefined) return undefined;
+        found.set(key.id, { minutes, monthBefore: { index: month, used } });
+      }
+    }
+    return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
+  }
+
+  /** What was admitted on the days of a month whose minutes are gone. */
+  async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
+    const totals = await usage?.totals(keyId);
+    if (totals === undefined) return undefined;
+    let used = 0;
+    for (const [day, { admitted }] of totals)
+      if (day * dayMs >= fromMs && day * dayMs < toMs) used += admitted;
+    return used;
+  }
+}
+
+const differencesListed = 100;
+
+interface Recorded {
+  readonly minutes: KeyMinutes;
+  readonly monthBefore?: BeforeEdit['month'];
+}
+
+const none = new Uint32Array();
+const noMinutes: KeyMinutes = {
+  minute: new Float64Array(),
+  admitted: none,
+  refused: none,
+  bySecond: none,
+  banned: none,
+  undecided: none,
+};
+
+function idsOf(keys: readonly Key[]): string[] {
+  return keys.map(({ id }) => id);
+}
+
+function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): SimulatedMinute {
+  const place = recorded.minute.indexOf(minute);
+  return {
+    at: `${new Date(minute * minuteMs).toISOString().slice(0, 19)}Z`,
+    offered: offeredAt(recorded, place),
+    admittedNow: recorded.admitted[place] ?? 0,
+    admittedThen,
+  };
+}
+
+/** Records that were read lately, of one period: those of another one take their place. */
+function createKeptMinutes({
+  simulationMinutesKeptMax: minutesMax,
+  simulationKeptMs: keptMs,
+}: Pick<Bounds, 'simulationMinutesKeptMax' | 'simulationKeptMs'>) {
+  let name = '';
+  let byKey = new Map<string, KeyMinutes>();
+  let minutes = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const clear = (nextName: string) => {
+    name = nextName;
+    byKey = new Map();
+    minutes = 0;
+  };
+  return {
+    get: (of: string, keyId: string) => (of === name ? byKey.get(keyId) : undefined),
+    keep(of: string, keyId: string, recorded: KeyMinutes): void {
+      if (of !== name) clear(of);
+      clearTimeout(timer);
+      timer = setTimeout(clear, keptMs, '').unref();
+      if (byKey.has(keyId) || minutes + recorded.minute.length > minutesMax) return;
+      byKey.set(keyId, recorded);
+      minutes += recorded.minute.length;
+    },
+  };
+}

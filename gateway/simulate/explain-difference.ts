@@ -1,0 +1,69 @@
+import type { Difference } from './verdict.ts';
+
+/** Something that happened, as the lists of events and changes have it, and that can be why a replay differs. */
+export interface Circumstance {
+  readonly kind:
+    | 'store_away'
+    | 'store_back'
+    | 'recording_paused'
+    | 'recording_resumed'
+    | 'reload'
+    | 'grant'
+    | 'start';
+  readonly atMs: number;
+  /** One sentence. */
+  readonly text: string;
+  /** The key that it is about. */
+  readonly key?: string | undefined;
+  /** When a grant ends. */
+  readonly untilMs?: number | undefined;
+}
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+
+/**
+ * Why a minute differs, as a sentence; the circumstances are sorted by time. What spans the minute comes first, then what
+ * came before it on the same day, since windows remember: a day is over at midnight.
+ */
+export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
+  const fromMs = Date.parse(at);
+  const toMs = fromMs + minuteMs;
+  const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
+  const before = circumstances.filter(({ atMs }) => atMs < toMs);
+  const grant = before.findLast(
+    ({ kind, key, untilMs = 0 }) => kind === 'grant' && untilMs > fromMs && of.includes(key ?? ''),
+  );
+  if (grant !== undefined) return `A grant was in force: ${grant.text}`;
+  const outage = lastSpan(before, 'store_away', 'store_back', fromMs);
+  if (outage !== undefined) return `Redis was away: ${outage.text}`;
+  const pause = lastSpan(before, 'recording_paused', 'recording_resumed', fromMs);
+  if (pause !== undefined) return `Not everything was recorded: ${pause.text}`;
+  const edit = circumstances.find(({ kind, atMs }) => kind === 'reload' && atMs >= fromMs);
+  if (edit !== undefined)
+    return `Edited ${timeOf(edit.atMs)}, until then other limits may have held: ${edit.text}`;
+  const today = before.filter(({ atMs }) => atMs >= dayStartMs);
+  const start = today.findLast(({ kind }) => kind === 'start');
+  if (start !== undefined) return `The counts began anew: ${start.text}`;
+  const earlier = today.findLast(({ kind }) => kind !== 'grant');
+  if (earlier !== undefined) return `Earlier that day, ${timeOf(earlier.atMs)}: ${earlier.text}`;
+  return 'No outage, edit or grant is on record that explains it.';
+}
+
+/** What began before the end of the minute, and had not ended before it began. */
+function lastSpan(
+  before: readonly Circumstance[],
+  begin: Circumstance['kind'],
+  end: Circumstance['kind'],
+  fromMs: number,
+): Circumstance | undefined {
+  const begun = before.findLast(({ kind }) => kind === begin);
+  if (begun === undefined) return undefined;
+  const ended = before.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
+  // What was decided meanwhile is written back within moments.
+  return ended === undefined || ended.atMs + minuteMs > fromMs ? begun : undefined;
+}
+
+function timeOf(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
