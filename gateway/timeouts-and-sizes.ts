@@ -214,6 +214,14 @@ export const defaultBounds = Object.freeze({
   /** Changes that one token may make in a minute, on each process; beyond it 429. And tokens that are counted. */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,
+  /** How often a change of a key is begun again because somebody else changed the key meanwhile; then 409. */
+  directoryChangeAttemptsMax: 10,
+  /** For how long an `Idempotency-Key` is remembered: a day. */
+  idempotencyKeptMs: 86_400_000,
+  /** Keys of one import, its body, and how many of them are written at once. */
+  importKeysMax: 500,
+  importBytesMax: 2_097_152,
+  importKeysAtOnceMax: 25,
   /** How far ahead the end of a grant may be: 400 days. */
   grantMaxMs: 34_560_000_000,
   /** Wrong tokens of one client address in a minute that are answered 401; further ones 429. */

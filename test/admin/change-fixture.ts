@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
 import { createGateway } from '../../gateway/gateway.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type AdminReply, askAdmin, makeToken } from '../support/admin-client.ts';
@@ -32,11 +36,14 @@ export async function startGateways(
   {
     overrides = {},
     store = 'redis',
+    keys,
     redis = { url: redisUrl(), prefix: freshPrefix() },
     bounds = {},
   }: {
     readonly overrides?: Record<string, unknown>;
     readonly store?: 'redis' | 'memory';
+    /** Those of a keys file, in place of the directory alone. */
+    readonly keys?: readonly unknown[];
     readonly redis?: { readonly url: string; readonly prefix: string };
     readonly bounds?: Partial<Bounds>;
   } = {},
@@ -45,9 +52,10 @@ export async function startGateways(
     react: (_request, socket) => socket.write(okResponse('[]')),
   });
   const logged: Record<string, unknown>[] = [];
-  const settings = (own: Record<string, unknown>) =>
+  const settings = async (own: Record<string, unknown>) =>
     settingsOf({
       upstream: { url: backend.url },
+      keys: { directory: true, ...(keys && { file: await fileOf(keys) }) },
       plans: { free: { perMinute: 5, perDay: 100 }, pro: { perMinute: 50 }, enterprise: 'custom' },
       admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
       ...(store === 'redis' && { redis }),
@@ -81,6 +89,10 @@ export async function startGateways(
     });
   }
   onTestFinished(() => backend.close());
+  // It is connected to Redis: nobody knows this key.
+  for (const { ask } of gateways) {
+    await expect.poll(async () => (await ask('DELETE', '/keys/none/grant')).status).toBe(404);
+  }
   return { gateways, logged, redis };
 }
 
@@ -89,4 +101,12 @@ export async function lastChange(gateway: ChangedGateway): Promise<Record<string
   const { status, body } = await gateway.ask('GET', '/changes?limit=1');
   expect(status).toBe(200);
   return body.changes[0];
+}
+
+/** A keys file, which is gone after the test. */
+async function fileOf(keys: readonly unknown[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'keys.yaml'), stringify(keys));
+  return join(folder, 'keys.yaml');
 }

@@ -4,9 +4,8 @@ import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { banAndGrantRoutes } from '../keys/change/ban-and-grant.ts';
+import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
-import { reportedChangeRoute } from '../keys/change/reported-change.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
@@ -62,7 +61,6 @@ export function createRoutes({
   bounds,
 }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
-  const changing = { ...keys, ...keyChanges, bounds };
   const planDistribution = createPlanDistributions({ ...keys, bounds });
   return [
     defineRoute({
@@ -80,8 +78,7 @@ export function createRoutes({
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
     ...createKeyRoutes(keys),
-    ...banAndGrantRoutes(changing),
-    reportedChangeRoute(changing),
+    ...createChangeRoutes({ ...keys, ...keyChanges, bounds }),
     defineRoute({
       method: 'GET',
       path: '/plans',

@@ -14,7 +14,17 @@ export interface KeyChangeSources
   readonly limiter: KeyVerbs;
   /** Says what was done: in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
-  readonly bounds: Pick<Bounds, 'grantMaxMs' | 'changeMembersMax'>;
+  readonly bounds: Pick<
+    Bounds,
+    | 'grantMaxMs'
+    | 'changeMembersMax'
+    | 'directorySecretsPerKeyMax'
+    | 'directoryChangeAttemptsMax'
+    | 'idempotencyKeptMs'
+    | 'importKeysMax'
+    | 'importBytesMax'
+    | 'importKeysAtOnceMax'
+  >;
 }
 
 /** What an operator does to the counts of a key, on all processes. */
@@ -44,11 +54,18 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
+/** A key of the directory, and what changes it. */
+export interface FoundInDirectory {
+  readonly kind: 'found';
+  readonly key: DirectoryKey;
+  readonly directory: KeyDirectory;
+}
+
 /** A key of the directory that may be changed there: the configuration does not have one with this id. */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,
-): Promise<{ readonly kind: 'found'; readonly key: DirectoryKey } | Refused> {
+): Promise<FoundInDirectory | Refused> {
   if (settings().keys.has(id)) {
     const place = placeOfKey(settings(), id);
     const where = place === undefined ? 'in the configuration' : `in ${place.file}, line ${place.line}`;
@@ -59,7 +76,7 @@ export async function findInDirectory(
   const reply = await directory.read(id);
   switch (reply.kind) {
     case 'found':
-      return reply;
+      return { kind: 'found', key: reply.key, directory };
     case 'absent':
       return noSuchKey();
     case 'away':

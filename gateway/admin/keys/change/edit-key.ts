@@ -1,0 +1,73 @@
+import type { DirectoryKey } from '../../../directory/directory-key.ts';
+import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directory.ts';
+import type { KeyChange } from '../../../fleet/changes.ts';
+import {
+  type ChangeRequest,
+  findInDirectory,
+  type KeyChangeSources,
+  noSuchKey,
+  type Refused,
+  refused,
+  storeFailed,
+} from './change-sources.ts';
+import { isMatch } from './definition.ts';
+
+/** What becomes of a key: a new definition, or it is removed; and what the record says of that. */
+export interface Edit {
+  readonly kind: 'edit';
+  readonly to: KeyDefinition | 'removed';
+  readonly change: Pick<KeyChange, 'action' | 'before' | 'after'>;
+}
+
+/** The key as it is now, or as it was when it was removed. */
+export interface Edited {
+  readonly kind: 'done';
+  readonly key: DirectoryKey;
+}
+
+/**
+ * Changes a key of the directory as it is now. When somebody else changes it at the same time, it is read again and `edit`
+ * is asked again, so that neither change is lost; with `If-Match` the request is refused then.
+ */
+export async function editKey(
+  sources: KeyChangeSources,
+  { params: { id = '' }, headers, token }: ChangeRequest,
+  edit: (key: DirectoryKey) => Edit | { readonly kind: 'unchanged' } | Refused,
+): Promise<Edited | Refused> {
+  for (let attempt = 1; attempt <= sources.bounds.directoryChangeAttemptsMax; attempt++) {
+    const found = await findInDirectory(sources, id);
+    if (found.kind === 'refused') return found;
+    if (!isMatch(headers, found.key)) return refused('precondition_failed');
+    const made = edit(found.key);
+    if (made.kind === 'refused') return made;
+    if (made.kind === 'unchanged') return { kind: 'done', key: found.key };
+    const reply = await write(found.directory, found.key, made.to);
+    switch (reply.kind) {
+      case 'written':
+      case 'removed':
+        sources.record({ ...made.change, by: token.name, key: id });
+        return { kind: 'done', key: reply.kind === 'written' ? reply.key : found.key };
+      case 'absent':
+        return noSuchKey();
+      case 'changed':
+        // The key is read again: If-Match decides then.
+        break;
+      case 'away': {
+        const failed = storeFailed(reply);
+        if (reply.mayHaveRun) {
+          sources.record({ ...made.change, by: token.name, key: id, error: failed.message });
+        }
+        return failed;
+      }
+    }
+  }
+  return refused('conflict', `Others are changing ${id} at the same time: try again.`);
+}
+
+function write(
+  directory: KeyDirectory,
+  { id, revision }: DirectoryKey,
+  to: Edit['to'],
+): ReturnType<KeyDirectory['replace' | 'remove']> {
+  return to === 'removed' ? directory.remove(id, revision) : directory.replace(to, revision);
+}

@@ -1,0 +1,171 @@
+import { hash } from 'node:crypto';
+import * as z from 'zod';
+import type { DirectoryKey } from '../../../directory/directory-key.ts';
+import type { KeyDirectory } from '../../../directory/key-directory.ts';
+import { digestSecret, digestStart, issueSecret } from '../../../secrets.ts';
+import { date, keySchema } from '../../../shapes/key-schema.ts';
+import { fields } from '../../../shapes/schema-parts.ts';
+import type { AdminResponse } from '../../admin-response.ts';
+import { noQuery } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import {
+  type ChangeRequest,
+  type KeyChangeSources,
+  type Refused,
+  refused,
+  storeFailed,
+} from './change-sources.ts';
+import { definitionResponse, instantOf, statedOf, toDefinition } from './definition.ts';
+import { termsFault } from './key-terms.ts';
+
+const { id, plan, name, limits, operations } = keySchema.shape;
+
+/** Dot segments: clients take them out of a path, so that such a key could not be asked for. */
+const isDots = (written: string) => /^\.\.?$/.test(written);
+
+const keyBody = fields('an object with id and plan', {
+  id: id.refine((written) => !isDots(written), 'must be more than dots'),
+  plan,
+  name,
+  limits,
+  operations,
+  expiresAt: date.optional(),
+});
+
+/** What a client chooses for a request, and sends again when it repeats it. */
+const idempotencyKeyPattern = /^[!-~]{1,200}$/;
+
+/** What is remembered of the first request with an `Idempotency-Key`. */
+const firstRequest = z.object({ request: z.string(), createdMs: z.number() });
+
+/** `POST /keys`: a new key of the directory with its first secret, which is in no other response. */
+export function issueKeyRoute(sources: KeyChangeSources): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/keys',
+    needs: 'write',
+    query: noQuery,
+    body: keyBody,
+    async respond({ body, ...request }) {
+      const { settings, directory, nowMs } = sources;
+      if (directory === undefined) {
+        const message = 'The configuration has no directory: write `keys: { …, directory: true }`.';
+        return refused('conflict', message).response;
+      }
+      const fault = termsFault(body, settings());
+      if (fault !== undefined) return refused('invalid_request', fault).response;
+      if (body.expiresAt !== undefined && body.expiresAt <= nowMs()) {
+        return refused('invalid_request', 'The member `expiresAt` must be in the future.').response;
+      }
+      if (settings().keys.has(body.id)) return taken(body.id).response;
+      const begun = await begin(sources, directory, body, request);
+      if (begun.kind === 'refused') return begun.response;
+      // Nothing is there when the process that the first request reached was killed before it wrote.
+      const earlier = begun.kind === 'repeated' ? await findOwn(directory, body.id, begun) : undefined;
+      return earlier ?? create(sources, directory, body, { ...request, ...begun });
+    },
+  });
+}
+
+interface Begun {
+  /** Single: it has no `Idempotency-Key`. */
+  readonly kind: 'single' | 'first' | 'repeated';
+  /** When the key says that it was created: by that the response to a repeated request knows the key of the first one. */
+  readonly createdMs: number;
+}
+
+/** With an `Idempotency-Key` the first request is remembered before anything is written. */
+async function begin(
+  { nowMs, bounds }: KeyChangeSources,
+  directory: KeyDirectory,
+  body: z.output<typeof keyBody>,
+  { headers, token }: ChangeRequest,
+): Promise<Begun | Refused> {
+  const createdMs = nowMs();
+  const idempotencyKey = headers['idempotency-key'];
+  if (idempotencyKey === undefined) return { kind: 'single', createdMs };
+  if (typeof idempotencyKey !== 'string' || !idempotencyKeyPattern.test(idempotencyKey)) {
+    const message = 'The header field Idempotency-Key must be 1 to 200 visible characters of ASCII.';
+    return refused('invalid_request', message);
+  }
+  const asked = { request: hash('sha256', JSON.stringify(body)), createdMs };
+  const named = hash('sha256', `${token.name}\n${idempotencyKey}`);
+  const reply = await directory.remember(named, JSON.stringify(asked), bounds.idempotencyKeptMs);
+  if (reply.kind === 'away') return storeFailed({ ...reply, mayHaveRun: false });
+  if (reply.kind === 'stored') return { kind: 'first', createdMs };
+  const first = firstRequest.parse(JSON.parse(reply.value));
+  if (first.request === asked.request) return { kind: 'repeated', createdMs: first.createdMs };
+  return refused('conflict', 'The Idempotency-Key was used before, with another body.');
+}
+
+async function create(
+  { record }: KeyChangeSources,
+  directory: KeyDirectory,
+  { expiresAt, ...stated }: z.output<typeof keyBody>,
+  { token, kind, createdMs }: ChangeRequest & Begun,
+): Promise<AdminResponse> {
+  const secret = issueSecret();
+  const issued = {
+    digest: digestSecret(secret),
+    createdMs,
+    ...(expiresAt !== undefined && { expiresMs: expiresAt }),
+  };
+  const definition = toDefinition({ ...stated, disabled: false, createdMs, secrets: [issued] });
+  const change = {
+    action: 'create',
+    by: token.name,
+    key: stated.id,
+    after: {
+      ...statedOf(definition),
+      secret: digestStart(issued.digest),
+      ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
+    },
+  } as const;
+  const reply = await directory.create(definition);
+  switch (reply.kind) {
+    case 'written':
+      record(change);
+      return definitionResponse(reply.key, 201, secret);
+    case 'taken': {
+      // The same request, sent again, was faster.
+      const own = kind === 'single' ? undefined : await findOwn(directory, stated.id, { createdMs });
+      return own ?? taken(stated.id).response;
+    }
+    case 'away': {
+      const failed = storeFailed(reply);
+      if (reply.mayHaveRun) record({ ...change, error: failed.message });
+      return failed.response;
+    }
+  }
+}
+
+/** The response to a repeated request, if there is a key with this id: it is the one that the first request made, or the id is taken. */
+async function findOwn(
+  directory: KeyDirectory,
+  keyId: string,
+  { createdMs }: Pick<Begun, 'createdMs'>,
+): Promise<AdminResponse | undefined> {
+  const found = await directory.read(keyId);
+  switch (found.kind) {
+    case 'absent':
+      return undefined;
+    case 'away':
+      return storeFailed({ ...found, mayHaveRun: false }).response;
+    case 'found':
+      if (found.key.createdMs !== createdMs) return taken(keyId).response;
+      return definitionResponse(await indexed(directory, found.key));
+  }
+}
+
+/** A process that is killed after it wrote a record leaves digests that nothing leads from: writing it again completes that. */
+async function indexed(directory: KeyDirectory, key: DirectoryKey): Promise<DirectoryKey> {
+  const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
+  if (!found.some(({ kind }) => kind === 'absent')) return key;
+  const { changedMs: _, revision, ...definition } = key;
+  const reply = await directory.replace(definition, revision);
+  return reply.kind === 'written' ? reply.key : key;
+}
+
+function taken(keyId: string): Refused {
+  return refused('conflict', `There is a key with the id ${keyId} already.`);
+}

@@ -1,0 +1,41 @@
+import type { Settings } from '../../../model.ts';
+import { closestName, listNames } from '../../../shapes/closest-name.ts';
+import { anyLimitField, type LimitsByField } from '../../../shapes/limit-fields.ts';
+
+/** What a request states of a key, where the configuration in force decides whether it makes sense. */
+export interface StatedTerms {
+  readonly plan: string;
+  readonly limits?: LimitsByField | undefined;
+  readonly operations?: readonly string[] | undefined;
+}
+
+/**
+ * The rules of the configuration for its own keys: the plan exists, a key has limits of its own exactly when its plan is
+ * custom, and its operations are in the API document. @returns a sentence that names the member
+ */
+export function termsFault(
+  { plan, limits, operations = [] }: StatedTerms,
+  { plans, operations: known }: Pick<Settings, 'plans' | 'operations'>,
+): string | undefined {
+  const definition = plans.get(plan);
+  if (definition === undefined) {
+    return `The member \`plan\` names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
+  }
+  const isCustom = definition.limits === 'custom';
+  if (isCustom && limits === undefined) {
+    return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
+  }
+  if (!isCustom && limits !== undefined) {
+    return 'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.';
+  }
+  const ids = new Set(known.map(({ id }) => id));
+  const unknown = operations.findIndex((id) => !ids.has(id));
+  if (unknown === -1) return undefined;
+  const what = `The member \`operations[${unknown}]\` names no operation of the API document`;
+  return `${what}; ${advice(operations[unknown] ?? '', [...ids], 'operations')}`;
+}
+
+function advice(written: string, names: readonly string[], what: string): string {
+  const closest = closestName(written, names);
+  return closest === undefined ? `${what} are: ${listNames(names)}.` : `did you mean \`${closest}\`?`;
+}

@@ -1,0 +1,128 @@
+import type * as z from 'zod';
+import type { DirectoryKey, DirectorySecret } from '../../../directory/directory-key.ts';
+import type { KeyDefinition } from '../../../directory/key-directory.ts';
+import { digestSecret, digestStart, issueSecret } from '../../../secrets.ts';
+import { agePattern, parseDuration } from '../../../shapes/dates-and-durations.ts';
+import { date } from '../../../shapes/key-schema.ts';
+import { fields, text } from '../../../shapes/schema-parts.ts';
+import { noQuery } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
+import { definitionResponse, instantOf } from './definition.ts';
+import { type Edit, editKey } from './edit-key.ts';
+
+const issueBody = fields('an object with overlap and expiresAt', {
+  overlap: text('a duration such as 24h, or 0s', agePattern).transform(parseDuration).optional(),
+  expiresAt: date.optional(),
+});
+
+/** So much of a digest is asked for at least: as much as is shown. */
+const digestPattern = /^[0-9a-f]{8,64}$/;
+
+/** The secrets of a key of the directory: another one, with an end for the older ones or without, and the removal of one. */
+export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/keys/{id}/secrets',
+      needs: 'write',
+      query: noQuery,
+      body: issueBody,
+      async respond({ body, ...request }) {
+        const secret = issueSecret();
+        const edited = await editKey(sources, request, (key) => issue(sources, key, secret, body));
+        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key, 201, secret);
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/keys/{id}/secrets/{digest}',
+      needs: 'write',
+      query: noQuery,
+      async respond(request) {
+        const { digest = '' } = request.params;
+        const edited = await editKey(sources, request, (key) => removal(key, digest.toLowerCase()));
+        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key);
+      },
+    }),
+  ];
+}
+
+function issue(
+  { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
+  key: DirectoryKey,
+  secret: string,
+  { overlap: overlapMs, expiresAt }: z.output<typeof issueBody>,
+): Edit | Refused {
+  const createdMs = nowMs();
+  if (expiresAt !== undefined && expiresAt <= createdMs) {
+    return refused('invalid_request', 'The member `expiresAt` must be in the future.');
+  }
+  const olderEndMs = overlapMs === undefined ? Number.POSITIVE_INFINITY : createdMs + overlapMs;
+  const { directorySecretsPerKeyMax: secretsMax } = bounds;
+  const ending = key.secrets.map((one) => endingBy(one, olderEndMs));
+  const older = withRoomForOne(ending, createdMs, secretsMax);
+  if (older.length >= secretsMax) {
+    return refused('conflict', `${key.id} has ${secretsMax} secrets that are valid: remove one first.`);
+  }
+  const issued = {
+    digest: digestSecret(secret),
+    createdMs,
+    ...(expiresAt !== undefined && { expiresMs: expiresAt }),
+  };
+  const after = {
+    secret: digestStart(issued.digest),
+    ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
+    ...(overlapMs !== undefined && { othersEndAt: instantOf(olderEndMs) }),
+  };
+  return {
+    kind: 'edit',
+    to: withSecrets(key, [...older, issued]),
+    change: { action: overlapMs === undefined ? 'secret' : 'rotate', after },
+  };
+}
+
+/** Without the ones that ended first, as long as there is no room. */
+function withRoomForOne(
+  secrets: readonly DirectorySecret[],
+  nowMs: number,
+  secretsMax: number,
+): readonly DirectorySecret[] {
+  const ended = secrets
+    .filter(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs <= nowMs)
+    .sort((a, b) => (a.expiresMs ?? 0) - (b.expiresMs ?? 0));
+  const dropped = new Set(ended.slice(0, Math.max(0, secrets.length - secretsMax + 1)));
+  return secrets.filter((secret) => !dropped.has(secret));
+}
+
+/** A secret that ends earlier stays so. */
+function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
+  const { expiresMs = Number.POSITIVE_INFINITY } = secret;
+  return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;
+}
+
+function removal(key: DirectoryKey, start: string): Edit | Refused {
+  if (!digestPattern.test(start)) {
+    return refused('invalid_request', 'The digest in the path must be 8 to 64 hex digits.');
+  }
+  const [found, ...others] = key.secrets.filter(({ digest }) => digest.startsWith(start));
+  if (found === undefined) return refused('not_found', `${key.id} has no secret with this digest.`);
+  if (others.length > 0) {
+    return refused('conflict', `Several secrets of ${key.id} have digests that begin so: write more digits.`);
+  }
+  return {
+    kind: 'edit',
+    to: withSecrets(
+      key,
+      key.secrets.filter((secret) => secret !== found),
+    ),
+    change: { action: 'secret', before: { secret: digestStart(found.digest) } },
+  };
+}
+
+function withSecrets(
+  { changedMs: _, revision: __, ...key }: DirectoryKey,
+  secrets: readonly DirectorySecret[],
+): KeyDefinition {
+  return { ...key, secrets };
+}

@@ -1,0 +1,373 @@
+import { describe, expect, it } from 'vitest';
+import { digestSecret, issueSecret } from '../../gateway/secrets.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
+import { type ChangedGateway, lastChange, startGateways } from './change-fixture.ts';
+
+const written = makeKey({ id: 'in-yaml' });
+const dayMs = 86_400_000;
+const at = (aheadMs: number) => new Date(Date.now() + aheadMs).toISOString();
+
+async function start(count: number, options: Parameters<typeof startGateways>[1] = {}) {
+  const started = await startGateways(count, options);
+  const [one, other = one] = started.gateways;
+  if (!one || !other) throw new Error('one was started');
+  return { ...started, one, other };
+}
+
+describe.each(['redis', 'memory'] as const)('in %s', (store) => {
+  const count = store === 'redis' ? 2 : 1;
+
+  it('a key that one process issues works at once on all, with its plan, and its secret is shown once', async () => {
+    const { one, other } = await start(count, { store });
+    const { status, body, headers } = await one.ask('POST', '/keys', {
+      id: 'acme',
+      plan: 'free',
+      name: 'Acme <b>Inc.</b>',
+    });
+    const { secret, ...definition } = body;
+    expect(status).toBe(201);
+    expect(definition).toEqual({
+      id: 'acme',
+      plan: 'free',
+      name: 'Acme <b>Inc.</b>',
+      disabled: false,
+      source: 'directory',
+      revision: 1,
+      createdAt: expect.stringMatching(/Z$/),
+      changedAt: expect.stringMatching(/Z$/),
+      secrets: [{ digestStart: digestSecret(secret).slice(0, 8), createdAt: expect.stringMatching(/Z$/) }],
+    });
+    expect(headers.etag).toBe('"1"');
+    expect(await other.call(secret)).toBe(200);
+    for (let request = 0; request < 4; request++) await one.call(secret);
+    expect([await one.call(secret), await other.call(secret)]).toEqual([429, 429]);
+    expect(await lastChange(one)).toMatchObject({
+      action: 'create',
+      by: 'alice',
+      key: 'acme',
+      after: { plan: 'free', name: 'Acme <b>Inc.</b>', secret: digestSecret(secret).slice(0, 8) },
+    });
+    for (const path of ['/changes', '/events', '/settings']) {
+      const { text } = await other.ask('GET', path);
+      expect(text).not.toContain(secret.slice(3, 11));
+      expect(text).not.toContain(digestSecret(secret));
+    }
+  });
+
+  it('an id that is taken is refused with 409, also one that the configuration has', async () => {
+    const { one, other } = await start(count, {
+      store,
+      keys: [written.entry],
+    });
+    expect((await one.ask('POST', '/keys', { id: 'acme', plan: 'free' })).status).toBe(201);
+    for (const id of ['acme', 'in-yaml']) {
+      const { status, body } = await other.ask('POST', '/keys', { id, plan: 'free' });
+      expect([status, body.code, body.message]).toEqual([
+        409,
+        'conflict',
+        `There is a key with the id ${id} already.`,
+      ]);
+    }
+    const before = (await one.ask('GET', '/changes')).body.changes.length;
+    for (const [method, path, json] of [
+      ['PATCH', '/keys/in-yaml', { disabled: true }],
+      ['DELETE', '/keys/in-yaml', undefined],
+      ['POST', '/keys/in-yaml/secrets', {}],
+      ['DELETE', '/keys/in-yaml/secrets/00000000', undefined],
+    ] as const) {
+      const { status, body } = await one.ask(method, path, json);
+      expect([status, body.message]).toEqual([
+        409,
+        expect.stringMatching(/^The key in-yaml is written in .*keys\.yaml, line 1: edit it there\.$/),
+      ]);
+    }
+    expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
+  });
+
+  it('a request that is sent again with its Idempotency-Key makes no second key and shows no secret', async () => {
+    const { one, other } = await start(count, { store });
+    const body = { id: 'acme', plan: 'enterprise', limits: { perDay: 9 } };
+    const headers = { 'idempotency-key': 'signup-17' };
+    const first = await one.ask('POST', '/keys', body, { headers });
+    const again = await other.ask(
+      'POST',
+      '/keys',
+      { limits: { perDay: 9 }, plan: 'enterprise', id: 'acme' },
+      { headers },
+    );
+    const { secret, ...definition } = first.body;
+    expect([first.status, again.status, again.body]).toEqual([201, 200, definition]);
+    expect(await other.call(secret)).toBe(200);
+    const differing = await one.ask('POST', '/keys', { ...body, id: 'acme-2' }, { headers });
+    expect([differing.status, differing.body.message]).toEqual([
+      409,
+      'The Idempotency-Key was used before, with another body.',
+    ]);
+    // A key of somebody else is not taken for the one that the request would have made.
+    const foreign = { 'idempotency-key': 'signup-18' };
+    for (let time = 0; time < 2; time++) {
+      expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);
+    }
+    const creations = (await one.ask('GET', '/changes')).body.changes;
+    expect(creations.map(({ action }: { action: string }) => action)).toEqual(['create']);
+  });
+
+  it('of one request sent twenty times at once exactly one gets the secret', async () => {
+    const { one, other } = await start(count, { store });
+    const headers = { 'idempotency-key': 'at-once' };
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        (index % 2 === 0 ? one : other).ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers }),
+      ),
+    );
+    const [issued, ...more] = replies.filter(({ status }) => status === 201);
+    expect(more).toEqual([]);
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(19);
+    expect(await other.call(issued?.body.secret)).toBe(200);
+  });
+});
+
+it('a key without a directory, or one that makes no sense, is refused, and the message names the member', async () => {
+  const { one } = await start(1, { store: 'memory' });
+  const many = 'x'.repeat(101);
+  const valid = { id: 'acme', plan: 'free' };
+  const idWanted = 'The member `id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.';
+  const nameWanted = 'The member `name` must be up to 200 printable characters.';
+  const cases: [unknown, string][] = [
+    [{}, 'The member `id` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.'],
+    ...['', many, 'a b', 'a{b}', 'ä', 'a\n', 'a\u0000', '\u001b[2J', '<script>', 'a/b', 'a%b'].map(
+      (id): [unknown, string] => [{ ...valid, id }, idWanted],
+    ),
+    [{ ...valid, id: 7 }, `${idWanted.slice(0, -1)}; put it in quotes.`],
+    [{ ...valid, id: '..' }, 'The member `id` must be more than dots.'],
+    [{ ...valid, name: 'a\u001b]0;owned\u0007' }, nameWanted],
+    [{ ...valid, name: 'a\u009b31m' }, nameWanted],
+    [{ ...valid, name: 'a\r\nb' }, nameWanted],
+    [{ ...valid, name: 'n'.repeat(201) }, nameWanted],
+    [{ id: 'acme' }, 'The member `plan` is missing; write the name of a plan.'],
+    [{ ...valid, plan: 'fre' }, 'The member `plan` names no plan; did you mean `free`?'],
+    [{ ...valid, plan: '__proto__' }, 'The member `plan` names no plan; plans are: free, pro, enterprise.'],
+    [
+      { ...valid, limits: { perDay: 5 } },
+      'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.',
+    ],
+    [
+      { ...valid, plan: 'enterprise' },
+      'The member `limits` is missing: the plan enterprise is custom; write at least one of perSecond, perMinute, perHour, perDay, perMonth.',
+    ],
+    [
+      { ...valid, plan: 'enterprise', limits: { perDay: '5' } },
+      'The member `limits.perDay` must be a whole number from 1 to 999999999999999.',
+    ],
+    [
+      { ...valid, operations: [] },
+      'The member `operations` must be a list of at least one operationId; without `operations` all may be called.',
+    ],
+    [
+      { ...valid, operations: ['listPets', 'getPett'] },
+      'The member `operations[1]` names no operation of the API document; did you mean `getPet`?',
+    ],
+    [
+      { ...valid, expiresAt: '2026-02-30' },
+      'The member `expiresAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+    ],
+    [{ ...valid, expiresAt: at(-1_000) }, 'The member `expiresAt` must be in the future.'],
+    [
+      { ...valid, secret: issueSecret() },
+      'The member `secret` is unknown; known here: id, plan, name, limits, operations, expiresAt.',
+    ],
+  ];
+  for (const [body, message] of cases) {
+    const reply = await one.ask('POST', '/keys', body);
+    expect(reply.body).toEqual({ code: 'invalid_request', status: 400, message });
+  }
+  const badKey = await one.ask('POST', '/keys', valid, { headers: { 'idempotency-key': 'a b' } });
+  expect(badKey.status).toBe(400);
+  expect((await one.ask('GET', '/changes')).body.changes).toEqual([]);
+
+  const without = await start(1, { store: 'memory', overrides: { keys: [written.entry] } });
+  const refused = await without.one.ask('POST', '/keys', valid);
+  expect([refused.status, refused.body.message]).toEqual([
+    409,
+    'The configuration has no directory: write `keys: { …, directory: true }`.',
+  ]);
+});
+
+it('a key that a process wrote and did not index, since it was killed, works after the request is sent again; nothing that was not written is there', async () => {
+  const { one, other, redis } = await start(2);
+  const client = inspect(redis.url);
+  const headers = { 'idempotency-key': 'k' };
+  const { body } = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers });
+  // As after a kill between record and index: nothing leads from the digest to the key.
+  expect(await client.del(`${redis.prefix}:digest:${digestSecret(body.secret)}`)).toBe(1);
+  const again = await other.ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers });
+  expect([again.status, again.body.id]).toEqual([200, 'acme']);
+  expect(await other.call(body.secret)).toBe(200);
+  // As after a kill before the record: the request is known, and no key.
+  const unwritten = { 'idempotency-key': 'never-written' };
+  await one.ask('POST', '/keys', { id: 'globex', plan: 'free' }, { headers: unwritten });
+  await one.ask('DELETE', '/keys/globex');
+  const made = await other.ask('POST', '/keys', { id: 'globex', plan: 'free' }, { headers: unwritten });
+  expect([made.status, await one.call(made.body.secret)]).toEqual([201, 200]);
+  client.disconnect();
+});
+
+describe('a change of a key', () => {
+  const issue = async (gateway: ChangedGateway, more: object = {}) =>
+    (await gateway.ask('POST', '/keys', { id: 'acme', plan: 'free', ...more })).body.secret as string;
+
+  it('is in force on every process with the next request, and recorded with what it was before', async () => {
+    const { one, other } = await start(2);
+    const secret = await issue(one);
+    expect([await one.call(secret), await other.call(secret)]).toEqual([200, 200]);
+
+    const revoked = await other.ask('PATCH', '/keys/acme', { disabled: true });
+    expect([revoked.status, revoked.body.disabled, revoked.headers.etag]).toEqual([200, true, '"2"']);
+    expect([await one.call(secret), await other.call(secret)]).toEqual([401, 401]);
+    expect(await lastChange(one)).toMatchObject({
+      action: 'revoke',
+      before: { disabled: false },
+      after: { disabled: true },
+    });
+    await one.ask('PATCH', '/keys/acme', { disabled: false });
+    await expect.poll(() => other.call(secret), { timeout: 2_000 }).toBe(200);
+    expect(await lastChange(one)).toMatchObject({
+      action: 'restore',
+      before: { disabled: true },
+      after: { disabled: false },
+    });
+
+    const moved = await one.ask('PATCH', '/keys/acme', {
+      plan: 'enterprise',
+      limits: { perMinute: 7 },
+      name: 'Ada',
+      operations: ['listPets'],
+    });
+    expect(moved.body).toMatchObject({
+      plan: 'enterprise',
+      limits: { perMinute: 7 },
+      name: 'Ada',
+      operations: ['listPets'],
+      revision: 4,
+    });
+    expect(await lastChange(one)).toMatchObject({
+      action: 'update',
+      before: { plan: 'free' },
+      after: { plan: 'enterprise', limits: { perMinute: 7 }, name: 'Ada', operations: ['listPets'] },
+    });
+    const stays = await one.ask('PATCH', '/keys/acme', { limits: { perMinute: 7 } });
+    expect(stays.body.revision).toBe(4);
+    const bad = await one.ask('PATCH', '/keys/acme', { plan: 'pro' });
+    expect([bad.status, bad.body.message]).toEqual([
+      400,
+      expect.stringContaining('`limits` is for custom plans only'),
+    ]);
+    const back = await one.ask('PATCH', '/keys/acme', {
+      plan: 'pro',
+      limits: null,
+      name: null,
+      operations: null,
+    });
+    expect([back.status, Object.keys(back.body)]).toEqual([
+      200,
+      ['id', 'plan', 'disabled', 'source', 'revision', 'createdAt', 'changedAt', 'secrets'],
+    ]);
+
+    expect((await other.ask('DELETE', '/keys/acme')).status).toBe(204);
+    expect([await one.call(secret), await other.call(secret)]).toEqual([401, 401]);
+    expect(await lastChange(other)).toMatchObject({
+      action: 'delete',
+      before: { plan: 'pro', disabled: false, secrets: [digestSecret(secret).slice(0, 8)] },
+    });
+    for (const [method, path] of [
+      ['PATCH', '/keys/acme'],
+      ['DELETE', '/keys/acme'],
+      ['POST', '/keys/acme/secrets'],
+      ['POST', '/keys/acme/unban'],
+      ['DELETE', '/keys/%0a'],
+      ['DELETE', '/keys/%7Ba%7D'],
+    ] as const) {
+      expect([path, (await one.ask(method, path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  it('of two operators at once: with If-Match exactly one is done, and the other hears 412; without it none is lost', async () => {
+    const { one, other } = await start(2);
+    await issue(one, { plan: 'enterprise', limits: { perDay: 1 } });
+    const headers = { 'if-match': '"1"' };
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        (index % 2 ? one : other).ask('PATCH', '/keys/acme', { name: `operator ${index}` }, { headers }),
+      ),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(412)]);
+    expect(replies.find(({ status }) => status === 412)?.body.code).toBe('precondition_failed');
+    for (const tag of ['"1"', 'W/"2"', '2', '']) {
+      expect(
+        (await one.ask('DELETE', '/keys/acme', undefined, { headers: { 'if-match': tag } })).status,
+      ).toBe(412);
+    }
+    const [renamed, limited] = await Promise.all([
+      one.ask('PATCH', '/keys/acme', { name: 'both' }),
+      other.ask('PATCH', '/keys/acme', { limits: { perDay: 2 } }),
+    ]);
+    expect([renamed.status, limited.status]).toEqual([200, 200]);
+    const now = await one.ask('PATCH', '/keys/acme', {}, { headers: { 'if-match': '"1", "4"' } });
+    expect([now.status, now.body]).toMatchObject([200, { name: 'both', limits: { perDay: 2 }, revision: 4 }]);
+  });
+
+  it('a rotation issues a secret and gives the older ones their end, never a later one; 0s ends them at once', async () => {
+    const { one, other } = await start(2);
+    const first = await issue(one, { plan: 'pro', expiresAt: at(dayMs) });
+    const second = (await one.ask('POST', '/keys/acme/secrets')).body.secret;
+    expect(await lastChange(one)).toMatchObject({
+      action: 'secret',
+      after: { secret: digestSecret(second).slice(0, 8) },
+    });
+    const rotated = await other.ask('POST', '/keys/acme/secrets', { overlap: '48h' });
+    expect(rotated.status).toBe(201);
+    const [a, b, c] = rotated.body.secrets;
+    expect(Date.parse(a.expiresAt)).toBeLessThanOrEqual(Date.now() + dayMs);
+    expect(Date.parse(b.expiresAt) / 1_000).toBeCloseTo((Date.now() + 2 * dayMs) / 1_000, -2);
+    expect(c.expiresAt).toBeUndefined();
+    expect(await lastChange(one)).toMatchObject({ action: 'rotate', after: { othersEndAt: b.expiresAt } });
+    for (const secret of [first, second, rotated.body.secret]) expect(await one.call(secret)).toBe(200);
+
+    const last = (await one.ask('POST', '/keys/acme/secrets', { overlap: '0s' })).body.secret;
+    const statuses = await Promise.all(
+      [first, second, rotated.body.secret, last].map((secret) => other.call(secret)),
+    );
+    expect(statuses).toEqual([401, 401, 401, 200]);
+
+    const removed = await one.ask(
+      'DELETE',
+      `/keys/acme/secrets/${digestSecret(last).slice(0, 8).toUpperCase()}`,
+    );
+    expect([removed.status, removed.body.secrets.length]).toEqual([200, 3]);
+    expect([await one.call(last), await other.call(last)]).toEqual([401, 401]);
+    expect(await lastChange(one)).toMatchObject({
+      action: 'secret',
+      before: { secret: digestSecret(last).slice(0, 8) },
+    });
+    const paths = ['1234567', 'zzzzzzzz', '00000000'];
+    const wrong = await Promise.all(paths.map((path) => one.ask('DELETE', `/keys/acme/secrets/${path}`)));
+    expect(wrong.map(({ status }) => status)).toEqual([400, 400, 404]);
+    for (const body of [{ overlap: '1d2h' }, { overlap: 5 }, { expiresAt: at(-1) }, { secret: 'own' }]) {
+      expect((await one.ask('POST', '/keys/acme/secrets', body)).status).toBe(400);
+    }
+  });
+
+  it('a key has at most 16 secrets; those that have ended make room', async () => {
+    const { one } = await start(1, { store: 'memory' });
+    await issue(one);
+    for (let secret = 1; secret < 16; secret++) await one.ask('POST', '/keys/acme/secrets');
+    const full = await one.ask('POST', '/keys/acme/secrets');
+    expect([full.status, full.body.message]).toEqual([
+      409,
+      'acme has 16 secrets that are valid: remove one first.',
+    ]);
+    const rotated = await one.ask('POST', '/keys/acme/secrets', { overlap: '0s' });
+    expect([rotated.status, rotated.body.secrets.length]).toEqual([201, 16]);
+  });
+});
