@@ -15,6 +15,8 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
 const writer = makeToken('write', 'alice');
+/** A token that may only read. */
+export const reader = makeToken('read', 'eve');
 
 export interface ChangedGateway {
   /** The status of a request of a key. */
@@ -57,7 +59,7 @@ export async function startGateways(
       upstream: { url: backend.url },
       keys: { directory: true, ...(keys && { file: await fileOf(keys) }) },
       plans: { free: { perMinute: 5, perDay: 100 }, pro: { perMinute: 50 }, enterprise: 'custom' },
-      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
+      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
       ...(store === 'redis' && { redis }),
       ...overrides,
       ...own,
