@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DirectoryKey } from '../../../directory/directory-key.ts';
+import type { KeyDirectory } from '../../../directory/key-directory.ts';
 import type { Away } from '../../../directory/store/directory-store.ts';
 import type { KeyChange } from '../../../fleet/changes.ts';
 import type { AdminToken, Grant } from '../../../model.ts';
