@@ -22,7 +22,8 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-export async function startRedis(): Promise<RedisServer> {
+/** @param options further command-line options, as `redis-server` takes them */
+export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   const binary = await redisBinary();
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
   const port = await freePort();
@@ -47,7 +48,7 @@ export async function startRedis(): Promise<RedisServer> {
 
   async function launch(): Promise<ChildProcess> {
     const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    const child = spawn(binary, [...settings, '--dir', folder], { stdio: 'ignore' });
+    const child = spawn(binary, [...settings, '--dir', folder, ...options], { stdio: 'ignore' });
     await waitUntilReady(url);
     return child;
   }

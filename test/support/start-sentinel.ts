@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { inspect } from './inspect.ts';
+import { redisBinary } from './redis-binary.ts';
+import { freePort, type RedisServer, startRedis, waitUntilReady } from './start-redis.ts';
+import { until } from './until.ts';
+
+/** One Redis with two replicas, and three Sentinels that watch over them; real processes on this machine. */
+export interface RedisUnderSentinel {
+  /** The name that the Sentinels know the master by. */
+  readonly name: string;
+  /** `host:port` of each Sentinel. */
+  readonly hosts: readonly string[];
+  /** The first is the master at the start. */
+  readonly servers: readonly SentinelServer[];
+  /** The server that the Sentinels name as the master now. */
+  master(): Promise<SentinelServer>;
+  /**
+   * Cuts the first server off from the Sentinels and its replicas. Whoever else is connected to it may go on writing,
+   * as clients on the minority's side of a network partition may.
+   */
+  isolateFirst(): Promise<void>;
+  /** Undoes that. */
+  reunite(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface SentinelServer {
+  readonly server: RedisServer;
+  readonly inspector: Redis;
+}
+
+const peers = { user: 'peers', password: 'only-for-peers' } as const;
+const [master, sentinelsCount, quorum] = ['main', 3, 2];
+
+export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUnderSentinel> {
+  // Sentinels and replicas have a user of their own, so that a test can shut them out of a server and nobody else.
+  const options = [
+    ...['--user', peers.user, 'on', `>${peers.password}`, '~*', '&*', '+@all'],
+    ...['--masteruser', peers.user, '--masterauth', peers.password],
+    ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+  ];
+  const servers = await Promise.all(
+    Array.from({ length: 3 }, async (): Promise<SentinelServer> => {
+      const server = await startRedis(options);
+      return { server, inspector: inspect(server.url) };
+    }),
+  );
+  const [first, ...replicas] = servers;
+  if (first === undefined) throw new Error('no server');
+  await Promise.all(replicas.map(({ inspector }) => inspector.replicaof('127.0.0.1', first.server.port)));
+  await until('the replicas are in step', async () => {
+    const links = await Promise.all(replicas.map(({ inspector }) => inspector.info('replication')));
+    return links.every((link) => link.includes('master_link_status:up'));
+  });
+
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-sentinel-'));
+  const sentinels = await Promise.all(
+    Array.from({ length: sentinelsCount }, (_, index) =>
+      launchSentinel(join(folder, `${index}.conf`), first.server.port, downAfterMs),
+    ),
+  );
+  await until('the Sentinels know each other and the replicas', async () => {
+    const all = await Promise.all(
+      sentinels.map(({ inspector }) => inspector.call('SENTINEL', 'MASTER', master)),
+    );
+    return all.every((reply) => {
+      const flat = reply as string[];
+      const field = (name: string) => flat[flat.indexOf(name) + 1];
+      return (
+        field('num-slaves') === '2' && field('num-other-sentinels') === '2' && field('flags') === 'master'
+      );
+    });
+  });
+
+  return {
+    name: master,
+    hosts: sentinels.map(({ port }) => `127.0.0.1:${port}`),
+    servers,
+    async master() {
+      const [, port] = (await sentinels[0]?.inspector.call(
+        'SENTINEL',
+        'GET-MASTER-ADDR-BY-NAME',
+        master,
+      )) as string[];
+      const found = servers.find(({ server }) => `${server.port}` === port);
+      if (found === undefined) throw new Error(`the master is at port ${port}`);
+      return found;
+    },
+    async isolateFirst() {
+      await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
+      await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
+    },
+    async reunite() {
+      await first.inspector.call('ACL', 'SETUSER', peers.user, 'on');
+    },
+    async stop() {
+      for (const { inspector } of [...servers, ...sentinels]) inspector.disconnect();
+      for (const { child } of sentinels) await endProcess(child);
+      await Promise.all(servers.map(({ server }) => server.stop()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launchSentinel(file: string, masterPort: number, downAfterMs: number) {
+  const port = await freePort();
+  const lines = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `sentinel monitor ${master} 127.0.0.1 ${masterPort} ${quorum}`,
+    `sentinel auth-user ${master} ${peers.user}`,
+    `sentinel auth-pass ${master} ${peers.password}`,
+    `sentinel down-after-milliseconds ${master} ${downAfterMs}`,
+    `sentinel failover-timeout ${master} 2000`,
+    '',
+  ];
+  await writeFile(file, lines.join('\n'));
+  const child = spawn(await redisBinary(), [file, '--sentinel'], { stdio: 'ignore' });
+  await waitUntilReady(`redis://127.0.0.1:${port}`);
+  const inspector = inspect(`redis://127.0.0.1:${port}`);
+  // By itself a Sentinel asks for replicas every ten seconds, and greets the others every two.
+  await inspector.call(
+    'SENTINEL',
+    'DEBUG',
+    'INFO-PERIOD',
+    '100',
+    'PUBLISH-PERIOD',
+    '100',
+    'ASK-PERIOD',
+    '100',
+  );
+  return { port, child, inspector };
+}
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
