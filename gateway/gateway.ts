@@ -32,7 +32,7 @@ import { createRecentFigures } from './observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from './observe/metrics/request-metrics.ts';
 import { createReferenceAssets } from './pages/api-reference.ts';
 import { createUnreadPages } from './pages/unread-pages.ts';
-import { openRecords } from './redis/redis-client.ts';
+import { openRedis } from './redis/open-redis.ts';
 import { type Stations, serveExchange } from './request-path.ts';
 import { createSnapshot } from './snapshot.ts';
 import { type Bounds, defaultBounds } from './timeouts-and-sizes.ts';
@@ -80,7 +80,7 @@ export function createGateway({
   const referenceAssets = createReferenceAssets();
   // A connection of its own: a look-up must not wait behind a page of the usage record.
   const directoryRecords =
-    settings.directory && settings.redis ? openRecords(settings.redis, bounds) : undefined;
+    settings.directory && settings.redis ? openRedis(settings.redis, bounds) : undefined;
   const directory = settings.directory
     ? createKeyDirectory({
         redis: directoryRecords,
@@ -97,7 +97,7 @@ export function createGateway({
   /** Those that the listeners present. Whether they speak TLS at all is decided at the start. */
   let certificates: Certificates = certificatesOf(settings);
 
-  const records = settings.redis && openRecords(settings.redis, bounds);
+  const records = settings.redis && openRedis(settings.redis, bounds);
   const processId = randomBytes(6).toString('hex');
   const events = createEvents({ records, processId, nowMs: () => limiter.nowMs(), bounds });
   const limiter = createLimiter({
@@ -379,8 +379,8 @@ export function createGateway({
         events.close(),
       ]);
       recentFigures.close();
-      records?.client.disconnect();
-      directoryRecords?.client.disconnect();
+      records?.close();
+      directoryRecords?.close();
       admin.close();
       clearInterval(noticeTimer);
     },

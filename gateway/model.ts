@@ -190,9 +190,16 @@ export type BanEvent =
     };
 
 export type StoreEvent =
-  | { readonly kind: 'store_away'; readonly reason: string; readonly onFailure: 'local' | 'refuse' }
+  | {
+      readonly kind: 'store_away';
+      /** Which one, in a Redis Cluster. */
+      readonly server?: string;
+      readonly reason: string;
+      readonly onFailure: 'local' | 'refuse';
+    }
   | {
       readonly kind: 'store_back';
+      readonly server?: string;
       readonly awayMs: number;
       /** Requests that this process decided meanwhile. */
       readonly decidedAlone: number;
@@ -265,6 +272,31 @@ export interface Upstream {
   };
 }
 
+/** Where counts, keys and records are shared: one of `url`, `cluster` and `sentinel` is there. */
+export interface RedisSettings {
+  /** One server: `redis://` or, over TLS, `rediss://`, perhaps with user, password and database. */
+  readonly url?: string;
+  /** A Redis Cluster: URLs of some of its servers, all with or all without TLS. */
+  readonly cluster?: readonly string[];
+  /** The master that Sentinels name. */
+  readonly sentinel?: {
+    /** What they call the master. */
+    readonly name: string;
+    /** `host:port` of each. */
+    readonly hosts: readonly string[];
+    /** For the Sentinels themselves. The password is a secret: no log, message or response may show it. */
+    readonly username?: string;
+    readonly password?: string;
+  };
+  /** For the servers; absent where the URL has them, or none is needed. The password is a secret. */
+  readonly username?: string;
+  readonly password?: string;
+  /** Servers, and Sentinels, are reached over TLS; absent: only where a URL says so. */
+  readonly tls?: Pick<UpstreamTls, 'ca' | 'own'>;
+  readonly prefix: string;
+  readonly onFailure: 'local' | 'refuse';
+}
+
 /** Certificates and keys are texts in PEM. */
 export interface UpstreamTls {
   /** The authorities that are trusted in place of Node's. */
@@ -323,11 +355,7 @@ export interface Settings {
   readonly listen: ListenAddress;
   readonly admin: AdminSettings;
   /** Absent: the embedded memory store. */
-  readonly redis?: {
-    readonly url: string;
-    readonly prefix: string;
-    readonly onFailure: 'local' | 'refuse';
-  };
+  readonly redis?: RedisSettings;
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
   readonly plans: ReadonlyMap<string, Plan>;

@@ -215,7 +215,7 @@ export const redisKeys = {
     name: (prefix: string) => `${prefix}:probe`,
     pattern: '<prefix>:probe',
     type: 'string',
-    slot: 'its own',
+    slot: 'its own; in a Redis Cluster one on each server, with a number behind it',
     expiry: '1 s after it was written',
     writer: 'limit/store/store-watch.ts, once a second from each process',
     count: 'one',

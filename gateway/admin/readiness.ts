@@ -59,6 +59,13 @@ interface StoreOnRedis {
   readonly since: string;
   /** Why it is away. */
   readonly reason?: string;
+  /** Those of a Redis Cluster: each may be away on its own. */
+  readonly servers?: readonly {
+    readonly name: string;
+    readonly available: boolean;
+    readonly since: string;
+    readonly reason?: string;
+  }[];
 }
 
 export interface Readiness {
@@ -79,7 +86,9 @@ export function judgeReadiness(state: GatewayState): Readiness {
   const reasons: string[] = [];
   if (state.phase !== 'serving') fatal.push(`the gateway is ${state.phase}`);
   if (state.store.kind === 'redis' && !state.store.available) {
-    if (state.store.onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
+    const { onFailure, servers = [] } = state.store;
+    if (servers.some(({ available }) => available)) reasons.push(...serversAway(state.store));
+    else if (onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
     else reasons.push('Redis is away; limits are counted by each process on its own');
   }
   reasons.push(...upstreamReasons(state.upstreams));
@@ -95,6 +104,17 @@ export function judgeReadiness(state: GatewayState): Readiness {
     httpStatus: status === 'unavailable' ? 503 : 200,
     body: { status, reasons: [...fatal, ...reasons], ...state },
   };
+}
+
+/** A server of a Redis Cluster takes only its own keys with it: another gateway would serve them no better. */
+function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
+  const effect =
+    onFailure === 'refuse'
+      ? 'requests of its keys are answered 503'
+      : 'limits of its keys are counted by each process on its own';
+  return servers.flatMap(({ name, available, reason }) =>
+    available ? [] : [`Redis server ${name} is away (${reason ?? 'not connected'}); ${effect}`],
+  );
 }
 
 /** Where there are several upstreams, a reason says which one it is about. */

@@ -4,6 +4,7 @@ import type {
   ListenAddress,
   Operation,
   Plan,
+  RedisSettings,
   Secret,
   Settings,
   Upstream,
@@ -21,12 +22,13 @@ export function buildSettings(parts: {
   readonly keys: readonly RawKey[];
   readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
+  readonly redis: RedisSettings | undefined;
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Certificates;
   readonly version: string;
   readonly docs?: Settings['docs'];
 }): Settings {
-  const { raw, keysFile, operations, certificates, version, docs } = parts;
+  const { raw, keysFile, operations, redis, certificates, version, docs } = parts;
   const plans = buildPlans(raw);
   const keys = new Map<string, Key>();
   const secrets = new Map<string, Secret>();
@@ -50,13 +52,7 @@ export function buildSettings(parts: {
       tokens: raw.admin.tokens,
       hosts: raw.admin.hosts.map((host) => host.toLowerCase()),
     },
-    ...(raw.redis?.url && {
-      redis: {
-        url: raw.redis.url,
-        prefix: raw.redis.prefix ?? `tollgate-${raw.environment}`,
-        onFailure: raw.redis.onFailure,
-      },
-    }),
+    ...(redis && { redis }),
     upstreams: buildUpstreams(raw, parts.upstreamTls),
     plans,
     keys,

@@ -10,6 +10,7 @@ import { checkAdmin } from './check-admin.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
+import { checkRedis } from './check-redis.ts';
 import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
@@ -19,6 +20,7 @@ import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';
 import type { Digests } from './source/read-config-file.ts';
+import { readRedis } from './source/read-redis.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
@@ -91,6 +93,8 @@ export function loadSettings(options: LoadOptions): Loaded {
   if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
   if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
   const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
+  const fileOf = (path: string) => besideFile(file, path);
+  const redis = raw && main && readRedis(raw, { main, reader, fileOf }, problems);
   const certificates =
     raw && main && readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
 
@@ -110,6 +114,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     keys,
     keysFile: keyList.shownAs === undefined ? undefined : { path: keyList.shownAs, lines: linesOf(written) },
     operations,
+    redis,
     upstreamTls,
     certificates,
     version,
@@ -141,7 +146,11 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
       message: '`bans.max` must not be shorter than `bans.for`',
     });
   }
-  problems.push(...checkTimeouts(parsed.data, source), ...checkAdmin(parsed.data, source));
+  problems.push(
+    ...checkTimeouts(parsed.data, source),
+    ...checkAdmin(parsed.data, source),
+    ...checkRedis(parsed.data, source),
+  );
   return parsed.data;
 }
 

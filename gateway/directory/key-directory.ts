@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ReadSecret, Settings } from '../model.ts';
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
@@ -42,7 +42,7 @@ export function createKeyDirectory({
   bounds,
 }: {
   /** Absent: in memory. */
-  readonly redis?: RecordsInRedis | undefined;
+  readonly redis?: RedisConnection | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   /** The clock that decides, epoch ms. */
@@ -53,7 +53,7 @@ export function createKeyDirectory({
   const store =
     redis === undefined
       ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
-      : createRedisDirectoryStore({ ...redis, bounds });
+      : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.directoryWarningsMax });
   let changes = 0;
@@ -112,11 +112,21 @@ export function createKeyDirectory({
   }
 
   /** The first look-ups of a process wait for the connection, for a moment. */
-  function startOf(connection: RecordsInRedis | undefined): Promise<void> {
+  function startOf(connection: RedisConnection | undefined): Promise<void> {
     return new Promise((resolve) => {
-      if (connection === undefined || connection.client.status === 'ready') return resolve();
-      connection.client.once('ready', resolve);
-      setTimeout(resolve, bounds.storeStartTimeoutMs).unref();
+      if (connection === undefined) return resolve();
+      const stop = connection.on('ready', look);
+      setTimeout(end, bounds.storeStartTimeoutMs).unref();
+      look();
+
+      function look(): void {
+        if (connection?.nodes().every(({ client }) => client?.status === 'ready')) end();
+      }
+
+      function end(): void {
+        stop();
+        resolve();
+      }
     });
   }
 }

@@ -1,4 +1,4 @@
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createSharedList, type Listed } from './shared-list.ts';
@@ -84,7 +84,7 @@ export function createChanges({
   bounds,
   ...deps
 }: {
-  readonly records: RecordsInRedis | undefined;
+  readonly records: RedisConnection | undefined;
   readonly processId: string;
   readonly nowMs: () => number;
   readonly bounds: Pick<

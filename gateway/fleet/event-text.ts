@@ -67,13 +67,15 @@ export function eventText(happening: Happening, nowMs: number): string {
         ? `The ban of ${whoOf(happening)} was lifted.`
         : `The ban of ${whoOf(happening)} ran out.`;
     case 'store_away':
-      return happening.onFailure === 'local'
-        ? `Redis is away (${happening.reason}): each process counts limits on its own.`
-        : `Redis is away (${happening.reason}): requests are answered 503.`;
+      return `${storeOf(happening)} is away (${happening.reason}): ${
+        happening.onFailure === 'local' ? 'each process counts limits' : 'requests'
+      }${happening.server === undefined ? '' : ' of its keys'} ${
+        happening.onFailure === 'local' ? 'on its own' : 'are answered 503'
+      }.`;
     case 'store_back': {
       const { awayMs, decidedAlone } = happening;
       const alone = decidedAlone === 0 ? '' : `; ${figure(decidedAlone)} requests were decided without it`;
-      return `Redis is back after ${durationText(awayMs)}${alone}.`;
+      return `${storeOf(happening)} is back after ${durationText(awayMs)}${alone}.`;
     }
     case 'target_unhealthy': {
       const { upstream, target, health, reason } = happening;
@@ -129,6 +131,10 @@ export function durationText(ms: number): string {
 
 function whoOf({ keyId, plan }: { readonly keyId: string; readonly plan: string | undefined }): string {
   return plan === undefined ? keyId : `${keyId} (${plan})`;
+}
+
+function storeOf({ server }: StoreEvent): string {
+  return server === undefined ? 'Redis' : `Redis server ${server}`;
 }
 
 function firstLine(text: string): string {

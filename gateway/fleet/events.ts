@@ -1,4 +1,4 @@
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type EventKind, eventsInWords, eventText, type Happening } from './event-text.ts';
@@ -71,7 +71,7 @@ export function createEvents({
   bounds,
   ...deps
 }: {
-  readonly records: RecordsInRedis | undefined;
+  readonly records: RedisConnection | undefined;
   readonly processId: string;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
@@ -190,6 +190,10 @@ function reportOf(
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text } };
     case 'store_away':
     case 'store_back':
-      return { what: [kind], mergedWithinMs: eventsMergedWithinMs, entry: { kind, text } };
+      return {
+        what: happening.server === undefined ? [kind] : [kind, happening.server],
+        mergedWithinMs: eventsMergedWithinMs,
+        entry: { kind, text },
+      };
   }
 }

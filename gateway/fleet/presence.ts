@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../redis/within-deadline.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -41,7 +41,7 @@ export function createPresence({
   own,
   bounds,
 }: {
-  readonly records: RecordsInRedis | undefined;
+  readonly records: RedisConnection | undefined;
   readonly own: () => ProcessState;
   readonly bounds: Pick<
     Bounds,
@@ -55,7 +55,7 @@ export function createPresence({
       close: () => Promise.resolve(),
     };
   }
-  const { client, prefix } = records;
+  const { commands: client, prefix, isReady, clockOf } = records;
   const names = [redisKeys.processes.name(prefix), redisKeys.processesSeen.name(prefix)] as const;
   client.defineCommand('publishProcess', { numberOfKeys: 2, lua: script });
   let timer: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ export function createPresence({
 
   function publish(): void {
     timer = setTimeout(publish, bounds.presenceIntervalMs).unref();
-    if (client.status !== 'ready') return;
+    if (!isReady(names[0])) return;
     const state = own();
     const { presenceExpiryMs: expiryMs, presenceProcessesMax: max } = bounds;
     publishing = client.publishProcess(...names, state.id, JSON.stringify(state), expiryMs, max).catch(() => {
@@ -72,9 +72,9 @@ export function createPresence({
   }
 
   async function readOthers(ownId: string): Promise<readonly KnownProcess[] | undefined> {
-    if (client.status !== 'ready') return undefined;
+    if (!isReady(names[0])) return undefined;
     const replies = Promise.all([
-      client.time(),
+      clockOf(names[0]),
       client.zrange(names[1], 0, '-1', 'WITHSCORES'),
       client.hgetall(names[0]),
     ]);
@@ -84,8 +84,7 @@ export function createPresence({
       () => undefined,
     );
     if (reply === undefined) return undefined;
-    const [time, seen, states] = reply;
-    const nowMs = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
+    const [nowMs, seen, states] = reply;
     return pairs(seen).flatMap(([id, seenMs]) => {
       const ageMs = Math.max(0, nowMs - Number(seenMs));
       const state = parseState(states[id]);
@@ -102,7 +101,7 @@ export function createPresence({
     },
     async close() {
       clearTimeout(timer);
-      if (client.status !== 'ready') return;
+      if (!isReady(names[0])) return;
       const { id } = own();
       const removed = publishing
         .then(() => Promise.all([client.hdel(names[0], id), client.zrem(names[1], id)]))

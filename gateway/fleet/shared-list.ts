@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../redis/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
@@ -60,7 +60,7 @@ export function createSharedList<Entry extends object>({
   keptMs,
   bounds,
 }: {
-  readonly records: RecordsInRedis | undefined;
+  readonly records: RedisConnection | undefined;
   /** The stream and the hash beside it. */
   readonly names: (prefix: string) => readonly [string, string];
   readonly processId: string;
@@ -74,7 +74,7 @@ export function createSharedList<Entry extends object>({
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
   let sending: Promise<void> | undefined;
-  records?.client.defineCommand('addToList', { numberOfKeys: 2, lua: script });
+  records?.commands.defineCommand('addToList', { numberOfKeys: 2, lua: script });
   const timer = records && setInterval(send, bounds.presenceIntervalMs).unref();
 
   function record(report: Report<Entry>): void {
@@ -96,14 +96,14 @@ export function createSharedList<Entry extends object>({
 
   async function sendAll(): Promise<void> {
     for (let first = unsent[0]; first !== undefined && records !== undefined; first = unsent[0]) {
-      if (records.client.status !== 'ready') return;
+      if (!records.isReady(names(records.prefix)[0])) return;
       const isSent = await sendOne(records, first);
       if (!isSent) return;
       if (unsent[0] === first) unsent.shift();
     }
   }
 
-  function sendOne({ client, prefix }: RecordsInRedis, report: Unsent<Entry>): Promise<boolean> {
+  function sendOne({ commands: client, prefix }: RedisConnection, report: Unsent<Entry>): Promise<boolean> {
     const sent = client.addToList(
       ...names(prefix),
       JSON.stringify(report.what),
@@ -126,9 +126,10 @@ export function createSharedList<Entry extends object>({
     );
   }
 
-  async function readShared({ client, prefix }: RecordsInRedis, limit: number, after: string | undefined) {
-    if (client.status !== 'ready') return undefined;
+  async function readShared(records: RedisConnection, limit: number, after: string | undefined) {
+    const { commands: client, prefix } = records;
     const [stream, hash] = names(prefix);
+    if (!records.isReady(stream)) return undefined;
     const from = after === undefined ? '+' : `(${after}`;
     const read = client.xrevrange(stream, from, '-', 'COUNT', limit + 1).then(async (entries) => {
       if (entries.length === 0) return [];

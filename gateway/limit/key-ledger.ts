@@ -37,8 +37,11 @@ export interface KeyLedger {
   replace(keyId: string, state: Readonly<QuotaState>): void;
   /** From now on `refuse` uses only replies that arrive after this call. */
   forgetRefusals(): void;
-  /** Calls that decide no request and only carry what the store has not been told; at most `keysMax` of them. */
-  openReports(keysMax: number): QuotaCall[];
+  /**
+   * Calls that decide no request and only carry what the store has not been told; at most `keysMax` of them, of keys whose
+   * part of the store is there.
+   */
+  openReports(keysMax: number, isThere?: (keyId: string) => boolean): QuotaCall[];
   unsentKeys(): number;
 }
 
@@ -137,10 +140,11 @@ export function createKeyLedger({
       for (const entry of entries.values()) entry.seenMs = undefined;
     },
 
-    openReports(keysMax) {
+    openReports(keysMax, isThere) {
       const calls: QuotaCall[] = [];
       for (const keyId of unsentIds) {
         if (calls.length === keysMax) break;
+        if (isThere?.(keyId) === false) continue;
         const entry = entries.get(keyId);
         if (entry !== undefined) calls.push(toCall(entry, 0));
       }

@@ -9,10 +9,23 @@ import type { QuotaCall, QuotaState } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 
-/** Whether the store can be asked, and a place to say how it went. `StoreWatch` is one; memory is always there. */
+/** Whether the store can be asked. `StoreWatch` is one; memory is always there. */
 export interface StoreHealth {
-  available(): boolean;
+  /** Settles once the store was reached, or was not for too long. */
   readonly started: Promise<void>;
+  /** How much of it is there: in a Redis Cluster each server can be away on its own. */
+  reach(): 'all' | 'some' | 'none';
+  /** The part that counts a key. */
+  partOf(keyId: string): StorePart;
+  /** Divides calls by the part that counts their keys, each in the order of the calls. */
+  divide<Call extends { readonly keyId: string }>(
+    calls: readonly Call[],
+  ): readonly { readonly part: StorePart; readonly calls: readonly Call[] }[];
+}
+
+/** Whether a part of the store can be asked, and a place to say how it went. */
+export interface StorePart {
+  available(): boolean;
   succeeded(): void;
   failed(reason: string): void;
 }
@@ -160,20 +173,33 @@ export function createKeyLimiter(deps: {
     // A new Map instead of `clear`: V8 links a cleared table to the one that replaces it, and a chain of dead tables would
     // move everything behind it into the old generation.
     openBatches = new Map();
-    decideTurn(batches).catch((error: unknown) => {
-      for (const batch of batches) batch.answer.reject(error);
-    });
+    if (health.reach() === 'all') decideTurn(batches);
+    else void health.started.then(() => decideTurn(batches));
   }
 
-  async function decideTurn(batches: readonly Batch[]): Promise<void> {
-    if (!health.available()) await health.started;
-    if (!health.available()) {
+  /** Each part decides on its own: keys of a server that is silent do not hold up those of others. */
+  function decideTurn(batches: readonly Batch[]): void {
+    try {
+      for (const { part, calls } of health.divide(batches)) {
+        decidePart(part, calls).catch((error: unknown) => fail(calls, error));
+      }
+    } catch (error) {
+      fail(batches, error);
+    }
+  }
+
+  function fail(batches: readonly Batch[], error: unknown): void {
+    for (const batch of batches) batch.answer.reject(error);
+  }
+
+  async function decidePart(part: StorePart, batches: readonly Batch[]): Promise<void> {
+    if (!part.available()) {
       for (const batch of batches) answerAlone(batch, false);
       return;
     }
     const sentMs = nowMs();
     const calls = batches.map((batch) => ledger.openCall(batch, batch.requests, batch.generation));
-    const replies = await send(calls, sentMs);
+    const replies = await send(part, calls, sentMs);
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];
       if (reply?.kind === 'decided') {
@@ -190,7 +216,7 @@ export function createKeyLimiter(deps: {
     }
   }
 
-  async function send(calls: readonly QuotaCall[], sentMs: number) {
+  async function send(part: StorePart, calls: readonly QuotaCall[], sentMs: number) {
     const replies = await store.decide(calls);
     let failure: string | undefined;
     for (const [index, call] of calls.entries()) {
@@ -209,8 +235,8 @@ export function createKeyLimiter(deps: {
         ledger.giveUp(call, reply?.mayHaveRun ?? true);
       }
     }
-    if (failure === undefined) health.succeeded();
-    else health.failed(failure);
+    if (failure === undefined) part.succeeded();
+    else part.failed(failure);
     return replies;
   }
 
@@ -236,11 +262,13 @@ export function createKeyLimiter(deps: {
   }
 
   async function report(): Promise<void> {
-    while (health.available()) {
-      const calls = ledger.openReports(bounds.keysPerReportMax);
+    for (let reach = health.reach(); reach !== 'none'; reach = health.reach()) {
+      const isThere = reach === 'all' ? undefined : (keyId: string) => health.partOf(keyId).available();
+      const calls = ledger.openReports(bounds.keysPerReportMax, isThere);
       if (calls.length === 0) return;
-      const replies = await send(calls, nowMs());
-      if (replies.some((reply) => reply.kind === 'failed')) return;
+      const sent = health.divide(calls).map((each) => send(each.part, each.calls, nowMs()));
+      const replies = await Promise.all(sent);
+      if (replies.some((ofPart) => ofPart.some((reply) => reply.kind === 'failed'))) return;
     }
   }
 }

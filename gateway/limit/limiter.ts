@@ -9,17 +9,17 @@ import type {
   Grant,
   Key,
   KeyStatus,
-  Settings,
+  RedisSettings,
   StaleKey,
   StoreEvent,
 } from '../model.ts';
-import { createRedisClient } from '../redis/redis-client.ts';
+import { openRedis } from '../redis/open-redis.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
-import { createKeyLimiter, type StoreHealth } from './key-limiter.ts';
+import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import { emptyQuotaState, openWindows, type QuotaState, runningGrant, usedIn } from './store/decide-quota.ts';
@@ -27,7 +27,7 @@ import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
-import { watchStore } from './store/store-watch.ts';
+import { type WatchedState, watchStore } from './store/store-watch.ts';
 
 /** The station that decides whether a request finds room. */
 export interface Limiter {
@@ -76,14 +76,10 @@ export interface Limiter {
 /** Which store counts, and how it is; for `/readyz`. */
 export type StoreState =
   | { readonly kind: 'memory' }
-  | {
+  | ({
       readonly kind: 'redis';
-      readonly available: boolean;
       readonly onFailure: 'local' | 'refuse';
-      /** Since when it is there or away, ISO 8601. */
-      readonly since: string;
-      readonly reason?: string;
-    };
+    } & WatchedState);
 
 export interface KeysRead {
   readonly kind: 'read';
@@ -111,7 +107,7 @@ export interface StoreCounts {
 
 export interface LimiterDeps {
   /** Absent: the embedded memory store. */
-  readonly redis?: Settings['redis'];
+  readonly redis?: RedisSettings | undefined;
   readonly log: Logger;
   /** This process's clock, epoch ms. Redis's clock decides where there is one. */
   readonly nowMs: () => number;
@@ -128,7 +124,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };
   const ledger = createKeyLedger({ windowsMs, bounds });
   const clock = createStoreClock(nowMs);
-  const backing = redis === undefined ? openMemory() : openRedis(redis);
+  const backing = redis === undefined ? openMemory() : openShared(redis);
   const { addresses, preflights, docs, limits } = backing;
   const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, onEvent, bounds });
   let decidedAlone = 0;
@@ -160,7 +156,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     chargeLimits: (keyId) => limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     async readOwn(key) {
       await backing.health.started;
-      const read = backing.health.available() ? await backing.store.read([key.id]) : undefined;
+      const read = backing.health.partOf(key.id).available() ? await backing.store.read([key.id]) : undefined;
       if (read?.kind === 'read') {
         const source = redis === undefined ? 'memory' : 'shared';
         return { kind: 'read', status: statusOf(key, read.states[0], read.nowMs), source };
@@ -235,27 +231,28 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     };
   }
 
-  function openRedis({ url, prefix, onFailure }: NonNullable<Settings['redis']>): Backing {
-    const client = createRedisClient(url, bounds);
+  function openShared(settings: RedisSettings): Backing {
+    const { prefix, onFailure } = settings;
+    const connection = openRedis(settings, bounds);
     const watch = watchStore({
-      client,
+      redis: connection,
+      nameOf: (keyId) => redisKeys.quota.name(prefix, keyId),
       probeKey: redisKeys.probe.name(prefix),
       log: log.child({ onFailure }),
       nowMs,
       bounds,
       describeOutage: () => ({ requestsDecidedAlone: decidedAlone, keysToWriteBack: ledger.unsentKeys() }),
-      onAway: (reason) => onEvent?.({ kind: 'store_away', reason, onFailure }),
-      onReturn(outage) {
-        if (outage !== undefined) onEvent?.({ kind: 'store_back', awayMs: outage.awayMs, decidedAlone });
+      onAway: (reason, change) => onEvent?.({ kind: 'store_away', ...change, reason, onFailure }),
+      onReturn(outage, change) {
+        if (outage !== undefined) onEvent?.({ kind: 'store_back', ...change, ...outage, decidedAlone });
         decidedAlone = 0;
         void keys.report();
       },
     });
-    const shared = { client, prefix, available: watch.available };
+    const shared = { connection, available: (key: string) => watch.of(key).available() };
     return {
       store: createRedisQuotaStore({
-        client,
-        prefix,
+        redis: connection,
         windowsMs,
         deadlineMs: bounds.storeDeadlineMs,
         patientDeadlineMs: bounds.storePatientDeadlineMs,
@@ -265,7 +262,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       state: () => ({ kind: 'redis', onFailure, ...watch.state() }),
       close() {
         watch.close();
-        client.disconnect();
+        connection.close();
       },
     };
   }
@@ -295,9 +292,11 @@ function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'
   };
 }
 
+const wholeMemory: StorePart = { available: () => true, succeeded: () => {}, failed: () => {} };
+
 const alwaysThere: StoreHealth = {
-  available: () => true,
   started: Promise.resolve(),
-  succeeded: () => {},
-  failed: () => {},
+  reach: () => 'all',
+  partOf: () => wholeMemory,
+  divide: (calls) => [{ part: wholeMemory, calls }],
 };

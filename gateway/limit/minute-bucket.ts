@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible';
 import type { BucketDecision, BucketName, Window } from '../model.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
@@ -14,19 +14,25 @@ export function createMinuteBucket(deps: {
   /** The name of its window and a part of its Redis keys. */
   name: BucketName;
   /** Absent: this process counts alone. */
-  redis?: { readonly client: Redis; readonly prefix: string; readonly available: () => boolean };
+  redis?: {
+    readonly connection: RedisConnection;
+    /** Whether the server that keeps this key of Redis is there. */
+    readonly available: (key: string) => boolean;
+  };
   /** The store's clock, epoch ms. */
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedAddressesMax' | 'storeDeadlineMs'>;
 }): MinuteBucket {
   const { name, redis, nowMs, bounds } = deps;
   const own = new BoundedLimiterMemory({ points: 1, duration: windowSeconds }, bounds.rememberedAddressesMax);
+  const sharedPrefix = redisKeys[name].name(redis?.connection.prefix ?? '');
   let shared: RLWrapperTimeouts | undefined;
 
   return {
     async charge(holder, perMinute) {
       if (own.points !== perMinute) setLimit(perMinute);
-      const limiter = shared !== undefined && redis?.available() ? shared : own;
+      const isThere = () => redis?.available(`${sharedPrefix}:${holder}`) === true;
+      const limiter = shared !== undefined && isThere() ? shared : own;
       const spent = await consume(limiter, holder);
       const atMs = nowMs();
       const window: Window = {
@@ -39,7 +45,7 @@ export function createMinuteBucket(deps: {
       return {
         kind: spent.refused ? 'refused' : 'counted',
         rateLimit: { nowMs: atMs, windows: [window], inForce: window },
-        source: redis === undefined ? 'memory' : limiter === shared && redis.available() ? 'shared' : 'local',
+        source: redis === undefined ? 'memory' : limiter === shared && isThere() ? 'shared' : 'local',
       };
     },
   };
@@ -52,8 +58,8 @@ export function createMinuteBucket(deps: {
     own.points = perMinute;
     if (redis === undefined) return;
     const limiter = new RateLimiterRedis({
-      storeClient: redis.client,
-      keyPrefix: redisKeys[name].name(redis.prefix),
+      storeClient: redis.connection.commands,
+      keyPrefix: sharedPrefix,
       points: perMinute,
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,

@@ -1,4 +1,4 @@
-import type { RecordsInRedis } from '../redis/redis-client.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createDailyTotals, type DailyTotals } from './daily-totals.ts';
 import { createUsageRecorder, type UsageRecorder } from './recorder.ts';
@@ -39,7 +39,7 @@ export function createUsage({
   bounds,
 }: {
   /** Absent: in memory, for a day. */
-  readonly redis?: RecordsInRedis;
+  readonly redis?: RedisConnection;
   readonly keepDays: number;
   /** How long a minute is; tests have shorter ones. */
   readonly minuteMs: number;
@@ -54,7 +54,7 @@ export function createUsage({
   const store =
     redis === undefined
       ? createMemoryUsageStore({ nowMs, keysMax: bounds.usageKeysInMemoryMax })
-      : createRedisUsageStore({ ...redis, keptMs, onPause, bounds });
+      : createRedisUsageStore({ redis, keptMs, onPause, bounds });
   // In memory nothing is older than a day.
   const totals = redis && createDailyTotals({ store, calendar, keepDays, nowMs, bounds });
   const recorder = createUsageRecorder({

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { bucketsOf, createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import type { Decision, Settings } from '../../gateway/model.ts';
-import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
@@ -53,12 +53,12 @@ function count(usage: Usage, keyId: string, atMs: number, kind: 'admitted' | 're
 }
 
 async function recordIn(redis: boolean, settings: Settings, nowMs: () => number) {
-  const records = redis ? openRecords({ url: redisUrl(), prefix: freshPrefix() }, bounds) : undefined;
-  if (records) await until('Redis is there', () => records.client.status === 'ready');
+  const records = redis ? openRedis({ url: redisUrl(), prefix: freshPrefix() }, bounds) : undefined;
+  if (records) await until('Redis is there', () => records.isReady(''));
   const usage = createUsage({ ...(records && { redis: records }), keepDays: 8, minuteMs, nowMs, bounds });
   onTestFinished(async () => {
     await usage.close();
-    records?.client.disconnect();
+    records?.close();
   });
   const distributionWith = (own: Partial<typeof bounds> = {}) =>
     createPlanDistributions({ settings: () => settings, usage, nowMs, bounds: { ...bounds, ...own } });

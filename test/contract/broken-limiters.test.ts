@@ -109,10 +109,14 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
   });
 
   async function decideOne(deps: Deps, call: QuotaCall): Promise<QuotaReply> {
-    const nowMs = time === 'own clock' ? deps.nowMs() : Number((await deps.client.time())[0]) * 1000;
+    const nowMs =
+      time === 'own clock'
+        ? deps.nowMs()
+        : await deps.redis.clockOf(redisKeys.quota.name(deps.redis.prefix, call.keyId));
     const minute = Math.floor(nowMs / deps.windowsMs.minute);
     const day = Math.floor(nowMs / deps.windowsMs.day);
-    const key = `${deps.prefix}:${call.keyId}`;
+    // In one slot of a Cluster.
+    const key = redisKeys.quota.name(deps.redis.prefix, call.keyId);
     const keys = { minute: `${key}:m${minute}`, day: `${key}:d${day}` };
     const use = call.requests === 0 ? await read(deps, keys) : await charge(deps, call, keys);
     const state: QuotaState = {
@@ -135,7 +139,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   return {
     ...store,
     async liftBan(keyId, bans) {
-      await deps.client.hset(redisKeys.quota.name(deps.prefix, keyId), {
+      await deps.redis.commands.hset(redisKeys.quota.name(deps.redis.prefix, keyId), {
         bannedUntilMs: 0,
         banLevel: 0,
         strikes: 0,
@@ -204,13 +208,16 @@ function chargeStaleCalls(store: QuotaStore): QuotaStore {
   };
 }
 
-function decideNewer(store: QuotaStore, { client, prefix }: Deps): QuotaStore {
+function decideNewer(store: QuotaStore, { redis }: Deps): QuotaStore {
   return {
     ...store,
     decide: (calls) =>
       Promise.all(
         calls.map(async (call) => {
-          const changed = await client.hget(redisKeys.quota.name(prefix, call.keyId), 'changedMs');
+          const changed = await redis.commands.hget(
+            redisKeys.quota.name(redis.prefix, call.keyId),
+            'changedMs',
+          );
           const isOlder = (call.generation ?? 0) < Number(changed ?? 0);
           return await decideFirst(store, isOlder ? call : withoutGeneration(call));
         }),
@@ -234,8 +241,8 @@ function limitsIn({ limits }: QuotaCall): { perMinute: number; perDay: number } 
   return { perMinute, perDay };
 }
 
-async function read({ client }: Deps, keys: Keys): Promise<Use> {
-  const [minuteUsed, dayUsed] = (await client.mget(keys.minute, keys.day)).map(Number);
+async function read({ redis }: Deps, keys: Keys): Promise<Use> {
+  const [minuteUsed, dayUsed] = (await redis.commands.mget(keys.minute, keys.day)).map(Number);
   return { isAdmitted: false, minuteUsed: minuteUsed ?? 0, dayUsed: dayUsed ?? 0 };
 }
 
@@ -244,13 +251,13 @@ async function getThenSet(deps: Deps, call: QuotaCall, keys: Keys): Promise<Use>
   if (minuteUsed >= limitsIn(call).perMinute || dayUsed >= limitsIn(call).perDay) {
     return { isAdmitted: false, minuteUsed, dayUsed };
   }
-  await deps.client.mset(keys.minute, minuteUsed + 1, keys.day, dayUsed + 1);
+  await deps.redis.commands.mset(keys.minute, minuteUsed + 1, keys.day, dayUsed + 1);
   return { isAdmitted: true, minuteUsed: minuteUsed + 1, dayUsed: dayUsed + 1 };
 }
 
-async function incrementThenCheck({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
-  const minuteUsed = await client.incr(keys.minute);
-  const dayUsed = await client.incr(keys.day);
+async function incrementThenCheck({ redis }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  const minuteUsed = await redis.commands.incr(keys.minute);
+  const dayUsed = await redis.commands.incr(keys.day);
   const isAdmitted = minuteUsed <= limitsIn(call).perMinute && dayUsed <= limitsIn(call).perDay;
   return { isAdmitted, minuteUsed, dayUsed };
 }
@@ -261,9 +268,12 @@ const chargeOne = `
   return {0, used}`;
 
 /** Charges the day before it checks the minute. */
-async function oneCallPerWindow({ client }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
-  const day = (await client.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
-  const minute = (await client.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [number, number];
+async function oneCallPerWindow({ redis }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
+  const day = (await redis.commands.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
+  const minute = (await redis.commands.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [
+    number,
+    number,
+  ];
   return { isAdmitted: day[0] === 1 && minute[0] === 1, minuteUsed: minute[1], dayUsed: day[1] };
 }
 
@@ -280,7 +290,7 @@ const chargeBoth = `
 async function atomically(deps: Deps, call: QuotaCall, keys: Keys, chargesRefused: boolean): Promise<Use> {
   const { perMinute, perDay } = limitsIn(call);
   const args = [perMinute, perDay, chargesRefused ? 1 : 0];
-  const reply = await deps.client.eval(chargeBoth, 2, keys.minute, keys.day, ...args);
+  const reply = await deps.redis.commands.eval(chargeBoth, 2, keys.minute, keys.day, ...args);
   const [isAdmitted, minuteUsed, dayUsed] = reply as [number, number, number];
   return { isAdmitted: isAdmitted === 1, minuteUsed, dayUsed };
 }

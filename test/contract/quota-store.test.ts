@@ -5,6 +5,7 @@ import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-sto
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { redisForms } from '../support/redis-forms.ts';
 import {
   callOf,
   decide,
@@ -15,15 +16,19 @@ import {
 } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
-describe('the Redis store', () => {
+describe.each(redisForms)('the Redis store on $name', ({ start }) => {
   let subject: RedisSubject;
+  let stop = () => Promise.resolve();
   beforeAll(async () => {
-    subject = await redisSubject(createRedisQuotaStore);
-  });
+    const started = await start();
+    stop = started.stop;
+    subject = await redisSubject(createRedisQuotaStore, started.place);
+  }, 60_000);
   afterAll(async () => {
-    const keys = await subject.client.keys(`${subject.prefix}:*`);
-    const withoutExpiry = await keysWithoutExpiry(subject.client, `${subject.prefix}:*`);
+    const keys = await subject.keys();
+    const withoutExpiry = await keysWithoutExpiry(subject.client, keys);
     await subject.close();
+    await stop();
     expect(withoutExpiry).toEqual([]);
     expect(keys.length).toBeGreaterThan(5);
   });

@@ -1,17 +1,13 @@
-import { once } from 'node:events';
-import type { Redis } from 'ioredis';
 import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
-import { createRedisClient } from '../../gateway/redis/redis-client.ts';
-import { freshPrefix, redisUrl } from '../support/redis.ts';
-import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientStore } from '../support/tuning.ts';
+import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
+import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/connect-redis.ts';
+import { freshPrefix } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
 /** Makes a store on Redis; the broken limiters have the same signature. */
 export type MakeStore = (deps: {
-  client: Redis;
-  prefix: string;
+  redis: RedisConnection;
   windowsMs: WindowsMs;
   /** Long: these tests are about what Redis decides, not about the speed of this machine. */
   deadlineMs: number;
@@ -20,48 +16,44 @@ export type MakeStore = (deps: {
   nowMs: () => number;
 }) => QuotaStore;
 
-/** Stores on the Redis of this test run, each with its own connection. */
-export async function redisSubject(make: MakeStore): Promise<RedisSubject> {
+/** Stores on a Redis, each with its own connection. @param place by default that of this test run */
+export async function redisSubject(make: MakeStore, place?: RedisPlace): Promise<RedisSubject> {
   const prefix = freshPrefix();
-  const clients: Redis[] = [];
+  const connections: RedisConnection[] = [];
   const own = await connect();
 
   return {
     prefix,
-    client: own,
+    client: own.commands,
+    keys: () => keysOf(own),
     async open(windowsMs, skewMs = 0) {
       return make({
-        client: await connect(),
-        prefix,
+        redis: await connect(),
         windowsMs,
         deadlineMs: 20_000,
         patientDeadlineMs: 20_000,
         nowMs: () => Date.now() + skewMs,
       });
     },
-    async nowMs() {
-      const [seconds, micros] = await own.time();
-      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    },
+    nowMs: () => own.clockOf(prefix),
     async close() {
-      const keys = await own.keys(`${prefix}:*`);
-      if (keys.length > 0) await own.del(keys);
-      for (const client of clients) client.disconnect();
+      for (const connection of connections) if (connection !== own) connection.close();
+      await removeAll(own);
     },
   };
 
-  async function connect(): Promise<Redis> {
-    const client = createRedisClient(redisUrl(), tunedBounds(patientStore));
-    client.on('error', () => {});
-    clients.push(client);
-    if (client.status !== 'ready') await once(client, 'ready');
-    return client;
+  async function connect(): Promise<RedisConnection> {
+    const connection = await connectRedis({ prefix, ...(place && { place }) });
+    connections.push(connection);
+    return connection;
   }
 }
 
 export interface RedisSubject extends Subject {
   readonly prefix: string;
-  readonly client: Redis;
+  readonly client: RedisCommands;
+  /** The names of the stores' keys in Redis. */
+  keys(): Promise<string[]>;
   /** Deletes the stores' keys in Redis and closes all connections. */
   close(): Promise<void>;
 }

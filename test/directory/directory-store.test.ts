@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DirectoryStore } from '../../gateway/directory/store/directory-store.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
 import { startRedis } from '../support/start-redis.ts';
+import { until } from '../support/until.ts';
 import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
 
 const subjects = [
@@ -218,15 +218,15 @@ describe('the directory in Redis', () => {
   it('without a connection nothing has run; a change whose reply is late may have', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
-    const { client, open: openStore } = await redisDirectorySubject({
-      url: server.url,
+    const { redis, open: openStore } = await redisDirectorySubject({
+      place: { url: server.url },
       bounds: { storePatientDeadlineMs: 50 },
     });
     const store = openStore();
     server.freeze();
     expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: true });
-    client.disconnect();
-    await once(client, 'end');
+    redis.close();
+    await until('the connection is closed', () => !redis.isReady(''));
     expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
     expect(await store.find(digestSecret('a'))).toMatchObject({ kind: 'away', mayHaveRun: false });
   });

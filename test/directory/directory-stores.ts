@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import type { Redis } from 'ioredis';
 import type { DirectoryStore, Unrevised } from '../../gateway/directory/store/directory-store.ts';
 import { createMemoryDirectoryStore } from '../../gateway/directory/store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from '../../gateway/directory/store/redis-directory-store.ts';
-import { createRedisClient } from '../../gateway/redis/redis-client.ts';
+import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
-import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { connectRedis, type RedisPlace, removeAll } from '../support/connect-redis.ts';
+import { freshPrefix } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -27,27 +26,29 @@ const patient = {
   storePatientDeadlineMs: 20_000,
 };
 
+/** @param options.place by default the Redis of this test run */
 export async function redisDirectorySubject({
-  url = redisUrl(),
+  place,
   bounds = {},
 }: {
-  readonly url?: string;
+  readonly place?: RedisPlace;
   readonly bounds?: Parameters<typeof tunedBounds>[0];
-} = {}): Promise<DirectorySubject & { readonly client: Redis; readonly prefix: string }> {
+} = {}): Promise<
+  DirectorySubject & {
+    readonly redis: RedisConnection;
+    readonly client: RedisCommands;
+    readonly prefix: string;
+  }
+> {
   const prefix = freshPrefix();
   const tuned = tunedBounds({ ...patient, ...bounds });
-  const client = createRedisClient(url, tuned);
-  client.on('error', () => {});
-  if (client.status !== 'ready') await once(client, 'ready');
+  const redis = await connectRedis({ prefix, bounds: tuned, ...(place && { place }) });
   return {
-    client,
+    redis,
+    client: redis.commands,
     prefix,
-    open: () => createRedisDirectoryStore({ client, prefix, bounds: tuned }),
-    async close() {
-      const keys = client.status === 'ready' ? await client.keys(`${prefix}:*`) : [];
-      if (keys.length > 0) await client.del(keys);
-      client.disconnect();
-    },
+    open: () => createRedisDirectoryStore({ redis, bounds: tuned }),
+    close: () => removeAll(redis),
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Change, createChanges } from '../../gateway/fleet/changes.ts';
-import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
@@ -13,11 +13,11 @@ const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, pr
 
 /** The changes of one process, in Redis or in memory. */
 function changesOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
-  const records = redis && openRecords(redis, own);
+  const records = redis && openRedis(redis, own);
   const changes = createChanges({ records, processId, nowMs: Date.now, bounds: own });
   onTestFinished(async () => {
     await changes.close();
-    records?.client.disconnect();
+    records?.close();
   });
   return changes;
 }

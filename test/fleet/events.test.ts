@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventText, type Happening } from '../../gateway/fleet/event-text.ts';
 import { createEvents } from '../../gateway/fleet/events.ts';
-import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
@@ -23,11 +23,11 @@ const startMs = Date.now();
 
 /** The events of one process, in Redis or in memory. */
 function eventsOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
-  const records = redis && openRecords(redis, own);
+  const records = redis && openRedis(redis, own);
   const events = createEvents({ records, processId, nowMs: Date.now, bounds: own });
   onTestFinished(async () => {
     await events.close();
-    records?.client.disconnect();
+    records?.close();
   });
   return events;
 }
@@ -189,16 +189,16 @@ it('an event that is too old goes with the next one, and both Redis keys expire'
 
 it('a report that arrives twice, because its reply was lost, is counted once', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  const records = openRecords(shared, bounds);
+  const records = openRedis(shared, bounds);
   const events = createEvents({ records, processId: 'p1', nowMs: Date.now, bounds });
   onTestFinished(async () => {
     await events.close();
-    records.client.disconnect();
+    records.close();
   });
-  await until('Redis is there', () => records.client.status === 'ready');
+  await until('Redis is there', () => records.isReady(''));
   const names = [redisKeys.events.name(shared.prefix), redisKeys.eventsReports.name(shared.prefix)] as const;
   const send = (processId: string, number: number) =>
-    records.client.addToList(
+    records.commands.addToList(
       ...names,
       '["ban"]',
       '{"kind":"ban"}',

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createPresence } from '../../gateway/fleet/presence.ts';
 import type { ProcessState } from '../../gateway/fleet/process-state.ts';
-import { openRecords } from '../../gateway/redis/redis-client.ts';
+import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { inspect } from '../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
@@ -28,17 +28,17 @@ function stateOf(id: string): ProcessState {
 }
 
 function startPresence(id: string, redis: { url: string; prefix: string }, own = bounds) {
-  const records = openRecords(redis, own);
+  const records = openRedis(redis, own);
   const presence = createPresence({ records, own: () => stateOf(id), bounds: own });
   presence.start();
   onTestFinished(async () => {
     await presence.close();
-    records.client.disconnect();
+    records.close();
   });
   return {
     presence,
     /** As when the process is killed: it says nothing any more. */
-    vanish: () => records.client.disconnect(),
+    vanish: () => records.close(),
     ids: async () => (await presence.read()).processes.map((process) => process.id),
   };
 }

@@ -1,16 +1,15 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyDirectory } from '../../gateway/directory/key-directory.ts';
 import { createGateway } from '../../gateway/gateway.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
-import { createRedisClient } from '../../gateway/redis/redis-client.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
 import { toLimits } from '../../gateway/shapes/limit-fields.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
+import { connectRedis } from '../support/connect-redis.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -95,10 +94,9 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
 
   // The totals of a day that has been over for a day.
   const twoDaysMs = 2 * 86_400_000;
-  const client = createRedisClient(server.url, defaultBounds);
-  await once(client, 'ready');
-  onTestFinished(() => client.disconnect());
-  const usage = { redis: { client, prefix }, keepDays: 8, minuteMs: 60_000, bounds: defaultBounds };
+  const connection = await connectRedis({ prefix, place: { url: server.url } });
+  onTestFinished(connection.close);
+  const usage = { redis: connection, keepDays: 8, minuteMs: 60_000, bounds: defaultBounds };
   const past = createUsage({ ...usage, nowMs: () => Date.now() });
   const inForce = { name: 'minute', limit: 1, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: Date.now() - twoDaysMs, windows: [inForce], inForce };
@@ -108,7 +106,7 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   onTestFinished(() => present.close());
 
   const directory = createKeyDirectory({
-    redis: { client, prefix },
+    redis: connection,
     nowMs: Date.now,
     storeNowMs: Date.now,
     log: pino({ level: 'silent' }),

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { pino } from 'pino';
 import { createKeyDirectory, type KeyDirectory } from '../../gateway/directory/key-directory.ts';
-import { openRecords } from '../../gateway/redis/redis-client.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
+import { connectRedis, type RedisPlace } from './connect-redis.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 import { patientStore } from './tuning.ts';
 
@@ -15,10 +14,10 @@ export interface DirectoryOfTest extends KeyDirectory {
 }
 
 /** The directory in a Redis, as one more process has it. */
-export async function directoryOf(redis: { url: string; prefix: string }): Promise<DirectoryOfTest> {
+export async function directoryOf(redis: RedisPlace & { prefix: string }): Promise<DirectoryOfTest> {
   const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000 });
-  const records = openRecords(redis, bounds);
-  if (records.client.status !== 'ready') await once(records.client, 'ready');
+  const { prefix, ...place } = redis;
+  const records = await connectRedis({ prefix, place, bounds });
   const directory = createKeyDirectory({
     redis: records,
     nowMs: Date.now,
@@ -39,7 +38,7 @@ export async function directoryOf(redis: { url: string; prefix: string }): Promi
       const replaced = await directory.replace({ ...key, ...more }, revision);
       if (replaced.kind !== 'written') throw new Error(`${id} was not changed: ${replaced.kind}`);
     },
-    close: () => records.client.disconnect(),
+    close: records.close,
   };
 }
 

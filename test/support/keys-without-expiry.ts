@@ -1,8 +1,11 @@
-import type { Redis } from 'ioredis';
+import type { RedisCommands } from '../../gateway/redis/redis-connection.ts';
 
-/** The names of the keys in Redis that never expire. */
-export async function keysWithoutExpiry(redis: Redis, pattern = '*'): Promise<string[]> {
-  const names = await redis.keys(pattern);
+/** The names of the keys in Redis that never expire. @param among by default all keys of this server */
+export async function keysWithoutExpiry(
+  redis: Pick<RedisCommands, 'keys' | 'pttl'>,
+  among?: readonly string[],
+): Promise<string[]> {
+  const names = among ?? (await redis.keys('*'));
   const expiries = await Promise.all(names.map((name) => redis.pttl(name)));
   // -1: no expiry. -2: the key is gone since it was listed, as a probe's key may be.
   return names.filter((_, index) => expiries[index] === -1);

@@ -82,11 +82,8 @@ export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUn
     hosts: sentinels.map(({ port }) => `127.0.0.1:${port}`),
     servers,
     async master() {
-      const [, port] = (await sentinels[0]?.inspector.call(
-        'SENTINEL',
-        'GET-MASTER-ADDR-BY-NAME',
-        master,
-      )) as string[];
+      const asked = sentinels[0]?.inspector.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);
+      const [, port] = ((await asked) ?? []) as string[];
       const found = servers.find(({ server }) => `${server.port}` === port);
       if (found === undefined) throw new Error(`the master is at port ${port}`);
       return found;

@@ -1,13 +1,12 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Decision, WindowName } from '../../gateway/model.ts';
-import { createRedisClient } from '../../gateway/redis/redis-client.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { byPeriod } from '../../gateway/usage/usage-reader.ts';
+import { connectRedis } from '../support/connect-redis.ts';
 import { inspect } from '../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
@@ -122,11 +121,9 @@ async function openOnRedis({
   prefix = freshPrefix(),
 }: Opening = {}): Promise<Usage> {
   const all = tunedBounds({ ...patientStore, usageCallTimeoutMs: 20_000, ...bounds });
-  const client = createRedisClient(url, all);
-  client.on('error', () => {});
-  if (client.status !== 'ready') await once(client, 'ready');
+  const redis = await connectRedis({ prefix, place: { url }, bounds: all });
   const usage = createUsage({
-    redis: { client, prefix },
+    redis,
     keepDays: 8,
     minuteMs,
     nowMs: Date.now,
@@ -136,7 +133,7 @@ async function openOnRedis({
     ...usage,
     async close() {
       await usage.close();
-      client.disconnect();
+      redis.close();
     },
   };
 }
@@ -319,10 +316,14 @@ describe('the record of several processes', () => {
       }
     }
     await usage.close();
-    const client = createRedisClient(redisUrl(), tunedBounds(patientStore));
-    onTestFinished(() => client.disconnect());
-    if (client.status !== 'ready') await once(client, 'ready');
-    const bytes = await client.memory('USAGE', `${prefix}:{acme}:usage:${today / dayMs}`, 'SAMPLES', 0);
+    const redis = await connectRedis({ prefix });
+    onTestFinished(redis.close);
+    const bytes = await redis.commands.memory(
+      'USAGE',
+      `${prefix}:{acme}:usage:${today / dayMs}`,
+      'SAMPLES',
+      0,
+    );
     expect(bytes).toBeGreaterThan(8_192);
     expect(bytes).toBeLessThan(16_384);
   });
@@ -399,12 +400,10 @@ describe('the totals of past days', () => {
       usageSlicesPerFlush: 2,
       usageTotalsPauseMs: 2,
     });
-    const client = createRedisClient(redisUrl(), all);
-    client.on('error', () => {});
-    if (client.status !== 'ready') await once(client, 'ready');
+    const redis = await connectRedis({ prefix, bounds: all });
     const open = () =>
       createUsage({
-        redis: { client, prefix },
+        redis,
         keepDays: 8,
         minuteMs,
         nowMs: () => clock.nowMs,
@@ -421,9 +420,9 @@ describe('the totals of past days', () => {
     const processes = [open(), open(), open()];
     onTestFinished(async () => {
       await Promise.all(processes.map((process) => process.close()));
-      client.disconnect();
+      redis.close();
     });
-    return { prefix, client, processes, read: () => (processes[0] as Usage).totals('acme') };
+    return { prefix, client: redis.commands, processes, read: () => (processes[0] as Usage).totals('acme') };
   }
 
   it('have each day that is over for a day, once, however many processes add it', async () => {

@@ -1,7 +1,7 @@
 import { encode } from '@msgpack/msgpack';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RedisCommands } from '../../gateway/redis/redis-connection.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/counts.ts';
 import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
@@ -145,7 +145,7 @@ describe('the usage record in Redis', () => {
     await store.add({ ...batch(1, { hours: { 1: 1 } }), record: { kind: 'totals', keyId: 'acme' } });
     await store.noteActive([{ keyId: 'acme', lastSeenMs: Date.now() }]);
     expect(await subject.client.keys(`${subject.prefix}:*`)).toHaveLength(4);
-    expect(await keysWithoutExpiry(subject.client, `${subject.prefix}:*`)).toEqual([]);
+    expect(await keysWithoutExpiry(subject.client, await subject.keys())).toEqual([]);
   });
 
   it('remembers only so many processes that have added to a record', async () => {
@@ -183,7 +183,7 @@ describe('the usage record in Redis', () => {
     expect(Object.keys(await contentOf(store))).toHaveLength(10_000);
   });
 
-  it.each<[string, (client: Redis, name: string) => Promise<unknown>]>([
+  it.each<[string, (client: RedisCommands, name: string) => Promise<unknown>]>([
     ['a field that is not MessagePack', (client, name) => client.hset(name, 'hours', '\xc1 garbage')],
     ['a field that is another value', (client, name) => client.hset(name, 'hours', packed('text'))],
     ['a field with a text among its counts', (client, name) => client.hset(name, 'hours', packed([1, 'x']))],
@@ -207,7 +207,7 @@ describe('the usage record in Redis', () => {
     }
     expect(await store.add(batch(1, { hours: { 1: 2 }, addresses: { 3: 1 } }))).toBe('added');
     expect(await contentOf(store)).toEqual({ hours: { 1: 2 }, addresses: { 3: 1 } });
-    expect(await keysWithoutExpiry(subject.client, `${subject.prefix}:{*`)).toEqual([]);
+    expect(await keysWithoutExpiry(subject.client, await subject.keys())).toEqual([]);
   });
 
   it('says why it pauses while Redis is almost full, and goes on once there is room', async () => {
@@ -215,7 +215,7 @@ describe('the usage record in Redis', () => {
     onTestFinished(() => server.stop());
     const inspector = inspect(server.url);
     onTestFinished(() => inspector.disconnect());
-    const subject = await redisStoreSubject(server.url);
+    const subject = await redisStoreSubject({ url: server.url });
     onTestFinished(() => subject.close());
     const used = Number(/used_memory:(\d+)/.exec(await inspector.info('memory'))?.[1]);
     await inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import type { Redis } from 'ioredis';
-import { createRedisClient } from '../../gateway/redis/redis-client.ts';
+import type { RedisCommands } from '../../gateway/redis/redis-connection.ts';
 import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
 import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
-import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/connect-redis.ts';
+import { freshPrefix } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -27,27 +26,25 @@ export function memorySubject(): StoreSubject {
   return { open: () => store, close: () => Promise.resolve() };
 }
 
+/** @param place by default the Redis of this test run */
 export async function redisStoreSubject(
-  url = redisUrl(),
-): Promise<StoreSubject & { client: Redis; prefix: string }> {
+  place?: RedisPlace,
+): Promise<StoreSubject & { client: RedisCommands; prefix: string; keys(): Promise<string[]> }> {
   const prefix = freshPrefix();
-  const client = createRedisClient(url, usageBounds);
-  client.on('error', () => {});
-  if (client.status !== 'ready') await once(client, 'ready');
+  const redis = await connectRedis({ prefix, bounds: usageBounds, ...(place && { place }) });
   const stores: UsageStore[] = [];
   return {
-    client,
+    client: redis.commands,
     prefix,
+    keys: () => keysOf(redis),
     open() {
-      const store = createRedisUsageStore({ client, prefix, keptMs: 60_000, bounds: usageBounds });
+      const store = createRedisUsageStore({ redis, keptMs: 60_000, bounds: usageBounds });
       stores.push(store);
       return store;
     },
     async close() {
       for (const store of stores) store.close();
-      const keys = await client.keys(`${prefix}:*`);
-      if (keys.length > 0) await client.del(keys);
-      client.disconnect();
+      await removeAll(redis);
     },
   };
 }

@@ -1,6 +1,14 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Certificate, Key, Limits, Settings, Upstream } from '../../model.ts';
+import type {
+  Certificate,
+  Key,
+  Limits,
+  RedisSettings,
+  Settings,
+  Upstream,
+  UpstreamTls,
+} from '../../model.ts';
 import { digestStart } from '../../secrets.ts';
 import { type SecretView, secretsOf } from '../keys/key-sources.ts';
 import { maskUrl } from './mask-url.ts';
@@ -40,9 +48,7 @@ function withoutKeys(settings: Settings): object {
       hosts: admin.hosts,
       tokens: admin.tokens.map(({ name, may, sha256 }) => ({ name, may, digestStart: digestStart(sha256) })),
     },
-    ...(redis && {
-      redis: { url: maskUrl(redis.url), prefix: redis.prefix, onFailure: redis.onFailure },
-    }),
+    ...(redis && { redis: redisView(redis) }),
     upstreams: settings.upstreams.map(upstreamView),
     plans: [...settings.plans]
       .sort(([a], [b]) => compare(a, b))
@@ -66,6 +72,24 @@ function withoutKeys(settings: Settings): object {
   };
 }
 
+function redisView({ url, cluster, sentinel, tls, prefix, onFailure }: RedisSettings): object {
+  return {
+    ...(url !== undefined && { url: maskUrl(url) }),
+    ...(cluster && { cluster: cluster.map(maskUrl) }),
+    ...(sentinel && { sentinel: { name: sentinel.name, hosts: sentinel.hosts } }),
+    ...(tls && { tls: clientTlsView(tls) }),
+    prefix,
+    onFailure,
+  };
+}
+
+function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): object {
+  return {
+    ...(ca !== undefined && { caDigestStart: digestStart(hash('sha256', ca)) }),
+    ...(own && { certDigestStart: digestStart(hash('sha256', own.cert)) }),
+  };
+}
+
 function operationView({ deprecation, ...operation }: Settings['operations'][number]): object {
   if (deprecation === undefined) return operation;
   const { sinceMs, sunsetMs, ...rest } = deprecation;
@@ -80,20 +104,14 @@ function operationView({ deprecation, ...operation }: Settings['operations'][num
 }
 
 function upstreamView({ name, url, health, host, timeouts, tls }: Upstream): object {
-  const { ca, serverName, own } = tls ?? {};
+  const serverName = tls?.serverName;
   return {
     name,
     url,
     health,
     host,
     timeouts,
-    ...(tls && {
-      tls: {
-        ...(ca !== undefined && { caDigestStart: digestStart(hash('sha256', ca)) }),
-        ...(serverName !== undefined && { serverName }),
-        ...(own && { certDigestStart: digestStart(hash('sha256', own.cert)) }),
-      },
-    }),
+    ...(tls && { tls: { ...clientTlsView(tls), ...(serverName !== undefined && { serverName }) } }),
   };
 }
 

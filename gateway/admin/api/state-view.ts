@@ -30,8 +30,14 @@ export function stateView(
 
 function storeView(store: GatewayState['store']): object {
   if (store.kind === 'memory') return { kind: 'memory', available: true };
-  const { since, ...rest } = store;
-  return { ...rest, sinceAt: since };
+  const { since, servers, ...rest } = store;
+  return {
+    ...rest,
+    sinceAt: since,
+    ...(servers && {
+      servers: servers.map(({ since: sinceAt, ...server }) => ({ ...server, sinceAt })),
+    }),
+  };
 }
 
 /** What a process says of each target is in `/upstreams`. */

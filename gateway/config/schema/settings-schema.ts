@@ -95,6 +95,8 @@ const hostName = text(
   /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/,
 );
 
+const redisUser = text('a user name without blanks', /^\S{1,256}$/);
+
 /** It begins with a letter: JavaScript would put names that are numbers before all others, and the first is the default. */
 const upstreamName = text(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
@@ -146,8 +148,44 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe('The admin listener; a change of host, port or tls needs a restart.'),
-  redis: fields('a mapping with url', {
-    url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/),
+  redis: fields('a mapping with url, cluster or sentinel', {
+    url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/)
+      .optional()
+      .describe('One server; rediss:// over TLS.'),
+    cluster: list(
+      text('a URL such as redis://redis-1:6379, without user and database', /^rediss?:\/\/[^\s@/?#]+\/?$/),
+      'a list of URLs such as redis://redis-1:6379',
+    )
+      .min(1, expects('a list with at least one URL'))
+      .optional()
+      .describe('A Redis Cluster: some of its servers, which name the others; rediss:// over TLS.'),
+    sentinel: fields('a mapping with name and hosts', {
+      name: text('the name that Sentinels know the master by', /^[A-Za-z0-9._-]{1,100}$/),
+      hosts: list(
+        text('host and port such as sentinel-1:26379', /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/),
+        'a list of hosts with ports such as sentinel-1:26379',
+      )
+        .min(1, expects('a list with at least one host'))
+        .describe('Some of the Sentinels, which name the others.'),
+      tls: flag().default(false).describe('Whether Sentinels and servers are reached over TLS.'),
+      username: redisUser.optional().describe('Of the Sentinels themselves, where they want one.'),
+      passwordFile: text('the path of a file with the password').optional(),
+    })
+      .optional()
+      .describe('The master that Sentinels name.'),
+    username: redisUser.optional().describe('The ACL user; its password is in passwordFile.'),
+    passwordFile: text('the path of a file with the password')
+      .optional()
+      .describe('A file with the password, relative to this file.'),
+    ca: text('the path of a PEM file')
+      .optional()
+      .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
+    cert: text('the path of a PEM file')
+      .optional()
+      .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
+    key: text('the path of a PEM file')
+      .optional()
+      .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
     onFailure: z
       .enum(['local', 'refuse'], expects('local or refuse'))
@@ -155,7 +193,9 @@ export const settingsSchema = fields('a mapping of settings', {
       .describe('While Redis is away: count in this process, or answer 503.'),
   })
     .optional()
-    .describe('Absent, or with an empty url: the memory store. A change needs a restart.'),
+    .describe(
+      'Absent, or with an empty url: the memory store. A change needs a restart, also one of the files that it names.',
+    ),
   upstream: upstream.optional().describe('The one upstream; its name is `default`.'),
   upstreams: z
     .record(upstreamName, upstream, expects('a mapping of names to upstreams'))

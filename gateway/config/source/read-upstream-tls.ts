@@ -1,88 +1,26 @@
-import { createSecureContext } from 'node:tls';
 import type { UpstreamTls } from '../../model.ts';
-import { type Problem, wholeFile } from '../problems/problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import type { RawUpstream } from '../schema/settings-schema.ts';
-import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
-import type { YamlSource } from './parse-yaml.ts';
-import type { SourceReader } from './source-reader.ts';
+import { type ClientTlsToRead, readClientTls } from './read-client-tls.ts';
 
-export interface UpstreamTlsToRead {
+export interface UpstreamTlsToRead extends Omit<ClientTlsToRead, 'tls'> {
   readonly upstream: RawUpstream;
-  /** Where the upstream stands in the main file. */
-  readonly path: readonly PropertyKey[];
-  readonly main: YamlSource;
-  readonly reader: SourceReader;
-  readonly fileOf: (path: string) => string;
 }
 
-type TlsField = 'ca' | 'cert' | 'key';
-
-/** A file that was read. */
-interface PemFile {
-  readonly file: string;
-  readonly text: string;
-}
-
-/** Reads the PEM files of an upstream, and tries them as its connections would use them. */
+/** What the connections to an upstream's targets verify and show. `path` is where the upstream stands in the main file. */
 export function readUpstreamTls(
-  { upstream, path, main, reader, fileOf }: UpstreamTlsToRead,
+  { upstream, path, ...source }: UpstreamTlsToRead,
   problems: Problem[],
 ): UpstreamTls | undefined {
-  const { tls } = upstream;
+  const { tls, url } = upstream;
   if (tls === undefined) return undefined;
-  const problem = (field: readonly string[], message: string) =>
-    problems.push({ ...main.placeOf([...path, 'tls', ...field]), message });
-  if (!upstream.url.startsWith('https:')) problem([], '`tls` needs a `url` that begins with https://');
-  if (tls.cert !== undefined && tls.key === undefined) problem(['cert'], '`cert` needs `key` beside it');
-  if (tls.key !== undefined && tls.cert === undefined) problem(['key'], '`key` needs `cert` beside it');
-
-  const read = (field: TlsField): PemFile | undefined => {
-    const named = tls[field];
-    if (named === undefined) return undefined;
-    const file = fileOf(named);
-    const text = reader.readText({ file, mentionedAt: main.placeOf([...path, 'tls', field]) });
-    return text === undefined ? undefined : { file, text };
-  };
-  const [ca, cert, key] = [read('ca'), read('cert'), read('key')];
-  problems.push(...faultsOf({ ca, cert, key }));
+  const tlsPath = [...path, 'tls'];
+  if (!url.startsWith('https:')) {
+    const message = '`tls` needs a `url` that begins with https://';
+    problems.push({ ...source.main.placeOf(tlsPath), message });
+  }
   return {
-    ...(ca && { ca: ca.text }),
+    ...readClientTls({ tls, path: tlsPath, ...source }, problems),
     ...(tls.serverName !== undefined && { serverName: tls.serverName }),
-    ...(cert && key && { own: { cert: cert.text, key: key.text } }),
   };
-}
-
-function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): readonly Problem[] {
-  const { ca, cert, key } = files;
-  const problems: Problem[] = [];
-  const check = <T>(file: PemFile | undefined, parse: (text: string) => T | string): T | undefined => {
-    const parsed = file && parse(file.text);
-    if (typeof parsed !== 'string') return parsed;
-    problems.push({ ...wholeFile(file?.file ?? ''), message: parsed });
-    return undefined;
-  };
-  check(ca, parseCertificates);
-  const [leaf] = check(cert, parseCertificates) ?? [];
-  const privateKey = check(key, parsePrivateKey);
-  if (problems.length > 0) return problems;
-  if (cert && key && leaf && privateKey && !leaf.checkPrivateKey(privateKey)) {
-    const message =
-      'this key does not belong to the (first) certificate of the other file; replace both together';
-    const related = { ...wholeFile(cert.file), message: 'the certificate is here' };
-    return [{ ...wholeFile(key.file), message, related }];
-  }
-  const refusal = tryContext(files);
-  const file = cert?.file ?? ca?.file;
-  return refusal === undefined || file === undefined ? [] : [{ ...wholeFile(file), message: refusal }];
-}
-
-/** What OpenSSL has against the files: a key that is too short, for example. */
-function tryContext({ ca, cert, key }: Readonly<Record<TlsField, PemFile | undefined>>): string | undefined {
-  try {
-    createSecureContext({ ca: ca?.text, cert: cert?.text, key: key?.text });
-    return undefined;
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    return `OpenSSL does not accept this certificate or its key (${code})`;
-  }
 }

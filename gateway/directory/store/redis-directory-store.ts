@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type Redis, ReplyError } from 'ioredis';
+import { ReplyError } from 'ioredis';
+import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -28,14 +29,13 @@ const lastCharacter = '\x7f';
  * Removing begins with the record.
  */
 export function createRedisDirectoryStore({
-  client,
-  prefix,
+  redis,
   bounds,
 }: {
-  readonly client: Redis;
-  readonly prefix: string;
+  readonly redis: RedisConnection;
   readonly bounds: Pick<Bounds, 'directoryCachedMs' | 'directoryLookUpDeadlineMs' | 'storePatientDeadlineMs'>;
 }): DirectoryStore {
+  const { commands: client, prefix } = redis;
   const idsName = redisKeys.directoryIds.name(prefix);
   const recordName = (id: string) => redisKeys.directoryRecord.name(prefix, id);
   const digestName = (digest: string) => redisKeys.directoryDigest.name(prefix, digest);
@@ -43,17 +43,22 @@ export function createRedisDirectoryStore({
 
   return {
     find(digest) {
-      return attempt(async () => {
-        const id = await client.get(digestName(digest));
-        const found = id === null ? absent : await readOne(id);
-        return found.kind === 'found' && hasDigest(found.key, digest) ? found : absent;
-      }, bounds.directoryLookUpDeadlineMs);
+      const name = digestName(digest);
+      return attempt(
+        [name],
+        async () => {
+          const id = await client.get(name);
+          const found = id === null ? absent : await readOne(id);
+          return found.kind === 'found' && hasDigest(found.key, digest) ? found : absent;
+        },
+        bounds.directoryLookUpDeadlineMs,
+      );
     },
 
-    read: (id) => attempt(() => readOne(id)),
+    read: (id) => attempt([recordName(id)], () => readOne(id)),
 
     readMany(ids) {
-      return attempt(async () => {
+      return attempt(ids.map(recordName), async () => {
         const records = await Promise.all(
           ids.map((id) => client.hmget(recordName(id), 'revision', 'record')),
         );
@@ -62,17 +67,17 @@ export function createRedisDirectoryStore({
     },
 
     create(key) {
-      return attempt(async () => {
+      return attempt([idsName, recordName(key.id)], async () => {
         await client.zadd(idsName, 0, key.id);
         const written = await write(key, 0);
         return written.kind === 'written' ? written : ({ kind: 'taken' } as const);
       });
     },
 
-    replace: (key, expectedRevision) => attempt(() => write(key, expectedRevision)),
+    replace: (key, expectedRevision) => attempt([recordName(key.id)], () => write(key, expectedRevision)),
 
     remove(id, expectedRevision) {
-      return attempt(async () => {
+      return attempt([recordName(id)], async () => {
         const changed = await change(id, expectedRevision, '');
         if (changed.kind !== 'done') return changed;
         await afterwards(unlist(id, digestsOf(toKey(id, ['1', changed.before]))));
@@ -81,14 +86,14 @@ export function createRedisDirectoryStore({
     },
 
     page({ after = '', prefix: start = '', limit }) {
-      return attempt(async () => {
+      return attempt([idsName], async () => {
         const min = after >= start && after !== '' ? `(${after}` : start === '' ? '-' : `[${start}`;
         const max = start === '' ? '+' : `[${start}${lastCharacter}`;
         return pageOf(await client.zrangebylex(idsName, min, max, 'LIMIT', 0, limit + 1), limit);
       });
     },
 
-    count: () => attempt(async () => ({ kind: 'counted', keys: await client.zcard(idsName) })),
+    count: () => attempt([idsName], async () => ({ kind: 'counted', keys: await client.zcard(idsName) })),
 
     remember(name, value, expiryMs) {
       const key = redisKeys.directoryOnce.name(prefix, name);
@@ -98,16 +103,15 @@ export function createRedisDirectoryStore({
         // It has expired in between.
         return known === null ? ask() : { kind: 'known', value: known };
       };
-      return attempt(ask);
+      return attempt([key], ask);
     },
   };
 
   async function readOne(id: string): Promise<FoundKey | Absent> {
-    // In this order: whoever changes the key between the two makes this generation an old one.
-    const [changedMs, record] = await Promise.all([
-      client.hget(redisKeys.quota.name(prefix, id), 'changedMs'),
-      client.hmget(recordName(id), 'revision', 'record'),
-    ]);
+    // In this order: whoever changes the key between the two makes this generation an old one. Sent together, a Cluster that
+    // moves the slot might answer them in the other order.
+    const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
+    const record = await client.hmget(recordName(id), 'revision', 'record');
     const key = toKey(id, record);
     return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
   }
@@ -156,10 +160,11 @@ export function createRedisDirectoryStore({
   }
 
   async function attempt<T extends { readonly kind: string }>(
+    names: readonly string[],
     call: () => Promise<T>,
     deadlineMs: number = bounds.storePatientDeadlineMs,
   ): Promise<T | Away> {
-    if (client.status !== 'ready') return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+    if (!names.every(redis.isReady)) return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
     const reply: Promise<T | Away> = call().catch(toAway);
     return withinDeadline<T | Away>(reply, deadlineMs, () => late);
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type Redis, ReplyError, type Result } from 'ioredis';
+import { ReplyError, type Result } from 'ioredis';
 import { type BanPolicy, type Grant, type Limits, planWindows, type StaleKey } from '../../model.ts';
+import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
@@ -19,37 +20,40 @@ const changeScript = readScript('change-quota.lua');
 
 /** The counts in Redis, one hash per key (`redis-keys.ts`), decided by `decide-quota.lua`. */
 export function createRedisQuotaStore(deps: {
-  client: Redis;
-  prefix: string;
+  redis: RedisConnection;
   windowsMs: WindowsMs;
   /** A decision without a reply by then has failed, though it may have run. */
   deadlineMs: number;
   /** The same for what people ask: to read, lift, reset. */
   patientDeadlineMs: number;
 }): QuotaStore {
-  const { client, prefix, windowsMs, deadlineMs, patientDeadlineMs } = deps;
+  const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
+  const { commands: client, prefix } = redis;
   const argumentsOfLimits = new WeakMap<Limits, TermArguments>();
   client.defineCommand('decideQuota', { numberOfKeys: 1, lua: decideScript });
   client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
 
   return {
     async decide(calls) {
-      if (client.status !== 'ready') return calls.map(() => notConnected);
-      // All calls leave in one write; ioredis sends the script itself again when Redis has lost it.
-      client.stream.cork();
-      const replies = calls.map(run);
-      client.stream.uncork();
-      return withinDeadline(Promise.all(replies), deadlineMs, () => calls.map(() => late));
+      const [first] = calls;
+      if (first === undefined || !redis.isReady(nameOf(first.keyId))) return calls.map(() => notConnected);
+      const arrived: QuotaReply[] = [];
+      // ioredis sends the script itself again when Redis has lost it.
+      const replies = redis.gather(() => calls.map((call, index) => run(call, index, arrived)));
+      return withinDeadline(Promise.all(replies), deadlineMs, () =>
+        calls.map((_, at) => arrived[at] ?? late),
+      );
     },
 
     async read(keyIds) {
-      if (client.status !== 'ready') return notConnected;
-      const time = client.time();
-      const hashes = keyIds.map((keyId) => client.hgetall(redisKeys.quota.name(prefix, keyId)));
-      const read = Promise.all([time, Promise.all(hashes)]).then(([now, found]): QuotaRead => {
-        const nowMs = Number(now[0]) * 1000 + Math.floor(Number(now[1]) / 1000);
-        return { kind: 'read', nowMs, states: found.map(stateOf) };
-      });
+      const names = keyIds.map(nameOf);
+      if (!names.every(redis.isReady)) return notConnected;
+      // Servers of a Cluster have a clock each, which are taken to be in step.
+      const time = redis.clockOf(names[0] ?? '');
+      const hashes = names.map((name) => client.hgetall(name));
+      const read = Promise.all([time, Promise.all(hashes)]).then(
+        ([nowMs, found]): QuotaRead => ({ kind: 'read', nowMs, states: found.map(stateOf) }),
+      );
       return withinDeadline<QuotaRead | StoreFailure>(read.catch(toFailure), patientDeadlineMs, () => late);
     },
 
@@ -58,24 +62,29 @@ export function createRedisQuotaStore(deps: {
     setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
   };
 
-  function run(call: QuotaCall): Promise<QuotaReply> {
+  function nameOf(keyId: string): string {
+    return redisKeys.quota.name(prefix, keyId);
+  }
+
+  /** @param arrived gets the reply, under this index */
+  function run(call: QuotaCall, index: number, arrived: QuotaReply[]): Promise<QuotaReply> {
     const { keyId, limits, bans, requests, generation, unsent } = call;
     const readMs = generation === undefined ? '' : String(generation);
-    const args = [
-      redisKeys.quota.name(prefix, keyId),
-      String(requests),
-      readMs,
-      ...argumentsOf(limits, bans),
-    ];
+    const args = [nameOf(keyId), String(requests), readMs, ...argumentsOf(limits, bans)];
     if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
     const reply = client.decideQuota(...args);
-    return reply.then((numbers) => toReply(numbers, limits), toFailure);
+    return reply.then((numbers) => {
+      const decided = toReply(numbers, limits);
+      arrived[index] = decided;
+      return decided;
+    }, toFailure);
   }
 
   async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
-    if (client.status !== 'ready') return notConnected;
+    const name = nameOf(keyId);
+    if (!redis.isReady(name)) return notConnected;
     const changed = client
-      .changeQuota(redisKeys.quota.name(prefix, keyId), verb, argument)
+      .changeQuota(name, verb, argument)
       .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
     return withinDeadline<QuotaChanged | StoreFailure>(
       changed.catch(toFailure),

@@ -1,171 +1,175 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { withinDeadline } from '../../redis/within-deadline.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
+import type { StoreHealth } from '../key-limiter.ts';
+import { type ServerWatch, type WatchBounds, watchServer } from './server-watch.ts';
 
-/** The breaker before Redis. While it is open nobody waits for Redis; a probe that writes finds out when it is back. */
-export interface StoreWatch {
-  available(): boolean;
-  /** Settles at the first contact with Redis, or when there is none within `bounds.storeStartTimeoutMs`. */
-  readonly started: Promise<void>;
-  succeeded(): void;
-  failed(reason: string): void;
-  /** `since` is when it became available or went away, ISO 8601. */
-  state(): { readonly available: boolean; readonly since: string; readonly reason?: string };
+/** The breaker before Redis: one before each of its servers, so that a dead one takes no keys of others with it. */
+export interface StoreWatch extends StoreHealth {
+  /** The watch over the server that keeps this key of Redis. */
+  of(key: string): ServerWatch;
+  state(): WatchedState;
   close(): void;
 }
 
-/**
- * Redis counts as away at once when the connection is lost, and after `bounds.storeFailuresMax` failed calls in a row. It
- * counts as back when a probe was written within the deadline; the first probe is sent as soon as ioredis is ready. A
- * Redis that fails again soon after it came back must pass twice as many probes each time: one that is too slow only
- * under load passes a single probe while it is idle, and would come and go several times a second. Each change is logged
- * once.
- */
+export interface WatchedState {
+  /** Whether every server is. */
+  readonly available: boolean;
+  /** Since when it is so, ISO 8601. */
+  readonly since: string;
+  readonly reason?: string;
+  /** Those of a Redis Cluster, by name. */
+  readonly servers?: readonly WatchedServer[];
+}
+
+export interface WatchedServer {
+  readonly name: string;
+  readonly available: boolean;
+  readonly since: string;
+  readonly reason?: string;
+}
+
+/** What the log and the list of events say of an outage. `server` is its name in a Redis Cluster. */
+interface Change {
+  readonly server?: string;
+}
+
+/** Watches over all servers of Redis. Each change is logged once. */
 export function watchStore(deps: {
-  client: Redis;
+  redis: RedisConnection;
+  /** The key of Redis that has the counts of an API key. */
+  nameOf: (keyId: string) => string;
   probeKey: string;
   log: Logger;
   nowMs: () => number;
-  /** Called when Redis went away, and when it is back or there for the first time. */
-  onAway: (reason: string) => void;
-  onReturn: (outage: { readonly awayMs: number } | undefined) => void;
+  /** Called when a server went away, and when it is back or there for the first time. */
+  onAway: (reason: string, change: Change) => void;
+  onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
   /** Figures for the log line that says that Redis is back. */
   describeOutage: () => Record<string, number>;
-  bounds: Pick<
-    Bounds,
-    | 'storeDeadlineMs'
-    | 'storeStartTimeoutMs'
-    | 'storeProbeIntervalMs'
-    | 'storeHeartbeatIntervalMs'
-    | 'storeFailuresMax'
-    | 'storeRelapseMs'
-    | 'storeProbesMax'
-  >;
+  bounds: WatchBounds;
 }): StoreWatch {
-  const { client, probeKey, log, nowMs, bounds } = deps;
-  let phase: 'starting' | 'available' | 'away' = 'starting';
-  let sinceMs = nowMs();
-  let reason: string | undefined = 'not connected yet';
-  let failuresInARow = 0;
-  let probesPassed = 0;
-  let probesNeeded = 1;
-  let returnedMs = Number.NEGATIVE_INFINITY;
-  let connectionError = 'connection lost';
-  let isShakingHands = false;
-  let probing = false;
-
+  const { redis, nameOf, probeKey, log, nowMs, bounds } = deps;
+  const watches = new Map<RedisNode, ServerWatch>();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
-  const startTimer = setTimeout(() => leave('no answer from Redis'), bounds.storeStartTimeoutMs).unref();
-  let probeTimer = setTimeout(probe, bounds.storeProbeIntervalMs).unref();
-
-  client.on('error', (error: Error) => {
-    connectionError = error.message;
-  });
-  client.on('connect', shakeHands);
-  client.on('ready', probe);
-  client.on('close', loseConnection);
+  let isStarting = true;
+  let reach: ReturnType<StoreHealth['reach']> = 'none';
+  const stopListening = redis.on('nodes', follow);
+  const [first] = redis.nodes();
+  follow();
+  // With one server no key is looked at.
+  const only = first?.name === undefined && first !== undefined ? watches.get(first) : undefined;
 
   return {
-    available: () => phase === 'available',
     started,
-    succeeded() {
-      failuresInARow = 0;
+    reach: () => reach,
+    of,
+    partOf: (keyId) => only ?? of(nameOf(keyId)),
+    divide<Call extends { readonly keyId: string }>(calls: readonly Call[]) {
+      if (only !== undefined) return [{ part: only, calls }];
+      const parts = Map.groupBy(calls, ({ keyId }) => of(nameOf(keyId)));
+      return [...parts].map(([part, itsCalls]) => ({ part, calls: itsCalls }));
     },
-    failed,
-    state: () => ({
-      available: phase === 'available',
-      since: new Date(sinceMs).toISOString(),
-      ...(reason !== undefined && { reason }),
-    }),
+    state,
     close() {
-      clearTimeout(startTimer);
-      clearTimeout(probeTimer);
-      client.off('connect', shakeHands);
-      client.off('ready', probe);
-      client.off('close', loseConnection);
+      stopListening();
+      for (const watch of watches.values()) watch.close();
     },
   };
 
-  function shakeHands(): void {
-    isShakingHands = true;
+  function of(key: string): ServerWatch {
+    return only ?? watchOf(redis.nodeOf(key));
   }
 
-  function loseConnection(): void {
-    // A server that accepted the first connection but was slow in its handshake may manage the next one: while this process
-    // starts, that is not an outage until `startTimer` fires.
-    if (phase !== 'starting' || !isShakingHands) leave(connectionError);
-    isShakingHands = false;
-    connectionError = 'connection lost';
+  function watchOf(node: RedisNode): ServerWatch {
+    return watches.get(node) ?? add(node);
   }
 
-  function failed(why: string): void {
-    failuresInARow += 1;
-    if (failuresInARow >= bounds.storeFailuresMax) leave(why);
-  }
-
-  function leave(why: string): void {
-    probesPassed = 0;
-    if (phase === 'away') {
-      reason = why;
-      return;
+  /** A server that keeps no keys any more is watched no longer: others keep them now. */
+  function follow(): void {
+    const nodes = redis.nodes();
+    for (const node of nodes) watchOf(node);
+    for (const [node, watch] of watches) {
+      if (nodes.includes(node)) continue;
+      watch.close();
+      watches.delete(node);
+      const { phase, sinceMs } = watch.state();
+      if (phase === 'away') back(watch, { awayMs: nowMs() - sinceMs });
     }
-    const isRelapse = nowMs() - returnedMs < bounds.storeRelapseMs;
-    probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
-    enter('away', why);
-    log.warn({ reason: why }, 'Redis is away');
-    deps.onAway(why);
+    update();
   }
 
-  function passProbe(): void {
-    failuresInARow = 0;
-    if (phase === 'available') return;
-    probesPassed += 1;
-    if (probesPassed >= probesNeeded) comeBack();
-  }
-
-  function comeBack(): void {
-    const awayMs = nowMs() - sinceMs;
-    const wasAway = phase === 'away';
-    enter('available', undefined);
-    if (wasAway) {
-      returnedMs = sinceMs;
-      log.info({ awayMs, ...deps.describeOutage() }, 'Redis is back');
-    }
-    deps.onReturn(wasAway ? { awayMs } : undefined);
-  }
-
-  function enter(next: 'available' | 'away', why: string | undefined): void {
-    phase = next;
-    sinceMs = nowMs();
-    reason = why;
-    clearTimeout(startTimer);
-    start();
-    probeLater();
-  }
-
-  /** Writes, since a Redis that is full or read-only still answers a PING. */
-  function probe(): void {
-    probeLater();
-    if (probing || client.status !== 'ready') return;
-    probing = true;
-    const written = client.set(probeKey, nowMs(), 'PX', bounds.storeHeartbeatIntervalMs).then(
-      () => undefined,
-      (error: Error) => error.message,
-    );
-    void withinDeadline(written, bounds.storeDeadlineMs, () => 'no reply within the deadline').then(
-      (failure) => {
-        probing = false;
-        if (failure === undefined) passProbe();
-        else if (phase === 'available') failed(failure);
-        else leave(failure);
+  function add(node: RedisNode): ServerWatch {
+    const watch = watchServer({
+      node,
+      probeKey,
+      phase: isStarting ? 'starting' : 'available',
+      nowMs,
+      onAway(reason) {
+        update();
+        log.warn({ reason }, `${titleOf(watch)} is away`);
+        deps.onAway(reason, changeOf(watch));
       },
-    );
+      onReturn(outage) {
+        update();
+        back(watch, outage);
+      },
+      refresh: redis.refresh,
+      bounds,
+    });
+    watches.set(node, watch);
+    return watch;
   }
 
-  function probeLater(): void {
-    clearTimeout(probeTimer);
-    const pauseMs = phase === 'available' ? bounds.storeHeartbeatIntervalMs : bounds.storeProbeIntervalMs;
-    probeTimer = setTimeout(probe, pauseMs).unref();
+  function back(watch: ServerWatch, outage: { readonly awayMs: number } | undefined): void {
+    if (outage !== undefined) {
+      log.info({ ...outage, ...deps.describeOutage() }, `${titleOf(watch)} is back`);
+    }
+    deps.onReturn(outage, changeOf(watch));
   }
+
+  function update(): void {
+    const phases = [...watches.values()].map((watch) => watch.state().phase);
+    const there = phases.filter((phase) => phase === 'available').length;
+    reach = there === phases.length ? 'all' : there > 0 ? 'some' : 'none';
+    if (!isStarting || phases.includes('starting')) return;
+    isStarting = false;
+    start();
+  }
+
+  function state(): WatchedState {
+    const all = [...watches.values()].map((watch) => ({ name: watch.name, ...watch.state() }));
+    const away = all.filter(({ phase }) => phase !== 'available');
+    const [faulty] = away;
+    const sinceMs =
+      faulty === undefined
+        ? Math.max(...all.map((one) => one.sinceMs))
+        : Math.min(...away.map((one) => one.sinceMs));
+    const reason = faulty?.name === undefined ? faulty?.reason : `${faulty.name}: ${faulty.reason}`;
+    const servers = all.flatMap(({ name, phase, sinceMs, reason }) =>
+      name === undefined
+        ? []
+        : [
+            {
+              name,
+              available: phase === 'available',
+              since: new Date(sinceMs).toISOString(),
+              ...(reason !== undefined && { reason }),
+            },
+          ],
+    );
+    return {
+      available: faulty === undefined,
+      since: new Date(sinceMs).toISOString(),
+      ...(reason !== undefined && { reason }),
+      ...(servers.length > 0 && { servers: servers.sort((a, b) => (a.name < b.name ? -1 : 1)) }),
+    };
+  }
+}
+
+function titleOf({ name }: ServerWatch): string {
+  return name === undefined ? 'Redis' : `Redis server ${name}`;
+}
+
+function changeOf({ name }: ServerWatch): Change {
+  return name === undefined ? {} : { server: name };
 }

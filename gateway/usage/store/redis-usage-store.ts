@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { decode, encode } from '@msgpack/msgpack';
-import type { ChainableCommander, Redis, Result } from 'ioredis';
+import type { Result } from 'ioredis';
+import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
 import { withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -17,14 +18,12 @@ const batchesField = 'batches';
  * its own, so that no decision waits behind a large reply.
  */
 export function createRedisUsageStore({
-  client,
-  prefix,
+  redis,
   keptMs,
   onPause,
   bounds,
 }: {
-  readonly client: Redis;
-  readonly prefix: string;
+  readonly redis: RedisConnection;
   /** How long the index of active keys stays after its last change. */
   readonly keptMs: number;
   /** Hears why nothing should be written from now on; without a reason, that it may be again. */
@@ -34,18 +33,19 @@ export function createRedisUsageStore({
     'usageCallTimeoutMs' | 'usageActiveKeysMax' | 'usageMemoryCheckIntervalMs' | 'usageMemoryShareMax'
   >;
 }): UsageStore {
+  const { commands: client, prefix } = redis;
   client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
   const activeName = redisKeys.usageActive.name(prefix);
   let paused: string | undefined;
   const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
-  client.on('ready', checkMemory);
+  const stopListening = redis.on('ready', checkMemory);
 
   return {
     async add({ record, sender, number, fields, expiresMs }) {
       const args: (string | Buffer)[] = [];
       for (const [field, packed] of fields) args.push(field, toBuffer(encode(packed)));
       const name = nameOf(record);
-      const added = await attempt(() =>
+      const added = await attempt([name], () =>
         client.addCounts(name, sender, String(number), String(Math.ceil(expiresMs / 1000)), ...args),
       );
       return added === undefined ? 'failed' : 'added';
@@ -53,27 +53,29 @@ export function createRedisUsageStore({
 
     async remove(record, fields) {
       if (fields.length === 0) return true;
-      return (await attempt(() => client.hdel(nameOf(record), ...fields))) !== undefined;
+      const name = nameOf(record);
+      return (await attempt([name], () => client.hdel(name, ...fields))) !== undefined;
     },
 
     read(reads) {
-      return attempt(() => Promise.all(reads.map(({ record, fields }) => readOne(record, fields))));
+      const names = reads.map(({ record }) => nameOf(record));
+      return attempt(names, () => Promise.all(reads.map(({ fields }, i) => readOne(names[i] ?? '', fields))));
     },
 
     async noteActive(keys) {
       if (keys.length === 0) return true;
       const scores = keys.flatMap(({ keyId, lastSeenMs }) => [lastSeenMs, keyId]);
-      const noted = await inPipeline((pipeline) =>
-        pipeline
-          .zadd(activeName, 'GT', ...scores)
-          .zremrangebyrank(activeName, 0, -bounds.usageActiveKeysMax - 1)
-          .pexpire(activeName, keptMs),
-      );
+      const note = () => [
+        client.zadd(activeName, 'GT', ...scores),
+        client.zremrangebyrank(activeName, 0, -bounds.usageActiveKeysMax - 1),
+        client.pexpire(activeName, keptMs),
+      ];
+      const noted = await attempt([activeName], () => Promise.all<unknown>(redis.gather(note)));
       return noted !== undefined;
     },
 
     async active() {
-      const flat = await attempt(() =>
+      const flat = await attempt([activeName], () =>
         client.zrevrange(activeName, 0, bounds.usageActiveKeysMax - 1, 'WITHSCORES'),
       );
       if (flat === undefined) return undefined;
@@ -85,7 +87,7 @@ export function createRedisUsageStore({
 
     async lastSeen(keyIds) {
       if (keyIds.length === 0) return [];
-      const scores = await attempt(() => client.zmscore(activeName, ...keyIds));
+      const scores = await attempt([activeName], () => client.zmscore(activeName, ...keyIds));
       return scores?.map((score) => Number(score ?? 0));
     },
 
@@ -93,7 +95,7 @@ export function createRedisUsageStore({
 
     close() {
       clearInterval(memoryTimer);
-      client.off('ready', checkMemory);
+      stopListening();
     },
   };
 
@@ -108,49 +110,49 @@ export function createRedisUsageStore({
     }
   }
 
-  async function readOne(record: RecordName, fields: readonly string[] | undefined): Promise<StoredRecord> {
+  async function readOne(name: string, fields: readonly string[] | undefined): Promise<StoredRecord> {
     if (fields === undefined) {
       const { [batchesField]: batches, ...all } = await client
-        .hgetallBuffer(nameOf(record))
+        .hgetallBuffer(name)
         .catch(emptyIfNoHash<Record<string, Buffer>>({}));
       return { fields: toFields(Object.entries(all)), batches: toBatches(batches) };
     }
     const values = await client
-      .hmgetBuffer(nameOf(record), batchesField, ...fields)
+      .hmgetBuffer(name, batchesField, ...fields)
       .catch(emptyIfNoHash<(Buffer | null)[]>([]));
     const named = fields.map((field, i): [string, Buffer | null] => [field, values[i + 1] ?? null]);
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
 
   /** The reply, or nothing when there is none in time: it may come too late, or the connection is down. */
-  async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
-    if (client.status !== 'ready') return undefined;
+  async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
+    if (!names.every(redis.isReady)) return undefined;
     const reply: Promise<T | undefined> = call().catch(() => undefined);
     return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
   }
 
-  function inPipeline(fill: (pipeline: ChainableCommander) => ChainableCommander) {
-    return attempt(async () => {
-      const replies = await fill(client.pipeline()).exec();
-      for (const [error] of replies ?? []) if (error !== null) throw error;
-      return replies;
-    });
-  }
-
-  /** A Redis that is almost full must keep the room it has for quotas: the record stops before. */
+  /** A Redis that is almost full must keep the room it has for quotas: the record stops before. Of a Cluster, the fullest server counts. */
   async function checkMemory(): Promise<void> {
-    const info = await attempt(() => client.info('memory'));
-    if (info === undefined) return;
-    const used = figureIn(info, 'used_memory');
-    const max = figureIn(info, 'maxmemory');
-    const share = max === 0 ? 0 : used / max;
+    const memories = (await Promise.all(redis.nodes().map(memoryOf))).filter((one) => one !== undefined);
+    const [fullest] = memories.sort((a, b) => b.share - a.share);
+    if (fullest === undefined) return;
+    const { name = 'Redis', share } = fullest;
     const wasPaused = paused !== undefined;
     const percent = (of: number) => `${Math.round(of * 100)} %`;
     paused =
       share > bounds.usageMemoryShareMax
-        ? `Redis has used ${percent(share)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`
+        ? `${name} has used ${percent(share)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`
         : undefined;
     if (wasPaused !== (paused !== undefined)) onPause?.(paused);
+  }
+
+  async function memoryOf({ name, client }: RedisNode) {
+    if (client?.status !== 'ready') return undefined;
+    const reply = client.info('memory').catch(() => undefined);
+    const info = await withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
+    if (info === undefined) return undefined;
+    const max = figureIn(info, 'maxmemory');
+    return { name, share: max === 0 ? 0 : figureIn(info, 'used_memory') / max };
   }
 }
 

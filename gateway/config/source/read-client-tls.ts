@@ -1,0 +1,84 @@
+import { createSecureContext } from 'node:tls';
+import type { UpstreamTls } from '../../model.ts';
+import { type Problem, wholeFile } from '../problems/problem.ts';
+import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
+import type { YamlSource } from './parse-yaml.ts';
+import type { SourceReader } from './source-reader.ts';
+
+export interface ClientTlsToRead {
+  /** What names the files: authorities to trust, and what this side authenticates itself with. */
+  readonly tls: { readonly [Field in TlsField]?: string | undefined };
+  /** Where these fields stand in the main file. */
+  readonly path: readonly PropertyKey[];
+  readonly main: YamlSource;
+  readonly reader: SourceReader;
+  readonly fileOf: (path: string) => string;
+}
+
+type TlsField = 'ca' | 'cert' | 'key';
+
+/** A file that was read. */
+interface PemFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Reads the PEM files of a side that connects to a server, and tries them as its connections would use them. */
+export function readClientTls(
+  { tls, path, main, reader, fileOf }: ClientTlsToRead,
+  problems: Problem[],
+): Pick<UpstreamTls, 'ca' | 'own'> {
+  const problem = (field: TlsField, message: string) =>
+    problems.push({ ...main.placeOf([...path, field]), message });
+  if (tls.cert !== undefined && tls.key === undefined) problem('cert', '`cert` needs `key` beside it');
+  if (tls.key !== undefined && tls.cert === undefined) problem('key', '`key` needs `cert` beside it');
+
+  const read = (field: TlsField): PemFile | undefined => {
+    const named = tls[field];
+    if (named === undefined) return undefined;
+    const file = fileOf(named);
+    const text = reader.readText({ file, mentionedAt: main.placeOf([...path, field]) });
+    return text === undefined ? undefined : { file, text };
+  };
+  const [ca, cert, key] = [read('ca'), read('cert'), read('key')];
+  problems.push(...faultsOf({ ca, cert, key }));
+  return {
+    ...(ca && { ca: ca.text }),
+    ...(cert && key && { own: { cert: cert.text, key: key.text } }),
+  };
+}
+
+function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): readonly Problem[] {
+  const { ca, cert, key } = files;
+  const problems: Problem[] = [];
+  const check = <T>(file: PemFile | undefined, parse: (text: string) => T | string): T | undefined => {
+    const parsed = file && parse(file.text);
+    if (typeof parsed !== 'string') return parsed;
+    problems.push({ ...wholeFile(file?.file ?? ''), message: parsed });
+    return undefined;
+  };
+  check(ca, parseCertificates);
+  const [leaf] = check(cert, parseCertificates) ?? [];
+  const privateKey = check(key, parsePrivateKey);
+  if (problems.length > 0) return problems;
+  if (cert && key && leaf && privateKey && !leaf.checkPrivateKey(privateKey)) {
+    const message =
+      'this key does not belong to the (first) certificate of the other file; replace both together';
+    const related = { ...wholeFile(cert.file), message: 'the certificate is here' };
+    return [{ ...wholeFile(key.file), message, related }];
+  }
+  const refusal = tryContext(files);
+  const file = cert?.file ?? ca?.file;
+  return refusal === undefined || file === undefined ? [] : [{ ...wholeFile(file), message: refusal }];
+}
+
+/** What OpenSSL has against the files: a key that is too short, for example. */
+function tryContext({ ca, cert, key }: Readonly<Record<TlsField, PemFile | undefined>>): string | undefined {
+  try {
+    createSecureContext({ ca: ca?.text, cert: cert?.text, key: key?.text });
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return `OpenSSL does not accept this certificate or its key (${code})`;
+  }
+}

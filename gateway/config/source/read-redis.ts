@@ -1,0 +1,57 @@
+import type { RedisSettings } from '../../model.ts';
+import { isTls } from '../check-redis.ts';
+import { type Problem, wholeFile } from '../problems/problem.ts';
+import type { RawSettings } from '../schema/settings-schema.ts';
+import { type ClientTlsToRead, readClientTls } from './read-client-tls.ts';
+
+/** What reaches Redis: the settings with the contents of the files that they name. Undefined for the memory store. */
+export function readRedis(
+  { redis, environment }: RawSettings,
+  source: Omit<ClientTlsToRead, 'tls' | 'path'>,
+  problems: Problem[],
+): RedisSettings | undefined {
+  if (redis === undefined || redis.url === '') return undefined;
+  const { main, reader, fileOf } = source;
+  const { cluster, sentinel, ca, cert, key } = redis;
+
+  /** The content of a file with a password. Editors and `echo` end it with a line break that is no part of it. */
+  const readPassword = (named: string | undefined, path: readonly string[]): string | undefined => {
+    if (named === undefined) return undefined;
+    const file = fileOf(named);
+    const text = reader.readText({ file, mentionedAt: main.placeOf(['redis', ...path]) });
+    const password = text?.replace(/\r?\n$/, '');
+    if (password === '') problems.push({ ...wholeFile(file), message: 'this file has no password' });
+    return password;
+  };
+  const password = readPassword(redis.passwordFile, ['passwordFile']);
+  const sentinelPassword = readPassword(sentinel?.passwordFile, ['sentinel', 'passwordFile']);
+  const tls = readClientTls({ tls: { ca, cert, key }, path: ['redis'], ...source }, problems);
+  const { url, username = redis.username } = password === undefined ? redis : splitUser(redis.url);
+
+  return {
+    ...(url !== undefined && { url }),
+    ...(cluster && { cluster }),
+    ...(sentinel && {
+      sentinel: {
+        name: sentinel.name,
+        hosts: sentinel.hosts,
+        ...(sentinel.username !== undefined && { username: sentinel.username }),
+        ...(sentinelPassword !== undefined && { password: sentinelPassword }),
+      },
+    }),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(isTls(redis) && { tls }),
+    prefix: redis.prefix ?? `tollgate-${environment}`,
+    onFailure: redis.onFailure,
+  };
+}
+
+/** The user of a URL whose password is in a file: a URL with a user and no password would mean an empty one. */
+function splitUser(text: string | undefined): { readonly url?: string; readonly username?: string } {
+  const url = URL.parse(text ?? '');
+  if (url === null) return {};
+  const username = decodeURIComponent(url.username);
+  url.username = '';
+  return { url: url.href, ...(username !== '' && { username }) };
+}

@@ -1,0 +1,104 @@
+import { Redis } from 'ioredis';
+import type { RedisSettings } from '../model.ts';
+import { connectToCluster } from './cluster-connection.ts';
+import {
+  type ConnectionBounds,
+  clockOfNode,
+  type RedisConnection,
+  type ServerOptions,
+} from './redis-connection.ts';
+
+type Servers = Omit<RedisSettings, 'onFailure'>;
+
+/**
+ * Connects to the Redis of the configuration, and goes on trying. The library neither queues commands while a server is
+ * disconnected nor sends one twice: only the caller knows whether that is safe. A connection that owes replies and is
+ * silent is closed; each caller has a shorter deadline of its own (`within-deadline.ts`).
+ *
+ * Decisions and records have a connection each: the replies to records may be large, and one that is being read must not
+ * delay the reply to a decision.
+ */
+export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisConnection {
+  const { url, cluster, sentinel, prefix } = settings;
+  const options = optionsOf(settings, bounds);
+  if (cluster !== undefined) return connectToCluster({ urls: cluster, prefix, options, bounds });
+  if (sentinel !== undefined) return toConnection(connectToSentinel(sentinel, options, bounds), prefix);
+  return toConnection(new Redis(url ?? '', { ...options, ...ofOneServer(bounds) }), prefix);
+}
+
+function optionsOf({ username, password, tls }: Servers, bounds: ConnectionBounds): ServerOptions {
+  return {
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: bounds.storeConnectTimeoutMs,
+    // Closes the connection to a peer that froze or vanished; the calls without a reply then fail.
+    socketTimeout: bounds.storeSilenceMaxMs,
+    maxLoadingRetryTime: bounds.storeReconnectMaxMs,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: { ...(tls.ca !== undefined && { ca: tls.ca }), ...tls.own } }),
+  };
+}
+
+function ofOneServer({ storeReconnectMaxMs }: ConnectionBounds) {
+  return {
+    enableOfflineQueue: false,
+    retryStrategy: (attempt: number) => Math.min(attempt * 50, storeReconnectMaxMs),
+    // After a failover the address may be that of a replica. Connecting again resolves the name, or asks Sentinel, again.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  };
+}
+
+function connectToSentinel(
+  { name, hosts, username, password }: NonNullable<RedisSettings['sentinel']>,
+  options: ServerOptions,
+  bounds: ConnectionBounds,
+): Redis {
+  const { tls } = options;
+  return new Redis({
+    ...options,
+    ...ofOneServer(bounds),
+    name,
+    sentinels: hosts.map((text) => {
+      const url = new URL(`redis://${text}`);
+      return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) };
+    }),
+    ...(username !== undefined && { sentinelUsername: username }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+    sentinelCommandTimeout: bounds.storeConnectTimeoutMs,
+    sentinelRetryStrategy: (attempt) => Math.min(attempt * 50, bounds.storeReconnectMaxMs),
+    // Leaves the old master as soon as a Sentinel announces another one. An old master that is cut off from Sentinels and
+    // replicas does not know that it is none any more, and would go on taking writes that are lost.
+    failoverDetector: true,
+  });
+}
+
+function toConnection(client: Redis, prefix: string): RedisConnection {
+  // The watch over the store logs that Redis is away. An `error` event that nobody hears is printed by the library.
+  client.on('error', () => {});
+  const node = { name: undefined, client, keyHere: (base: string) => base };
+  const nodes = [node];
+  return {
+    prefix,
+    commands: client,
+    gather(send) {
+      client.stream.cork();
+      const sent = send();
+      client.stream.uncork();
+      return sent;
+    },
+    isReady: () => client.status === 'ready',
+    nodeOf: () => node,
+    clockOf: () => clockOfNode(node),
+    nodes: () => nodes,
+    on(event, listener) {
+      // The one server stays the same.
+      if (event === 'nodes') return () => {};
+      client.on(event, listener);
+      return () => void client.off(event, listener);
+    },
+    refresh: () => {},
+    close: () => client.disconnect(),
+  };
+}
