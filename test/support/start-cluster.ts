@@ -1,3 +1,7 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { inspect } from './inspect.ts';
 import { freePort, type RedisServer, startRedis } from './start-redis.ts';
@@ -30,6 +34,15 @@ export interface ClusterServer {
 
 const slotsCount = 16_384;
 
+/** What a server is told of each in the beginning, so that none has to be introduced to the others. */
+interface Seat {
+  readonly id: string;
+  readonly port: number;
+  readonly busPort: number;
+  readonly replicaOf?: Seat;
+  readonly slots?: string;
+}
+
 /**
  * @param options.nodeTimeoutMs after which a server counts as failed; a replica is promoted about as long after that
  * @param options.wantsAllSlots whether the rest stops serving while slots have no master, as is Redis's default
@@ -40,44 +53,34 @@ export async function startCluster({
   wantsAllSlots = false,
   hasReplicas = true,
 } = {}): Promise<RedisCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-cluster-'));
+  const firstSlot = (index: number) => Math.floor((index * slotsCount) / mastersCount);
+  const masterSeats = await Promise.all(
+    Array.from({ length: mastersCount }, (_, index) =>
+      newSeat({ slots: `${firstSlot(index)}-${firstSlot(index + 1) - 1}` }),
+    ),
+  );
+  const replicaSeats = hasReplicas
+    ? await Promise.all(masterSeats.map((replicaOf) => newSeat({ replicaOf })))
+    : [];
   const started: ClusterServer[] = [];
-  const launch = async () => {
-    const busPort = await freePort();
-    const server = await startRedis([
-      ...['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`],
+  const launch = async (own: Seat, all: readonly Seat[]): Promise<ClusterServer> => {
+    const file = join(folder, `${own.port}.conf`);
+    const epochs = `vars currentEpoch ${all.length} lastVoteEpoch 0`;
+    await writeFile(file, `${[...all.map((seat) => nodeLine(seat, own, all)), epochs].join('\n')}\n`);
+    const options = [
+      ...['--cluster-enabled', 'yes', '--cluster-port', `${own.busPort}`, '--cluster-config-file', file],
       ...['--cluster-require-full-coverage', wantsAllSlots ? 'yes' : 'no'],
       ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
-    ]);
-    const inspector = inspect(server.url);
-    const id = String(await inspector.cluster('MYID'));
-    const node = { server, busPort, name: `127.0.0.1:${server.port}`, id, inspector };
+    ];
+    const server = await startRedis(options, own.port);
+    const node = { server, name: `127.0.0.1:${own.port}`, id: own.id, inspector: inspect(server.url) };
     started.push(node);
     return node;
   };
-  const join = async (node: ClusterServer & { readonly busPort: number }) => {
-    await started[0]?.inspector.call('CLUSTER', 'MEET', '127.0.0.1', node.server.port, node.busPort);
-  };
-  const everybodyKnows = (count: number) =>
-    until(`${count} servers know each other`, async () => {
-      const infos = await Promise.all(started.map(({ inspector }) => inspector.cluster('INFO')));
-      return infos.every((info) => String(info).includes(`cluster_known_nodes:${count}`));
-    });
-
-  const count = hasReplicas ? 2 * mastersCount : mastersCount;
-  const nodes = await Promise.all(Array.from({ length: count }, launch));
+  const seats = [...masterSeats, ...replicaSeats];
+  const nodes = await Promise.all(seats.map((seat) => launch(seat, seats)));
   const [masters, replicas] = [nodes.slice(0, mastersCount), nodes.slice(mastersCount)];
-  const firstSlot = (index: number) => Math.floor((index * slotsCount) / mastersCount);
-  await Promise.all(nodes.map((node, index) => node.inspector.cluster('SET-CONFIG-EPOCH', index + 1)));
-  await Promise.all(
-    masters.map(({ inspector }, index) =>
-      inspector.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1),
-    ),
-  );
-  await Promise.all(nodes.slice(1).map(join));
-  await everybodyKnows(count);
-  await Promise.all(
-    replicas.map(({ inspector }, index) => inspector.cluster('REPLICATE', masters[index]?.id ?? '')),
-  );
   await until('the cluster serves', async () => {
     const infos = await Promise.all(nodes.map(({ inspector }) => inspector.cluster('INFO')));
     const links = await Promise.all(replicas.map(({ inspector }) => inspector.info('replication')));
@@ -86,11 +89,12 @@ export async function startCluster({
       links.every((link) => link.includes('master_link_status:up'))
     );
   });
-
-  // Only now: on a busy machine servers that meet take longer than that.
-  await Promise.all(
-    nodes.map(({ inspector }) => inspector.config('SET', 'cluster-node-timeout', nodeTimeoutMs)),
-  );
+  // Only now: on a busy machine the first greetings take longer than that.
+  const setTimeouts = () =>
+    Promise.all(
+      started.map(({ inspector }) => inspector.config('SET', 'cluster-node-timeout', nodeTimeoutMs)),
+    );
+  await setTimeouts();
 
   return {
     urls: masters.map(({ server }) => server.url),
@@ -102,9 +106,16 @@ export async function startCluster({
       return owner;
     },
     async addMaster() {
-      const node = await launch();
-      await join(node);
-      await everybodyKnows(started.length);
+      const seat = await newSeat({});
+      const node = await launch(seat, [seat]);
+      await masters[0]?.inspector.call('CLUSTER', 'MEET', '127.0.0.1', seat.port, seat.busPort);
+      await until('everybody knows the new master', async () => {
+        const lists = await Promise.all(started.map(({ inspector }) => inspector.cluster('NODES')));
+        return lists.every((list) =>
+          nodes.every(({ id }) => String(list).includes(id) && String(list).includes(seat.id)),
+        );
+      });
+      await setTimeouts();
       return node;
     },
     async keys(pattern) {
@@ -114,8 +125,23 @@ export async function startCluster({
     async stop() {
       for (const { inspector } of started) inspector.disconnect();
       await Promise.all(started.map(({ server }) => server.stop()));
+      await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function newSeat(more: Pick<Seat, 'replicaOf' | 'slots'>): Promise<Seat> {
+  const [port, busPort] = [await freePort(), await freePort()];
+  return { id: randomBytes(20).toString('hex'), port, busPort, ...more };
+}
+
+/** As a server keeps it in its own `nodes.conf`. */
+function nodeLine(seat: Seat, own: Seat, all: readonly Seat[]): string {
+  const { id, port, busPort, replicaOf, slots = '' } = seat;
+  const role = replicaOf === undefined ? 'master' : 'slave';
+  const flags = seat === own ? `myself,${role}` : role;
+  const epoch = all.indexOf(replicaOf ?? seat) + 1;
+  return `${id} 127.0.0.1:${port}@${busPort} ${flags} ${replicaOf?.id ?? '-'} 0 0 ${epoch} connected ${slots}`.trim();
 }
 
 /** Moves a slot with its keys, as `redis-cli --cluster reshard` does, a few keys at a time. */

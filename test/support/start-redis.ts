@@ -23,10 +23,10 @@ export interface RedisServer {
 }
 
 /** @param options further command-line options, as `redis-server` takes them */
-export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+export async function startRedis(options: readonly string[] = [], onPort?: number): Promise<RedisServer> {
   const binary = await redisBinary();
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
-  const port = await freePort();
+  const port = onPort ?? (await freePort());
   const url = `redis://127.0.0.1:${port}`;
   let server = await launch();
 
