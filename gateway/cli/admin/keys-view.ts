@@ -42,11 +42,10 @@ function fullestWindow({ windows }: KeyItem): string {
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
 }
 
-/** `minute 600, day 5,000`. */
-function limitsOf({ limits }: NonNullable<KeyItem['grant']>): string {
-  return toLimits(limits)
-    .map(({ window, max }) => `${window} ${figure(max)}`)
-    .join(', ');
+/** `minute 600, day 5,000 until 18:00:00 UTC`. */
+export function grantText({ limits, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
+  const parts = toLimits(limits).map(({ window, max }) => `${window} ${figure(max)}`);
+  return `${parts.join(', ')} until ${clock(untilMs, nowMs)} UTC`;
 }
 
 /** One key: why it gets what it gets first, then everything about it. */
@@ -67,9 +66,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     ...(key.ban === undefined
       ? []
       : [['ban', `until ${clock(key.ban.untilMs, nowMs)} UTC, level ${key.ban.level}`] as const]),
-    ...(key.grant === undefined
-      ? []
-      : [['grant', `${limitsOf(key.grant)} until ${clock(key.grant.untilMs, nowMs)} UTC`] as const]),
+    ...(key.grant === undefined ? [] : [['grant', grantText(key.grant, nowMs)] as const]),
     ['strikes', `${counted(key.strikes, 'refusal')} that count towards the next ban`],
     ['last seen', key.lastSeenMs === undefined ? 'not on record' : ago(key.lastSeenMs, nowMs)],
     ...(key.offered24h === undefined

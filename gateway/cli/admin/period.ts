@@ -37,6 +37,34 @@ export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: num
   return toMs - fromMs <= dayMs ? 'minute' : 'hour';
 }
 
+/**
+ * The instant that `--until` means: a date, a time with its zone, `tomorrow` (its first instant, in UTC), `18:00` (the next one,
+ * in UTC), or a time from now such as `+6h`.
+ *
+ * @throws a CommandError
+ */
+export function untilInstant(text: string, nowMs: number): string {
+  const untilMs = untilMsOf(text, nowMs);
+  if (untilMs === undefined) {
+    throw new CommandError(
+      '--until must be a date such as 2026-12-01 (its first instant, in UTC), a time such as 2026-12-01T18:00:00Z, tomorrow, 18:00 (the next one, in UTC), or a time from now such as +6h, +30m or +2d.',
+    );
+  }
+  if (untilMs > nowMs) return iso(untilMs);
+  throw new CommandError(`--until ${text} is in the past.`);
+}
+
+function untilMsOf(text: string, nowMs: number): number | undefined {
+  const startOfDayMs = Math.floor(nowMs / dayMs) * dayMs;
+  if (text === 'tomorrow') return startOfDayMs + dayMs;
+  const after = /^\+(\d{1,6})([mhd])$/.exec(text);
+  if (after !== null) return nowMs + Number(after[1]) * (unitMs[after[2] ?? ''] ?? dayMs);
+  const time = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text);
+  if (time === null) return parseDate(text);
+  const atMs = startOfDayMs + Number(time[1]) * 3_600_000 + Number(time[2]) * 60_000;
+  return atMs > nowMs ? atMs : atMs + dayMs;
+}
+
 function toInstant(option: string, text: string, nowMs: number): string {
   const startOfDayMs = Math.floor(nowMs / dayMs) * dayMs;
   switch (text) {

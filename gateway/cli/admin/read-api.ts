@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { didYouMean } from '../../shapes/closest-name.ts';
 import { printable } from '../../terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient, Query, Reply } from './admin-client.ts';
@@ -39,17 +40,25 @@ export function readChanges(client: Client, max: number): Promise<Reply<Changes>
 }
 
 export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
-  return orNotFound(client.get(`/keys/${encodeURIComponent(id)}`, {}, keyDetail), noSuchKey(id));
+  return ofKey(client, id, (path) => client.get(path, {}, keyDetail));
 }
 
 export function readUsage(client: Client, id: string, query: Query): Promise<Reply<Usage>> {
-  return orNotFound(client.get(`/keys/${encodeURIComponent(id)}/usage`, query, usage), noSuchKey(id));
+  return ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
 }
 
-export function readCallers(client: Client, operationId: string, query: Query): Promise<Reply<Callers>> {
+export async function readCallers(
+  client: Client,
+  operationId: string,
+  query: Query,
+): Promise<Reply<Callers>> {
   const path = `/operations/${encodeURIComponent(operationId)}/callers`;
   const sentence = `There is no operation ${printable(operationId)}: its operationId in the API document is asked for.`;
-  return orNotFound(client.get(path, query, callers), sentence);
+  try {
+    return await client.get(path, query, callers);
+  } catch (error) {
+    throw isNotFound(error) ? new CommandError(sentence, 'not_found') : error;
+  }
 }
 
 interface Pages<Schema extends z.ZodType> {
@@ -87,15 +96,41 @@ async function readPages<Schema extends z.ZodType>(
   }
 }
 
-async function orNotFound<Result>(reading: Promise<Result>, sentence: string): Promise<Result> {
+/**
+ * Asks about one key, below `/keys/{id}`.
+ *
+ * @throws a CommandError; of a key that is not there it has the id that was probably meant
+ */
+export async function ofKey<Result>(
+  client: Client,
+  id: string,
+  ask: (path: string) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await reading;
+    return await ask(`/keys/${encodeURIComponent(id)}`);
   } catch (error) {
-    const isUnknown = error instanceof CommandError && error.kind === 'not_found';
-    throw isUnknown ? new CommandError(sentence, 'not_found') : error;
+    if (!isNotFound(error)) throw error;
+    const advice =
+      didYouMean(id, await similarIds(client, id)) ||
+      ': "keys list --q TEXT" finds keys by a part of their id or name.';
+    throw new CommandError(printable(`There is no key ${id}${advice}`), 'not_found');
   }
 }
 
-function noSuchKey(id: string): string {
-  return `There is no key ${printable(id)}: "keys list --q TEXT" finds keys by a part of their id or name.`;
+/** Ids that have one half of an id in them: of one with a single mistake one half is right. */
+async function similarIds(client: Client, id: string): Promise<string[]> {
+  const middle = Math.ceil(id.length / 2);
+  const halves = [id.slice(0, middle), id.slice(middle)].filter((half) => half !== '');
+  const query = { sort: 'id', limit: String(keysPerPage) };
+  try {
+    const pages = await Promise.all(halves.map((q) => client.get('/keys', { ...query, q }, keyPage)));
+    return pages.flatMap(({ body }) => body.keys.map((key) => key.id));
+  } catch {
+    // The advice is left out: what failed is what was asked for.
+    return [];
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof CommandError && error.kind === 'not_found';
 }

@@ -1,15 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { planWindows } from '../../model.ts';
+import { type PlanWindow, planWindows } from '../../model.ts';
 import { agePattern, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
+import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { withGateway } from '../admin/gateway-options.ts';
+import { clientOf, withGateway } from '../admin/gateway-options.ts';
+import { untilInstant } from '../admin/period.ts';
 import { requireConfig } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
+import { grantKey, type NowHeld, nowHeldLines, unbanKey, ungrantKey } from './ban-and-grant.ts';
 import { createFileKeys, limitOption } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
-import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
+import { tellChange, toldKey, toldSecret } from './tell-change.ts';
 import type { IssuedKey, NewSecret, WritableKeys } from './writable-keys.ts';
 
 /** What every command that changes keys can be told. */
@@ -48,18 +51,12 @@ export function addKeyCommands(keys: Command): void {
     .option(...expires)
     .action(async (argument: string | undefined, options: CreateOptions) => {
       const { plan, name, expires } = options;
-      const limits = Object.fromEntries(
-        limitFieldNames.filter((field) => field in options).map((field) => [field, options[field]]),
-      );
-      const key = { id: idOf(argument, options.id), plan, name, limits, expires };
+      const key = { id: idOf(argument, options.id), plan, name, limits: limitsOf(options), expires };
       const issued = await writable(options).create(key);
       showSecret(issued, options, { isNew: true });
-      await tell(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
+      await tellChange(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
     });
-  for (const window of planWindows) {
-    const description = `requests in a ${window}, on a custom plan`;
-    create.option(`${limitOption(limitFieldOf[window])} <count>`, description, wholeNumber);
-  }
+  addLimitOptions(create, (window) => `requests in a ${window}, on a custom plan`);
 
   ofKey('rotate')
     .description('issue a new secret for a key, and let the older ones end a while later')
@@ -91,6 +88,8 @@ export function addKeyCommands(keys: Command): void {
   ofKey('restore')
     .description('let a key in again that was revoked')
     .action((id: string, options: Changing) => setDisabled(id, false, options));
+
+  addBanAndGrant(keys);
 }
 
 function writable(options: Changing): WritableKeys {
@@ -118,12 +117,71 @@ function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isN
   print([issued.secret]);
 }
 
+/** Bans and grants are no part of the configuration: a gateway is asked, for keys of both kinds. */
+function addBanAndGrant(keys: Command): void {
+  const asking = (name: string) =>
+    withGateway(keys.command(name).helpGroup('Let through:'))
+      .argument('<key>', 'its id')
+      .option('--json', 'what holds for the key now, as the admin API says');
+
+  asking('unban')
+    .description('lift the ban of a key: it may call again, on every process within a second')
+    .action(async (id: string, options: Changing) => {
+      const client = clientOf(options);
+      await showHeld(client, await unbanKey(client, id), options, 'ban');
+    });
+
+  const grant = asking('grant')
+    .description('give a key other limits for a while, in place of those of its plan')
+    .requiredOption('--until <when>', 'tomorrow, 18:00, +6h, 2026-12-01, 2026-12-01T00:00Z; times are UTC')
+    .action(async (id: string, options: Changing & LimitsByField & { until: string }) => {
+      const limits = limitsOf(options);
+      if (Object.keys(limits).length === 0) {
+        const all = limitFieldNames.map(limitOption).join(', ');
+        throw new CommandError(`Which limits? Say at least one of ${all}.`);
+      }
+      const client = clientOf(options);
+      const untilAt = untilInstant(options.until, Date.now());
+      await showHeld(client, await grantKey(client, id, { limits, untilAt }), options, 'grant');
+    });
+  addLimitOptions(grant, (window) => `requests in a ${window}, if its plan limits that`);
+
+  asking('ungrant')
+    .description('end the grant of a key: the limits of its plan hold again')
+    .action(async (id: string, options: Changing) => {
+      const client = clientOf(options);
+      await showHeld(client, await ungrantKey(client, id), options, 'grant');
+    });
+}
+
+async function showHeld(
+  client: AdminClient,
+  { json, body }: Reply<NowHeld>,
+  options: Changing,
+  what: 'ban' | 'grant',
+): Promise<void> {
+  if (options.json) printJson(json);
+  else print(await nowHeldLines(client, body, what, Date.now()));
+}
+
+function addLimitOptions(command: Command, describe: (window: PlanWindow) => string): void {
+  for (const window of planWindows) {
+    command.option(`${limitOption(limitFieldOf[window])} <count>`, describe(window), wholeNumber);
+  }
+}
+
+function limitsOf(options: LimitsByField): LimitsByField {
+  return Object.fromEntries(
+    limitFieldNames.filter((field) => field in options).map((field) => [field, options[field]]),
+  );
+}
+
 async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
   const issued = await writable(options).addSecret(secret);
   showSecret(issued, options, { isNew: false });
   const newest = issued.key.secrets.at(-1);
   const action = secret.overlapMs === undefined ? 'secret' : 'rotate';
-  await tell(options, { action, key: secret.id, ...(newest && { after: toldSecret(newest) }) });
+  await tellChange(options, { action, key: secret.id, ...(newest && { after: toldSecret(newest) }) });
 }
 
 async function setDisabled(id: string, disabled: boolean, options: Changing): Promise<void> {
@@ -132,11 +190,7 @@ async function setDisabled(id: string, disabled: boolean, options: Changing): Pr
   else print([disabledText(changed, Date.now())]);
   if (!changed.isChanged) return;
   const action = disabled ? 'revoke' : 'restore';
-  await tell(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
-}
-
-async function tell(options: Changing, change: ToldChange): Promise<void> {
-  await tellChange(options, change);
+  await tellChange(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
 }
 
 function age(text: string): string {

@@ -1,0 +1,47 @@
+import type * as z from 'zod';
+import type { LimitsByField } from '../../shapes/limit-fields.ts';
+import type { AdminClient, Reply } from '../admin/admin-client.ts';
+import { keyItem } from '../admin/api-shapes.ts';
+import { grantText } from '../admin/keys-view.ts';
+import { ofKey, readKey } from '../admin/read-api.ts';
+import { clock } from '../output/figures.ts';
+
+/** What holds for a key after its ban or its grant was changed. */
+const nowHeld = keyItem.pick({ id: true, ban: true, grant: true });
+
+export type NowHeld = z.output<typeof nowHeld>;
+
+export function unbanKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
+  return ofKey(client, id, (path) => client.send({ method: 'POST', path: `${path}/unban` }, nowHeld));
+}
+
+export interface GrantOf {
+  readonly limits: LimitsByField;
+  readonly untilAt: string;
+}
+
+export function grantKey(client: AdminClient, id: string, body: GrantOf): Promise<Reply<NowHeld>> {
+  return ofKey(client, id, (path) => client.send({ method: 'POST', path: `${path}/grant`, body }, nowHeld));
+}
+
+export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
+  return ofKey(client, id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
+}
+
+/** What was done, and why the key gets now what it gets: a window may refuse what no ban refuses any more. */
+export async function nowHeldLines(
+  client: AdminClient,
+  { id, ban, grant }: NowHeld,
+  what: 'ban' | 'grant',
+  nowMs: number,
+): Promise<string[]> {
+  const held = {
+    ban:
+      ban === undefined
+        ? `${id} is not banned.`
+        : `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`,
+    grant: grant === undefined ? `${id} has no grant.` : `${id} has a grant: ${grantText(grant, nowMs)}.`,
+  };
+  const { body } = await readKey(client, id);
+  return [held[what], body.why.sentence];
+}

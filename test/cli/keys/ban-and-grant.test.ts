@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../../support/gateway-process.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientStore } from '../../support/tuning.ts';
+
+const writer = makeToken('write', 'ada');
+const reader = makeToken('read', 'bob');
+const banned = makeCustomKey(1, 1_000);
+const spent = makeCustomKey(1_000, 2);
+const customer = makeKey({ id: 'customer-7' });
+
+let backend: RecordingBackend;
+let gateways: GatewayProcess[];
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
+  const config = testConfig({
+    upstream: { url: backend.url },
+    redis: { url: redisUrl(), prefix: freshPrefix() },
+    keys: [banned.entry, spent.entry, customer.entry],
+    admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
+    bans: { after: 3, for: '10m' },
+  });
+  const tuning = { windowsMs: freshWindows(Date.now()), bounds: patientStore };
+  gateways = await Promise.all([startGateway(config, { tuning }), startGateway(config, { tuning })]);
+});
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+  await backend.close();
+});
+
+/** Asks the first gateway. */
+function run(command: string, token = writer.token) {
+  const env = { TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '', TOLLGATE_ADMIN_TOKEN: token };
+  return runTollgate(['keys', ...command.split(' ')], env);
+}
+
+/** The response of the second gateway. */
+async function call(secret: string) {
+  const response = await fetch(`${gateways[1]?.baseUrl}/pets`, {
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  await response.arrayBuffer();
+  return response;
+}
+
+test('unban lets a banned key in on another process, and says what limits it still', async () => {
+  for (let request = 0; request < 5; request++) await call(banned.secret);
+  expect((await call(banned.secret)).headers.get('ratelimit')).toContain('"ban"');
+  const { id } = banned.entry;
+  const { exitCode, stdout, stderr } = await run(`unban ${id}`);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(
+    new RegExp(`^${id} is not banned\\.\n${id} \\(enterprise\\) has used .* of this minute`),
+  );
+  await expect.poll(async () => (await call(banned.secret)).headers.get('ratelimit')).not.toContain('"ban"');
+});
+
+test('grant gives a key more for a while on every process, ungrant ends it; --json is what holds', async () => {
+  const { id } = spent.entry;
+  for (let request = 0; request < 3; request++) await call(spent.secret);
+  const granted = await run(`grant ${id} --per-day 5000 --until +6h`);
+  expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(granted.stdout).toMatch(
+    new RegExp(`^${id} has a grant: day 5,000 until .* UTC\\.\n${id} .* 5,000 a day in place of 2`),
+  );
+  await expect.poll(async () => (await call(spent.secret)).status, { timeout: 2_000 }).toBe(200);
+  const until = new Date(Date.now() + 86_400_000).toISOString();
+  const replaced = JSON.parse(
+    (await run(`grant ${id} --per-day 7 --per-minute 9 --until ${until} --json`)).stdout,
+  );
+  expect(replaced).toMatchObject({
+    id,
+    grant: { limits: { perMinute: 9, perDay: 7 }, untilMs: Date.parse(until) },
+  });
+  const ended = await run(`ungrant ${id}`);
+  expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(`^${id} has no grant\\.\n`) });
+  await expect.poll(async () => (await call(spent.secret)).status, { timeout: 2_000 }).toBe(429);
+});
+
+test.each([
+  ['unban custmer-7', 'There is no key custmer-7; did you mean `customer-7`?'],
+  ['grant customer-8 --per-day 5 --until +1h', 'There is no key customer-8; did you mean `customer-7`?'],
+  [
+    'ungrant nobody-at-all',
+    'There is no key nobody-at-all: "keys list --q TEXT" finds keys by a part of their id or name.',
+  ],
+  ['unban \u001b[2J', 'There is no key \\u{1b}[2J: "keys list'],
+  ['grant customer-7 --until +1h', 'Which limits? Say at least one of --per-second, --per-minute, '],
+  ['grant customer-7 --per-day 5 --until soon', '--until must be a date such as 2026-12-01'],
+  ['grant customer-7 --per-day 5 --until 2020-01-01', '--until 2020-01-01 is in the past.'],
+  ['grant customer-7 --per-day 5 --until 2100-01-01', '`untilAt` must be at most 400 days ahead.'],
+  ['grant customer-7 --per-hour 5 --until +1h', 'it has perMinute, perDay.'],
+  ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],
+  ['grant customer-7 --per-day 5', "required option '--until <when>' not specified"],
+])('%s says what is wrong', async (command, message) => {
+  const { exitCode, stdout, stderr } = await run(command);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toContain(message);
+});
+
+test('a token that may only read changes nothing, and hears which one may', async () => {
+  const { exitCode, stderr } = await run(`unban ${customer.entry.id}`, reader.token);
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(
+    /The token may only read\. "tollgate admin token --name NAME --may write" makes one/,
+  );
+});
