@@ -141,7 +141,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   exchange.decision = decision;
   exchange.decidedMs = performance.now();
-  stations.usage?.decided(key.id, decision, addressOf(exchange));
+  stations.usage?.decided(key.id, decision, addressOf(exchange), key.digestStart);
   if (decision.kind !== 'admitted') return { kind: 'refused', ...limitRefusal(decision) };
 
   if (match.kind === 'not_found') return { kind: 'refused', code: 'not_found' };

@@ -27,6 +27,8 @@ export interface Snapshot {
 export interface KnownKey extends Key {
   /** Of the secret that was presented; undefined when it never expires. */
   readonly expiry: KeyExpiry | undefined;
+  /** Likewise: the first digits of its digest. */
+  readonly digestStart: string;
   readonly policyText: PolicyText;
   /** Its members of the access line. */
   readonly logged: string;
@@ -56,6 +58,7 @@ function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
   return {
     ...key,
     expiry: keyExpiryOf(expiresMs),
+    digestStart,
     policyText: createPolicyText(),
     logged: keyMembers(key, digestStart),
   };

@@ -260,6 +260,8 @@ export const defaultBounds = Object.freeze({
   usageUnsentCountsMax: 500_000,
   /** Operations of one key that a process records by name in a day; further ones are counted together. */
   usageOperationsPerKeyMax: 100,
+  /** Secrets of one key of which a process records in a day when they were used last. */
+  usageSecretsPerKeyMax: 8,
   /** After so many flushes without a request a process forgets a key. */
   usageIdleRoundsMax: 30,
   /** Keys in the index of those that were active last; an entry is at most this old. */

@@ -7,6 +7,7 @@ import {
   offeredNumber,
   operationField,
   requestsNumber,
+  secretField,
   serverErrorsNumber,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
@@ -24,6 +25,23 @@ interface OperationCounts {
   serverErrors: number;
   lastMs: number;
 }
+
+interface KeyUsageDeps {
+  readonly calendar: UsageCalendar;
+  readonly room: UnsentRoom;
+  /** How many operations, and how many secrets, have a field of their own in a day. */
+  readonly operationsMax: number;
+  readonly secretsMax: number;
+}
+
+interface SecretUse {
+  readonly digestStart: string;
+  /** 0: not since it was written down last. */
+  lastMs: number;
+}
+
+/** Stands for the secrets of all keys that found no field of their own; what it holds is read by nobody. */
+const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
  * What one key asked for and got, counted since the last batch. The running minute and the operations of the running hour
@@ -46,28 +64,35 @@ export class KeyUsage {
   private readonly named = new Set<string>();
   private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
+  /** The secrets that were used today. */
+  private readonly secrets = new Map<string, SecretUse>();
+  private readonly secretsMax: number;
+  private lastSecret: SecretUse = otherSecrets;
   private lastAddress = '';
   private addressesDay = -1;
   /** A bit for each that was counted today: a key that thousands of addresses share takes no more than any other. */
   private readonly addressesSeen = new Uint8Array(addressBits / 8);
 
-  constructor(
-    keyId: string,
-    { calendar, room, operationsMax }: { calendar: UsageCalendar; room: UnsentRoom; operationsMax: number },
-  ) {
+  constructor(keyId: string, { calendar, room, operationsMax, secretsMax }: KeyUsageDeps) {
     this.keyId = keyId;
     this.calendar = calendar;
     this.room = room;
     this.operationsMax = operationsMax;
+    this.secretsMax = secretsMax;
     this.unsent = new UnsentCounts(room);
   }
 
-  /** @param atMs when it was decided, on the deciding clock */
-  decided(outcome: number, atMs: number, address: string): void {
+  /**
+   * @param atMs when it was decided, on the deciding clock
+   * @param secret the first digits of the digest of the secret that was presented
+   */
+  decided(outcome: number, atMs: number, address: string, secret: string): void {
     if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
     this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
     if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
     if (address !== this.lastAddress) this.see(address);
+    if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
+    if (atMs > this.lastSecret.lastMs) this.lastSecret.lastMs = atMs;
   }
 
   ended(operationId: string, atMs: number, status: number): void {
@@ -108,6 +133,8 @@ export class KeyUsage {
     this.addressesDay = day;
     this.addressesSeen.fill(0);
     this.named.clear();
+    this.secrets.clear();
+    this.lastSecret = otherSecrets;
     this.lastAddress = '';
   }
 
@@ -134,6 +161,11 @@ export class KeyUsage {
     // A later minute of this day may have been counted before: of instants the latest holds.
     const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
     this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
+    for (const use of this.secrets.values()) {
+      if (use.lastMs === 0) continue;
+      this.unsent.add(day, secretField(use.digestStart), latest, use.lastMs - day * dayMs);
+      use.lastMs = 0;
+    }
   }
 
   private closeOperations(): void {
@@ -156,6 +188,15 @@ export class KeyUsage {
     if (this.named.size >= this.operationsMax) return otherOperations;
     this.named.add(operationId);
     return operationId;
+  }
+
+  private useOf(digestStart: string): SecretUse {
+    const known = this.secrets.get(digestStart);
+    if (known !== undefined) return known;
+    if (this.secrets.size >= this.secretsMax) return otherSecrets;
+    const use = { digestStart, lastMs: 0 };
+    this.secrets.set(digestStart, use);
+    return use;
   }
 
   private see(address: string): void {

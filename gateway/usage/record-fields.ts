@@ -6,6 +6,7 @@
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
  * | | `hours` | requests and admitted requests by hour; 0: when the last was decided, ms of the day |
  * | | `operation:<id>` | by hour requests, 4xx, 5xx; 0: when the last was decided, ms of the day |
+ * | | `secret:<digest>` | 0: when a request with the secret of which this is the beginning was decided, ms of the day |
  * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
  * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
@@ -14,6 +15,7 @@
 export const hoursField = 'hours';
 export const addressesField = 'addresses';
 export const operationField = (operationId: string) => `operation:${operationId}`;
+export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const daysField = (month: string) => `days:${month}`;
 
 /** In `hours`. */

@@ -12,8 +12,8 @@ import type { UsageCalendar } from './usage-calendar.ts';
 
 /** Counts what becomes of requests, in this process's memory, and adds it to the store every few seconds. */
 export interface UsageRecorder {
-  /** A request of a key was decided. */
-  decided(keyId: string, decision: Decision, address: string): void;
+  /** A request of a key was decided; `secret` is the beginning of the digest of the secret that it presented. */
+  decided(keyId: string, decision: Decision, address: string, secret: string): void;
   /** An exchange is over. */
   ended(exchange: EndedExchange): void;
   /** What a record will hold once this process has sent everything. */
@@ -78,6 +78,7 @@ export function createUsageRecorder({
     | 'usageSlicesPerFlush'
     | 'usageUnsentCountsMax'
     | 'usageOperationsPerKeyMax'
+    | 'usageSecretsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageActiveNotedMs'
     | 'usageCloseTimeoutMs'
@@ -106,8 +107,13 @@ export function createUsageRecorder({
   const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
 
   return {
-    decided(keyId, decision, address) {
-      sourceOf(keyId).counted.decided(outcomeIndex[outcomeOf(decision)], decision.rateLimit.nowMs, address);
+    decided(keyId, decision, address, secret) {
+      sourceOf(keyId).counted.decided(
+        outcomeIndex[outcomeOf(decision)],
+        decision.rateLimit.nowMs,
+        address,
+        secret,
+      );
     },
     ended(exchange) {
       counted.ended(exchange);
@@ -162,7 +168,12 @@ export function createUsageRecorder({
 
   function addKey(keyId: string): KeySource {
     const source: KeySource = {
-      counted: new KeyUsage(keyId, { calendar, room, operationsMax: bounds.usageOperationsPerKeyMax }),
+      counted: new KeyUsage(keyId, {
+        calendar,
+        room,
+        operationsMax: bounds.usageOperationsPerKeyMax,
+        secretsMax: bounds.usageSecretsPerKeyMax,
+      }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,
       confirmed: [],

@@ -13,6 +13,7 @@ import {
   operationField,
   operationInHour,
   requestsNumber,
+  secretField,
   serverErrorsNumber,
 } from './record-fields.ts';
 import type { UsageRecorder } from './recorder.ts';
@@ -28,6 +29,12 @@ export interface UsageReader {
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
   /** What a key asked each operation for, by hour. */
   operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
+  /** When each of a key's secrets was used last within the period, by the beginning of its digest; epoch ms. */
+  secretsUsed(
+    keyId: string,
+    digestStarts: readonly string[],
+    period: Period,
+  ): Promise<ReadonlyMap<string, number> | undefined>;
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /** The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept. */
@@ -157,6 +164,21 @@ export function createUsageReader({
             .map((calls) => ({ operationId, ...calls }));
         }),
       );
+    },
+
+    async secretsUsed(keyId, digestStarts, period) {
+      const days = daysOf(period);
+      const fields = digestStarts.map(secretField);
+      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })));
+      if (records === undefined) return undefined;
+      const lastMs = new Map<string, number>();
+      for (const [index, day] of days.entries()) {
+        for (const digestStart of digestStarts) {
+          const counts = records[index]?.get(secretField(digestStart));
+          if (counts !== undefined) lastMs.set(digestStart, day * dayMs + (counts.get(latest) ?? 0));
+        }
+      }
+      return lastMs;
     },
 
     async addresses(keyId, period) {

@@ -169,6 +169,41 @@ describe('the record of several processes', () => {
   });
 });
 
+it('says of each secret of a key when it was used last, whichever process was asked', async () => {
+  const key = makeCustomKey(1_000, 1_000);
+  const second = makeKey({ id: 'second' });
+  const third = makeKey({ id: 'third' });
+  const entry = {
+    ...key.entry,
+    secrets: [...key.entry.secrets, ...second.entry.secrets, ...third.entry.secrets],
+  };
+  const overrides = { ...onRedis(freshPrefix()), keys: [entry] };
+  const [one, other] = [await start(overrides), await start(overrides)];
+  interface Detail {
+    readonly secrets: readonly { readonly digestStart: string; readonly lastUsedAt?: string }[];
+  }
+  const used = async (gateway: GatewayProcess) => {
+    const { secrets } = await ask<Detail>(gateway, `/keys/${key.entry.id}`);
+    return new Map(secrets.map(({ digestStart, lastUsedAt }) => [digestStart, Date.parse(lastUsedAt ?? '')]));
+  };
+  const [firstStart = '', secondStart = '', thirdStart = ''] = entry.secrets.map(({ sha256 }) =>
+    sha256.slice(0, 8),
+  );
+  await send(one, key.secret, 1);
+  const betweenMs = Date.now();
+  await send(one, second.secret, 1);
+  await send(other, second.secret, 1);
+  for (const gateway of [one, other]) {
+    await until('both processes have told the store', async () => {
+      const at = await used(gateway);
+      return (
+        (at.get(firstStart) ?? Number.NaN) <= betweenMs && (at.get(secondStart) ?? Number.NaN) >= betweenMs
+      );
+    });
+    expect((await used(gateway)).get(thirdStart)).toBeNaN();
+  }
+});
+
 it('the traffic has each request once, by how it ended', async () => {
   const key = makeCustomKey(5, 1_000);
   const gateway = await start({ keys: [key.entry], bans: { after: 4 } });

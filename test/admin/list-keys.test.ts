@@ -42,7 +42,7 @@ async function open(ids: {
   for (const [index, id] of active.entries()) {
     for (let request = 0; request < active.length - index; request++) {
       const decision = { kind: 'refused', rateLimit, source: 'memory', retryAtMs: 0 } as const;
-      usage.recorder.decided(id, decision, '192.0.2.1');
+      usage.recorder.decided(id, decision, '192.0.2.1', '01234567');
     }
   }
   const sources: KeySources = {

@@ -100,7 +100,12 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const past = createUsage({ ...usage, nowMs: () => Date.now() });
   const inForce = { name: 'minute', limit: 1, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: Date.now() - twoDaysMs, windows: [inForce], inForce };
-  past.recorder.decided(calm.entry.id, { kind: 'admitted', rateLimit, source: 'shared' }, '192.0.2.1');
+  past.recorder.decided(
+    calm.entry.id,
+    { kind: 'admitted', rateLimit, source: 'shared' },
+    '192.0.2.1',
+    '01234567',
+  );
   await past.close();
   const present = createUsage({ ...usage, nowMs: () => Date.now() });
   onTestFinished(() => present.close());

@@ -25,9 +25,14 @@ interface Event {
   readonly atMs: number;
   readonly outcome: Outcome;
   readonly address: string;
+  /** Absent: the first of `secrets`. */
+  readonly secret?: string;
   readonly operationId: string;
   readonly status: number;
 }
+
+/** The beginnings of their digests. */
+const secrets = ['01234567', '89abcdef'] as const;
 
 const events = fc.array(
   fc.record({
@@ -36,6 +41,7 @@ const events = fc.array(
     atMs: fc.integer({ min: today - 2 * hourMs, max: today + dayMs + 2 * hourMs }),
     outcome: fc.constantFrom(...outcomes),
     address: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2'),
+    secret: fc.constantFrom(...secrets),
     operationId: fc.constantFrom('listPets', 'addPet', ''),
     status: fc.constantFrom(200, 201, 404, 429, 499, 502),
   }),
@@ -56,8 +62,8 @@ function decisionOf({ outcome, atMs }: Pick<Event, 'outcome' | 'atMs'>): Decisio
 }
 
 function count({ recorder }: Usage, event: Event): void {
-  const { keyId, atMs, operationId, status, address } = event;
-  recorder.decided(keyId, decisionOf(event), address);
+  const { keyId, atMs, operationId, status, address, secret = secrets[0] } = event;
+  recorder.decided(keyId, decisionOf(event), address, secret);
   recorder.ended({ keyId, atMs, operationId, status, ending: 'served', ownMs: 1, upstreamMs: undefined });
 }
 
@@ -87,15 +93,26 @@ function expected(all: readonly Event[], keyId: string) {
         ],
       ]),
     ),
-    lastSeenMs: Math.max(0, ...own.map(({ atMs }) => atMs)),
+    lastSeenMs: lastOf(own),
+    secrets: Object.fromEntries(
+      [...Map.groupBy(own, ({ secret = secrets[0] }) => secret)].map(([secret, within]) => [
+        secret,
+        lastOf(within),
+      ]),
+    ),
   };
 }
 
+function lastOf(all: readonly Event[]): number {
+  return Math.max(0, ...all.map(({ atMs }) => atMs));
+}
+
 async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeof expected>> {
-  const [minutes, operations, active] = await Promise.all([
+  const [minutes, operations, active, used] = await Promise.all([
     reader.minutes(keyId, period),
     reader.operationsOf(keyId, period),
     reader.active(),
+    reader.secretsUsed(keyId, secrets, period),
   ]);
   return {
     minutes: [...(minutes ?? [])],
@@ -106,6 +123,7 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
       ]),
     ),
     lastSeenMs: active?.find((key) => key.keyId === keyId)?.lastSeenMs ?? 0,
+    secrets: Object.fromEntries(used ?? []),
   };
 }
 

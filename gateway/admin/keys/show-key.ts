@@ -15,6 +15,8 @@ export interface KeyDetail extends KeyItem {
   readonly secrets: readonly {
     readonly digestStart: string;
     readonly createdAt?: string;
+    /** Its last request that is on record. */
+    readonly lastUsedAt?: string;
     readonly expiresAt?: string;
     readonly isExpired: boolean;
   }[];
@@ -49,12 +51,17 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
         usage.reader.minutes(id, period),
         usage.reader.operationsOf(id, period),
         usage.reader.addresses(id, { fromMs: nowMs, toMs: nowMs }),
+        usage.reader.secretsUsed(
+          id,
+          secrets.map(({ digestStart }) => digestStart),
+          { fromMs: nowMs - (usage.state().keptDays - 1) * dayMs, toMs: nowMs },
+        ),
       ]),
   ]);
   const status = statuses?.get(id);
   if (status === undefined) return 'no_store';
-  const [recent, minutes, operations, addresses] = recorded ?? [];
-  if (usage && !(recent && minutes && operations && addresses)) return 'no_store';
+  const [recent, minutes, operations, addresses, secretsUsed] = recorded ?? [];
+  if (usage && !(recent && minutes && operations && addresses && secretsUsed)) return 'no_store';
   const facts = { ...listed, status, nowMs };
   const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
@@ -63,12 +70,16 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
     ...(key.operations && { operations: key.operations }),
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
-      .map(({ digestStart, expiresMs, createdMs }) => ({
-        digestStart,
-        ...(createdMs !== undefined && { createdAt: new Date(createdMs).toISOString() }),
-        ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
-        isExpired: expiresMs <= nowMs,
-      })),
+      .map(({ digestStart, expiresMs, createdMs }) => {
+        const lastUsedMs = secretsUsed?.get(digestStart);
+        return {
+          digestStart,
+          ...(createdMs !== undefined && { createdAt: new Date(createdMs).toISOString() }),
+          ...(lastUsedMs !== undefined && { lastUsedAt: new Date(lastUsedMs).toISOString() }),
+          ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+          isExpired: expiresMs <= nowMs,
+        };
+      }),
     strikes: status.strikes,
     ...(usage &&
       minutes &&

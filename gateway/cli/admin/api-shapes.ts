@@ -38,7 +38,12 @@ export const usage = z.object({ step: z.string(), rows: z.array(usageRow) });
 export const keyDetail = keyItem.extend({
   operations: z.array(z.string()).optional(),
   secrets: z.array(
-    z.object({ digestStart: z.string(), expiresAt: z.string().optional(), isExpired: z.boolean() }),
+    z.object({
+      digestStart: z.string(),
+      lastUsedAt: z.string().optional(),
+      expiresAt: z.string().optional(),
+      isExpired: z.boolean(),
+    }),
   ),
   strikes: count,
   operations24h: z

@@ -78,10 +78,16 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
           ] as const,
         ]),
     ...key.secrets.map(
-      ({ digestStart, expiresAt, isExpired }) =>
+      ({ digestStart, lastUsedAt, expiresAt, isExpired }) =>
         [
           'secret',
-          `${digestStart}… (of its SHA-256), ${expiresAt === undefined ? 'never expires' : `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC`}`,
+          [
+            `${digestStart}… (of its SHA-256)`,
+            ...(lastUsedAt === undefined ? [] : [`last used ${ago(Date.parse(lastUsedAt), nowMs)}`]),
+            expiresAt === undefined
+              ? 'never expires'
+              : `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC`,
+          ].join(', '),
         ] as const,
     ),
   ];

@@ -170,7 +170,10 @@ describe('what people read', () => {
     const stdout = await run('keys', 'show', 'acme');
     expect(stdout).toMatch(/^this day +5 of 5 used, starts over at /m);
     expect(stdout).toMatch(
-      new RegExp(`^secret +${acme.entry.secrets[0]?.sha256.slice(0, 8)}… .*never expires$`, 'm'),
+      new RegExp(
+        `^secret +${acme.entry.secrets[0]?.sha256.slice(0, 8)}… .*, last used \\d+ \\w+ ago, never expires$`,
+        'm',
+      ),
     );
     expect(stdout).toMatch(/^listPets +9 +4 +0$/m);
     expect(stdout).toMatch(/ +day 4$/m);
