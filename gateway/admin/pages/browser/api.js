@@ -93,6 +93,27 @@ function noteClock(date) {
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
+/** What arrives is shown together, four times a second at most, however much it is. */
+const showEveryMs = 250;
+/** @type {(() => void)[]} */
+let toShow = [];
+let shownAtMs = Number.NEGATIVE_INFINITY;
+
+/** @param {() => void} show */
+function showSoon(show) {
+  toShow.push(show);
+  if (toShow.length > 1) return;
+  setTimeout(
+    () => {
+      const all = toShow;
+      toShow = [];
+      shownAtMs = performance.now();
+      for (const one of all) one();
+    },
+    Math.max(0, shownAtMs + showEveryMs - performance.now()),
+  );
+}
+
 /** @type {Polled} */
 const nothingYet = { body: undefined, atMs: 0, error: undefined };
 
@@ -182,7 +203,9 @@ function repeat(everyMs, find, tell) {
     }
     if (leaving.signal.aborted) return;
     isUnderWay = false;
-    tell((before) => ({ ...before, ...change }));
+    showSoon(() => {
+      if (!leaving.signal.aborted) tell((before) => ({ ...before, ...change }));
+    });
     const tookMs = performance.now() - startedMs;
     timer = setTimeout(run, Math.max(everyMs - tookMs, tookMs / busyShareMax));
   }

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { clock, fullInstant } from './formats.js';
+import { axisTime, clock, fullInstant } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
 
@@ -247,13 +247,6 @@ function axisValue({ writeAxis, write }, value) {
 /** @param {uPlot} _ @param {number[]} splits */
 function powersOfTen(_, splits) {
   return splits.map((value) => (Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6) ? value : null));
-}
-
-/** @param {number} atMs */
-function axisTime(atMs) {
-  const at = new Date(atMs);
-  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-  return time === '00:00' ? at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' }) : time;
 }
 
 /** @param {uPlot} u @param {ChartProps} props @param {string} colour */

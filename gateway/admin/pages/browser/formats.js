@@ -3,6 +3,26 @@
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
+// Made once: making one takes longer than writing with it.
+const timeOfDay = timeFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const hourAndMinute = timeFormat({ hour: '2-digit', minute: '2-digit' });
+const dayAndMonth = timeFormat({ day: 'numeric', month: 'short' });
+const inFull = timeFormat({
+  weekday: 'short',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+});
+
+/** @param {Intl.DateTimeFormatOptions} options */
+function timeFormat(options) {
+  return new Intl.DateTimeFormat('en-GB', options);
+}
+
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
@@ -61,26 +81,21 @@ export function relative(atMs, nowMs) {
 
 /** The time of day here, with the date unless it is today: 10:31:07. @param {number} atMs @param {number} nowMs */
 export function clock(atMs, nowMs) {
-  const at = new Date(atMs);
-  const time = at.toLocaleTimeString('en-GB');
-  if (at.toDateString() === new Date(nowMs).toDateString()) return time;
-  return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${time}`;
+  const time = timeOfDay.format(atMs);
+  return dayAndMonth.format(atMs) === dayAndMonth.format(nowMs)
+    ? time
+    : `${dayAndMonth.format(atMs)} ${time}`;
+}
+
+/** The hour and minute here; of midnight the day. @param {number} atMs */
+export function axisTime(atMs) {
+  const time = hourAndMinute.format(atMs);
+  return time === '00:00' ? dayAndMonth.format(atMs) : time;
 }
 
 /** An instant in full, here and in UTC. @param {number} atMs */
 export function fullInstant(atMs) {
-  const at = new Date(atMs);
-  const local = at.toLocaleString('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    timeZoneName: 'short',
-  });
-  return `${local} (${at.toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
+  return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
 
 /** The first digits of a version of the configuration. @param {string | undefined} version */

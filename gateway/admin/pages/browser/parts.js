@@ -1,6 +1,6 @@
 import htm from 'htm';
 import { h } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { nowMs } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 
@@ -29,10 +29,14 @@ export function useNow() {
 
 /** How far away an instant is, with the instant in full on hover and for screen readers. */
 export function Instant({ atMs, prefix = '' }) {
-  const now = useNow();
   if (atMs === undefined) return html`<span class="muted">never</span>`;
-  const full = fullInstant(atMs);
-  return html`<time dateTime=${new Date(atMs).toISOString()} title=${full}
+  return html`<${KnownInstant} atMs=${atMs} prefix=${prefix} />`;
+}
+
+function KnownInstant({ atMs, prefix }) {
+  const now = useNow();
+  const [full, iso] = useMemo(() => [fullInstant(atMs), new Date(atMs).toISOString()], [atMs]);
+  return html`<time dateTime=${iso} title=${full}
     >${prefix}${relative(atMs, now)}<span class="sr"> (${full})</span></time
   >`;
 }

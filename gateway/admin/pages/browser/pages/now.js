@@ -163,7 +163,8 @@ const times = [
 function Charts({ live, traffic, period, happened }) {
   const { lengthMs, stepMs } = periods[/** @type {PeriodName} */ (period)];
   const { totals, polled } = live;
-  const toMs = nowMs();
+  // Charts are drawn once a second, however often the totals change.
+  const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
   const { timesMs, series, timeSeries } = useMemo(() => {
     const { timesMs, found } = alongTime(traffic.body, {
@@ -188,7 +189,7 @@ function Charts({ live, traffic, period, happened }) {
       values: found.map((row) => row && of(row)),
     }));
     return { timesMs, series, timeSeries };
-  }, [traffic.body, polled.atMs, period]);
+  }, [traffic.body, toMs, period, polled.body === undefined]);
   const markers = markersOf(happened.events);
   const choice = html`<${PeriodChoice} period=${period} />`;
   const note = traffic.error
