@@ -18,7 +18,7 @@ export async function startStore(env: Record<string, string> = {}): Promise<Stor
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', () => reject(new Error('the store did not start')));
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line);
+      const found = /http:\/\/127\.0\.0\.\d+:\d+/.exec(line);
       if (found !== null) resolve(found[0]);
     });
   });

@@ -1,0 +1,162 @@
+/**
+ * What an open page costs a browser: `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h']`. Prints how
+ * soon a page shows figures, and then, while ten responses arrive each second, its heap after each collection and how much of a
+ * core its process takes. Exits with 1 when that is more than promised.
+ */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { Browser, CDPSession, Page } from 'puppeteer-core';
+import { startBrowser } from '../../support/browser.ts';
+import { type Scene, startScene } from './scene.ts';
+
+const promised = { firstFiguresMs: 1_000, heapBytes: 50_000_000, cpuShare: 0.05 };
+const sampleEveryMs = 20_000;
+/** The page optimises its code in the first seconds. */
+const warmUpMs = 20_000;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '5' },
+    path: { type: 'string', default: '/?period=24h' },
+  },
+});
+
+/** How soon a browser that has nothing of the page in its cache shows the sentence at its top. */
+async function measureFirstFigures(browser: Browser, { origin, token }: Scene): Promise<number> {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  await page.evaluateOnNewDocument(`
+    new MutationObserver((_, observer) => {
+      if (!/\\d/.test(document.querySelector('.figure .value')?.textContent ?? '')) return;
+      observer.disconnect();
+      requestAnimationFrame(() => { window.figuresAtMs = performance.now(); });
+    }).observe(document, { childList: true, characterData: true, subtree: true });`);
+  await page.goto(`${origin}/#token=${token}`);
+  const found = await page.waitForFunction('window.figuresAtMs');
+  const ms = Number(await found.jsonValue());
+  await context.close();
+  return ms;
+}
+
+/** What is changed in the modules of a page that asks `/state` ten times a second, in place of once, also where that takes long. */
+const faster = [
+  { module: 'live.js', from: 'stateEveryMs = 1_000', to: 'stateEveryMs = 100' },
+  { module: 'api.js', from: 'busyShareMax = 1 / 15', to: 'busyShareMax = 10' },
+];
+
+async function openFastPage(
+  browser: Browser,
+  { origin, token }: Scene,
+): Promise<{ page: Page; cdp: CDPSession }> {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  const cdp = await page.createCDPSession();
+  await cdp.send('Fetch.enable', {
+    patterns: faster.map(({ module }) => ({ urlPattern: `*/assets/${module}` })),
+  });
+  cdp.on('Fetch.requestPaused', async ({ requestId, request: { url } }) => {
+    const change = faster.find(({ module }) => url.endsWith(module)) ?? faster[0];
+    const folder = new URL('../../../gateway/admin/pages/browser/', import.meta.url);
+    const text = await readFile(new URL(change?.module ?? '', folder), 'utf8');
+    if (!change || !text.includes(change.from)) throw new Error(`${url} no longer says how often it asks`);
+    await cdp.send('Fetch.fulfillRequest', {
+      requestId,
+      responseCode: 200,
+      responseHeaders: [{ name: 'Content-Type', value: 'text/javascript' }],
+      body: Buffer.from(text.replace(change.from, change.to)).toString('base64'),
+    });
+  });
+  await page.goto(`${origin}${values.path}#token=${token}`);
+  await page.waitForSelector('.facts b');
+  await cdp.send('Fetch.disable');
+  await cdp.send('Performance.enable');
+  return { page, cdp };
+}
+
+interface Sample {
+  readonly atMs: number;
+  /** After a collection. */
+  readonly heapBytes: number;
+  /** Of the renderer's main thread, and of all renderer processes. */
+  readonly taskSeconds: number;
+  readonly cpuSeconds: number;
+  readonly nodes: number;
+  readonly responses: number;
+}
+
+async function takeSample(browser: Browser, cdp: CDPSession, responses: number): Promise<Sample> {
+  await cdp.send('HeapProfiler.collectGarbage');
+  const { metrics } = await cdp.send('Performance.getMetrics');
+  const metric = (name: string) => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  const system = await browser.target().createCDPSession();
+  const { processInfo } = await system.send('SystemInfo.getProcessInfo');
+  await system.detach();
+  return {
+    atMs: performance.now(),
+    heapBytes: metric('JSHeapUsedSize'),
+    taskSeconds: metric('TaskDuration'),
+    cpuSeconds: processInfo
+      .filter(({ type }) => type === 'renderer')
+      .reduce((sum, { cpuTime }) => sum + cpuTime, 0),
+    nodes: metric('Nodes'),
+    responses,
+  };
+}
+
+/** Least squares: by how much the heap grows in an hour. */
+function growthPerHour(samples: readonly Sample[]): number {
+  const mean = (of: (sample: Sample) => number) =>
+    samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
+  const [at, heap] = [mean(({ atMs }) => atMs), mean(({ heapBytes }) => heapBytes)];
+  const covariance = mean(({ atMs, heapBytes }) => (atMs - at) * (heapBytes - heap));
+  return (covariance / mean(({ atMs }) => (atMs - at) ** 2)) * 3_600_000;
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+const percent = (part: number) => `${(part * 100).toFixed(1)} %`;
+
+const scene = await startScene({ gateways: 1 });
+const browser = await startBrowser();
+try {
+  await sleep(3_000);
+  const first: number[] = [];
+  for (let load = 0; load < 5; load++) first.push(await measureFirstFigures(browser, scene));
+  console.log(`figures after ${first.map((ms) => Math.round(ms)).join(', ')} ms`);
+
+  const { page, cdp } = await openFastPage(browser, scene);
+  let responses = 0;
+  page.on('response', (response) => {
+    if (response.url().includes('/api/v1/')) responses += 1;
+  });
+  await sleep(warmUpMs);
+  const samples = [await takeSample(browser, cdp, responses)];
+  const untilMs = performance.now() + Number(values.minutes) * 60_000;
+  while (performance.now() < untilMs) {
+    await sleep(sampleEveryMs);
+    const sample = await takeSample(browser, cdp, responses);
+    const before = samples.at(-1) ?? sample;
+    const seconds = (sample.atMs - before.atMs) / 1_000;
+    samples.push(sample);
+    console.log(
+      `${megabytes(sample.heapBytes)} of heap, ${sample.nodes} nodes, ${percent((sample.cpuSeconds - before.cpuSeconds) / seconds)} of a core ` +
+        `(${percent((sample.taskSeconds - before.taskSeconds) / seconds)} in the main thread), ${((sample.responses - before.responses) / seconds).toFixed(1)} responses a second`,
+    );
+  }
+  const [begin, end] = [samples[0], samples.at(-1)];
+  if (!begin || !end) throw new Error('samples were taken');
+  const cpuShare = (end.cpuSeconds - begin.cpuSeconds) / ((end.atMs - begin.atMs) / 1_000);
+  const growth = growthPerHour(samples);
+  const afterAnHour = end.heapBytes + Math.max(0, growth);
+  const median = first.toSorted((a, b) => a - b)[2] ?? 0;
+  console.log(
+    `${values.path}: figures after ${Math.round(median)} ms (median of five), ${percent(cpuShare)} of a core, heap ${megabytes(end.heapBytes)}, ` +
+      `grows by ${megabytes(growth)} an hour`,
+  );
+  const holds =
+    median < promised.firstFiguresMs && cpuShare < promised.cpuShare && afterAnHour < promised.heapBytes;
+  if (!holds) process.exitCode = 1;
+} finally {
+  await browser.close();
+  await scene.stop();
+}

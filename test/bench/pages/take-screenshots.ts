@@ -1,0 +1,33 @@
+/**
+ * The two pictures of the README, of gateways with traffic: `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A minute
+ * before they are taken a target dies.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startBrowser } from '../../support/browser.ts';
+import { startScene } from './scene.ts';
+
+const { values } = parseArgs({ options: { minutes: { type: 'string', default: '16' } } });
+const folder = fileURLToPath(new URL('../../../gateway/admin/pages/screenshots/', import.meta.url));
+
+const scene = await startScene();
+await sleep((Number(values.minutes) - 1) * 60_000);
+await scene.killTarget();
+await sleep(60_000);
+
+const browser = await startBrowser();
+for (const [name, path, ready, height] of [
+  ['now', '/', '.happened .rows', 900],
+  ['key', '/keys/acme', '.chart canvas', 900],
+] as const) {
+  const page = await browser.newPage();
+  await page.setViewport({ width: 1280, height });
+  await page.goto(`${scene.origin}${path}#token=${scene.token}`);
+  await page.waitForSelector(ready);
+  // Until all lists have been asked for twice.
+  await sleep(10_000);
+  await page.screenshot({ path: `${folder}${name}.webp`, type: 'webp', quality: 85 });
+}
+await browser.close();
+await scene.stop();
