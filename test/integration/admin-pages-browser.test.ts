@@ -132,7 +132,7 @@ it.each(allPages)(
       await askAgain(page, asked);
       await page.evaluate(watchLayout);
       await send(shared.api, calm.secret, 40);
-      await send(shared.api, hostile.secret, 15);
+      await send(shared.api, hostile.secret, 5);
       await askAgain(page, asked);
       expect([width, await page.evaluate('window.moved')]).toEqual([width, []]);
       for (const [theme, ground] of [
@@ -167,8 +167,10 @@ async function askAgain(page: Page, asked: string): Promise<void> {
   const answered = page.waitForResponse((response) => response.url().includes(`/api/v1${asked}`));
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
   await answered;
-  // Drawn, and what was drawn is on the screen.
-  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  // Responses are shown twice a second.
+  await page.evaluate(
+    'new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 500))',
+  );
 }
 
 const axeFindings = (page: Page) =>
@@ -323,7 +325,7 @@ describe('what the pages say', () => {
 
   it('dragging over the chart of a key zooms, and the address has it', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/keys/acme', '.chart canvas');
+    await open(page, shared, '/keys/acme?period=1h', '.chart canvas');
     const box = await (await page.waitForSelector('.u-over'))?.boundingBox();
     if (!box) throw new Error('the chart has no place');
     await page.mouse.move(box.x + box.width * 0.5, box.y + 40);

@@ -93,8 +93,8 @@ function noteClock(date) {
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
-/** What arrives is shown together, four times a second at most, however much it is. */
-const showEveryMs = 250;
+/** What arrives is shown together, twice a second at most, however much it is; the first of it at once. */
+const showEveryMs = 500;
 /** @type {(() => void)[]} */
 let toShow = [];
 let shownAtMs = Number.NEGATIVE_INFINITY;
@@ -187,6 +187,7 @@ function repeat(everyMs, find, tell) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isUnderWay = false;
+  let isFirst = true;
 
   async function run() {
     clearTimeout(timer);
@@ -203,9 +204,12 @@ function repeat(everyMs, find, tell) {
     }
     if (leaving.signal.aborted) return;
     isUnderWay = false;
-    showSoon(() => {
+    const show = () => {
       if (!leaving.signal.aborted) tell((before) => ({ ...before, ...change }));
-    });
+    };
+    if (isFirst) show();
+    else showSoon(show);
+    isFirst = false;
     const tookMs = performance.now() - startedMs;
     timer = setTimeout(run, Math.max(everyMs - tookMs, tookMs / busyShareMax));
   }
