@@ -5,14 +5,21 @@ import { editRoutes } from './edit-routes.ts';
 import { issueKeyRoute } from './issue-key.ts';
 import { reportedChangeRoute } from './reported-change.ts';
 import { secretRoutes } from './secret-routes.ts';
+import { transferRoutes } from './transfer-routes.ts';
+import { whoamiRoute } from './whoami.ts';
 
-/** The routes that change keys: their definitions and secrets where they are in the directory, their bans and grants wherever. */
+/**
+ * The routes that change keys: their definitions and secrets where they are in the directory, their bans and grants wherever.
+ * And those that say whose a secret is, and what is in the directory.
+ */
 export function createChangeRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     issueKeyRoute(sources),
     ...editRoutes(sources),
     ...secretRoutes(sources),
     ...banAndGrantRoutes(sources),
+    whoamiRoute(sources),
+    ...transferRoutes(sources),
     reportedChangeRoute(sources),
   ];
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
 import type { KeyDirectory } from '../../../directory/key-directory.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../secrets.ts';
 import { date, keySchema } from '../../../shapes/key-schema.ts';
@@ -10,21 +9,20 @@ import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
   type ChangeRequest,
+  indexed,
   type KeyChangeSources,
+  noDirectory,
   type Refused,
   refused,
   storeFailed,
 } from './change-sources.ts';
 import { definitionResponse, instantOf, statedOf, toDefinition } from './definition.ts';
-import { termsFault } from './key-terms.ts';
+import { newKeyId, termsFault } from './key-terms.ts';
 
-const { id, plan, name, limits, operations } = keySchema.shape;
-
-/** Dot segments: clients take them out of a path, so that such a key could not be asked for. */
-const isDots = (written: string) => /^\.\.?$/.test(written);
+const { plan, name, limits, operations } = keySchema.shape;
 
 const keyBody = fields('an object with id and plan', {
-  id: id.refine((written) => !isDots(written), 'must be more than dots'),
+  id: newKeyId,
   plan,
   name,
   limits,
@@ -48,10 +46,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
     body: keyBody,
     async respond({ body, ...request }) {
       const { settings, directory, nowMs } = sources;
-      if (directory === undefined) {
-        const message = 'The configuration has no directory: write `keys: { …, directory: true }`.';
-        return refused('conflict', message).response;
-      }
+      if (directory === undefined) return noDirectory().response;
       const fault = termsFault(body, settings());
       if (fault !== undefined) return refused('invalid_request', fault).response;
       if (body.expiresAt !== undefined && body.expiresAt <= nowMs()) {
@@ -155,15 +150,6 @@ async function findOwn(
       if (found.key.createdMs !== createdMs) return taken(keyId).response;
       return definitionResponse(await indexed(directory, found.key));
   }
-}
-
-/** A process that is killed after it wrote a record leaves digests that nothing leads from: writing it again completes that. */
-async function indexed(directory: KeyDirectory, key: DirectoryKey): Promise<DirectoryKey> {
-  const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
-  if (!found.some(({ kind }) => kind === 'absent')) return key;
-  const { changedMs: _, revision, ...definition } = key;
-  const reply = await directory.replace(definition, revision);
-  return reply.kind === 'written' ? reply.key : key;
 }
 
 function taken(keyId: string): Refused {

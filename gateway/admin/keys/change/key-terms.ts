@@ -1,6 +1,10 @@
 import type { Settings } from '../../../model.ts';
 import { closestName, listNames } from '../../../shapes/closest-name.ts';
+import { keyId } from '../../../shapes/key-schema.ts';
 import { anyLimitField, type LimitsByField } from '../../../shapes/limit-fields.ts';
+
+/** Dot segments are none: clients take them out of a path, so that such a key could not be asked for. */
+export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must be more than dots');
 
 /** What a request states of a key, where the configuration in force decides whether it makes sense. */
 export interface StatedTerms {

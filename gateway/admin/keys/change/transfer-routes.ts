@@ -1,0 +1,188 @@
+import type * as z from 'zod';
+import type { DirectoryKey } from '../../../directory/directory-key.ts';
+import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directory.ts';
+import type { Away } from '../../../directory/store/directory-store.ts';
+import { date, keySchema } from '../../../shapes/key-schema.ts';
+import { digestOf, expects, fields, list } from '../../../shapes/schema-parts.ts';
+import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
+import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import {
+  type ChangeRequest,
+  indexed,
+  type KeyChangeSources,
+  noDirectory,
+  storeFailed,
+} from './change-sources.ts';
+import { instantOf, statedOf, toDefinition } from './definition.ts';
+import { newKeyId, termsFault } from './key-terms.ts';
+
+/** A key that is moved, with whole digests: as `GET /directory` gives it. */
+type MovedKey = z.output<ReturnType<typeof movedKeySchema>>;
+
+/** What became of a key of an import. */
+type Outcome =
+  | { readonly kind: 'created' | 'unchanged' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | Away;
+
+/** All of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may write. */
+export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
+  const { importKeysMax: keysMax, importBytesMax, directorySecretsPerKeyMax } = sources.bounds;
+  const keysWanted = `a list of at most ${keysMax} keys`;
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/directory',
+      needs: 'write',
+      query: queryOf({ after: text(100).optional(), limit: wholeNumber(1, keysMax).default(keysMax) }),
+      async respond({ query }) {
+        const { directory } = sources;
+        return directory === undefined ? noDirectory().response : exportPage(directory, query);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/directory',
+      needs: 'write',
+      query: queryOf({}),
+      body: fields('an object with keys', {
+        keys: list(movedKeySchema(directorySecretsPerKeyMax), keysWanted).max(keysMax, expects(keysWanted)),
+      }),
+      bodyBytesMax: importBytesMax,
+      async respond({ body: { keys }, ...request }) {
+        const { directory } = sources;
+        return directory === undefined
+          ? noDirectory().response
+          : importKeys(sources, directory, keys, request);
+      },
+    }),
+  ];
+}
+
+function movedKeySchema(secretsMax: number) {
+  const wanted = `a list of at most ${secretsMax} secrets, each with a sha256`;
+  const secret = fields('a secret: an object with sha256', {
+    sha256: digestOf('secret'),
+    createdAt: date.optional(),
+    expiresAt: date.optional(),
+  });
+  return fields('a key: an object with id, plan and secrets', {
+    ...keySchema.shape,
+    id: newKeyId,
+    secrets: list(secret, wanted).max(secretsMax, expects(wanted)),
+  });
+}
+
+async function exportPage(
+  directory: KeyDirectory,
+  query: { readonly after?: string | undefined; readonly limit: number },
+): Promise<AdminResponse> {
+  const page = await directory.page(query);
+  if (page.kind === 'away') return storeFailed({ ...page, mayHaveRun: false }).response;
+  const read = await directory.readMany(page.ids);
+  if (read.kind === 'away') return storeFailed({ ...read, mayHaveRun: false }).response;
+  const keys = read.keys.flatMap((key) => (key === undefined ? [] : [movedView(key)]));
+  return jsonResponse({ keys, ...(page.next !== undefined && { next: page.next }) });
+}
+
+function movedView(key: DirectoryKey | KeyDefinition) {
+  return {
+    id: key.id,
+    ...statedOf(key),
+    disabled: key.disabled,
+    secrets: key.secrets.map(({ digest, createdMs, expiresMs }) => ({
+      sha256: digest,
+      createdAt: instantOf(createdMs),
+      ...(expiresMs !== undefined && { expiresAt: instantOf(expiresMs) }),
+    })),
+  };
+}
+
+/** A key that is there already stays as it is. So an import can be repeated, and goes on where it was interrupted. */
+async function importKeys(
+  sources: KeyChangeSources,
+  directory: KeyDirectory,
+  keys: readonly MovedKey[],
+  { token }: ChangeRequest,
+): Promise<AdminResponse> {
+  const { record, bounds } = sources;
+  const counts = { created: 0, unchanged: 0 };
+  const refused: { id: string; reason: string }[] = [];
+  let failure: Away | undefined;
+  /** By digest, which of these keys has it: the first, if several have. */
+  const owners = new Map<string, string>();
+  for (const { id, secrets } of keys) {
+    for (const { sha256 } of secrets) if (!owners.has(sha256)) owners.set(sha256, id);
+  }
+  for (let from = 0; from < keys.length && failure === undefined; from += bounds.importKeysAtOnceMax) {
+    const part = keys.slice(from, from + bounds.importKeysAtOnceMax);
+    const outcomes = await Promise.all(part.map((key) => importOne(sources, directory, key, owners)));
+    for (const [index, outcome] of outcomes.entries()) {
+      switch (outcome.kind) {
+        case 'created':
+        case 'unchanged':
+          counts[outcome.kind]++;
+          break;
+        case 'refused':
+          refused.push({ id: part[index]?.id ?? '', reason: outcome.reason });
+          break;
+        case 'away':
+          failure = outcome;
+      }
+    }
+  }
+  if (counts.created > 0) {
+    record({ action: 'import', by: token.name, after: { ...counts, refused: refused.length } });
+  }
+  return failure ? storeFailed(failure).response : jsonResponse({ ...counts, refused });
+}
+
+async function importOne(
+  { settings, nowMs }: KeyChangeSources,
+  directory: KeyDirectory,
+  { secrets, ...stated }: MovedKey,
+  owners: ReadonlyMap<string, string>,
+): Promise<Outcome> {
+  const { id } = stated;
+  const fault = termsFault(stated, settings());
+  if (fault !== undefined) return { kind: 'refused', reason: fault };
+  if (settings().keys.has(id))
+    return { kind: 'refused', reason: 'The configuration has a key with this id.' };
+  const read = await directory.read(id);
+  if (read.kind === 'away') return read;
+  const definition = toDefinition({
+    ...stated,
+    secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt }) => {
+      return { digest, createdMs: createdAt, ...(expiresAt !== undefined && { expiresMs: expiresAt }) };
+    }),
+  });
+  if (read.kind === 'found') {
+    if (textOf(read.key) !== textOf(definition))
+      return { kind: 'refused', reason: 'There is a key with this id already.' };
+    await indexed(directory, read.key);
+    return { kind: 'unchanged' };
+  }
+  for (const { sha256 } of secrets) {
+    const isElsewhere = settings().secrets.has(sha256) || owners.get(sha256) !== id;
+    const found = isElsewhere ? undefined : await directory.find(sha256);
+    if (found?.kind === 'away') return found;
+    if (found?.kind !== 'absent') return { kind: 'refused', reason: 'Another key has one of its secrets.' };
+  }
+  const reply = await directory.create(definition);
+  switch (reply.kind) {
+    case 'written':
+      return { kind: 'created' };
+    case 'taken':
+      return { kind: 'refused', reason: 'There is a key with this id already.' };
+    case 'away':
+      return reply;
+  }
+}
+
+/** Equal where two definitions are; when a secret was created says nothing of what the key is. */
+function textOf(key: DirectoryKey | KeyDefinition): string {
+  const { secrets, ...definition } = movedView(key);
+  const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).sort();
+  return JSON.stringify([definition, ends]);
+}

@@ -1,0 +1,72 @@
+import { expiryOf } from '../../../directory/directory-key.ts';
+import { digestOf, fields } from '../../../shapes/schema-parts.ts';
+import { jsonResponse } from '../../admin-response.ts';
+import { noQuery } from '../../api/query-parameters.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { type KeySources, placeOfKey } from '../key-sources.ts';
+import { storeFailed } from './change-sources.ts';
+import { instantOf } from './definition.ts';
+
+/** Whose a secret is. */
+interface Owner {
+  readonly id: string;
+  readonly plan: string;
+  readonly disabled: boolean;
+  readonly expiresMs: number;
+  readonly from: { readonly source: string; readonly file?: string; readonly line?: number };
+}
+
+/** `POST /whoami`: whose a secret is, by its digest. It is looked for as for a request: first in the configuration. */
+export function whoamiRoute({
+  settings,
+  directory,
+  nowMs,
+}: Pick<KeySources, 'settings' | 'directory' | 'nowMs'>): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/whoami',
+    needs: 'read',
+    query: noQuery,
+    body: fields('an object with sha256', { sha256: digestOf('secret') }),
+    async respond({ body: { sha256 } }) {
+      const written = ownerInFile(sha256);
+      if (written !== undefined) return jsonResponse(ownerView(written));
+      const found = await directory?.find(sha256);
+      switch (found?.kind) {
+        case 'away':
+          return storeFailed({ ...found, mayHaveRun: false }).response;
+        case 'found': {
+          const { id, plan, disabled, secrets } = found.key;
+          const secret = secrets.find(({ digest }) => digest === sha256);
+          const expiresMs = secret === undefined ? 0 : expiryOf(secret);
+          const from = { source: 'directory' };
+          return jsonResponse(ownerView({ id, plan, disabled, expiresMs, from }));
+        }
+        default:
+          return jsonResponse({ known: false });
+      }
+    },
+  });
+
+  function ownerInFile(sha256: string): Owner | undefined {
+    const { secrets, keys } = settings();
+    const secret = secrets.get(sha256);
+    const key = secret && keys.get(secret.keyId);
+    if (secret === undefined || key === undefined) return undefined;
+    const { id, plan, disabled } = key;
+    const from = { source: 'file', ...placeOfKey(settings(), id) };
+    return { id, plan, disabled, expiresMs: secret.expiresMs, from };
+  }
+
+  function ownerView({ id, plan, disabled, expiresMs, from }: Owner): object {
+    return {
+      known: true,
+      id,
+      plan,
+      ...from,
+      ...(Number.isFinite(expiresMs) && { expiresAt: instantOf(expiresMs) }),
+      isExpired: expiresMs <= nowMs(),
+      isDisabled: disabled,
+    };
+  }
+}
