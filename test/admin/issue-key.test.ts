@@ -39,6 +39,8 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       secrets: [{ digestStart: digestSecret(secret).slice(0, 8), createdAt: expect.stringMatching(/Z$/) }],
     });
     expect(headers.etag).toBe('"1"');
+    const read = await other.ask('GET', '/keys/acme');
+    expect([read.headers.etag, read.body.revision, read.body.source]).toEqual(['"1"', 1, 'directory']);
     expect(await other.call(secret)).toBe(200);
     for (let request = 0; request < 4; request++) await one.call(secret);
     expect([await one.call(secret), await other.call(secret)]).toEqual([429, 429]);

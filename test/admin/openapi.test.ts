@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
+import { digestSecret } from '../../gateway/secrets.ts';
 import { type AdminReply, askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -41,20 +42,21 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema(strict, 'document');
 
+const errorPlace = '#/components/responses/Error';
+
 /** What is wrong with a response, by the schema that the document has for it; empty when nothing is. */
 function faultsOf({ status, body }: AdminReply, method: string, path: string): readonly unknown[] {
   const { responses } = document.paths[path][method.toLowerCase()];
   const pointer = [path, method.toLowerCase(), 'responses', status in responses ? String(status) : 'default']
     .map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'))
     .join('/');
-  const schema = responses[status]
-    ? { $ref: `document#/paths/${encodeURI(pointer)}/content/application~1json/schema` }
-    : { $ref: 'document#/components/responses/Error/content/application~1json/schema' };
-  const validate = ajv.compile(schema);
+  const place: string =
+    responses[status]?.$ref ?? (responses[status] ? `#/paths/${encodeURI(pointer)}` : errorPlace);
+  const validate = ajv.compile({ $ref: `document${place}/content/application~1json/schema` });
   return validate(body) ? [] : (validate.errors ?? []);
 }
 
-const { token, entry } = makeToken();
+const { token, entry } = makeToken('write');
 const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
 const tight = { perMinute: 60, operations: ['listPets'] };
@@ -97,7 +99,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
   let port: number;
   let settings: Settings;
   beforeAll(async () => {
-    settings = await settingsFor();
+    settings = { ...(await settingsFor()), directory: true };
     gateway = createGateway({
       settings,
       log: { logger: pino({ level: 'silent' }), access: () => {} },
@@ -152,6 +154,59 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     const wrong = { plans: { gold: { perMinute: 2 } } };
     const refused = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: wrong });
     expect([refused.status, faultsOf(refused, 'POST', '/simulate')]).toEqual([400, []]);
+  });
+
+  it('answers every method that changes something as described, member by member', async () => {
+    const untilAt = new Date(Date.now() + 60_000).toISOString();
+    const secrets = [{ sha256: digestSecret('moved'), expiresAt: untilAt }];
+    const issued = {
+      id: 'issued',
+      plan: 'enterprise',
+      name: 'N',
+      limits: { perDay: 5 },
+      operations: ['listPets'],
+    };
+    const calls: [string, string, unknown?][] = [
+      ['POST', '/keys', { ...issued, expiresAt: untilAt }],
+      ['PATCH', '/keys/{id}', { name: null, limits: { perDay: 6, perMinute: 2 } }],
+      ['POST', '/keys/{id}/secrets', { overlap: '1h' }],
+      ['POST', '/keys/{id}/grant', { limits: { perDay: 50 }, untilAt }],
+      ['POST', '/keys/{id}/unban'],
+      ['DELETE', '/keys/{id}/grant'],
+      ['POST', '/whoami', { sha256: key.entry.secrets[0]?.sha256 }],
+      ['POST', '/whoami', { sha256: digestSecret('nobody') }],
+      [
+        'POST',
+        '/directory',
+        {
+          keys: [
+            { id: 'moved', plan: 'free', secrets },
+            { ...issued, secrets: [] },
+          ],
+        },
+      ],
+      ['POST', '/whoami', { sha256: digestSecret('moved') }],
+      ['GET', '/directory'],
+      ['GET', '/keys/{id}'],
+      ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
+      ['DELETE', '/keys/{id}/secrets/{digest}'],
+      ['DELETE', '/keys/{id}'],
+    ];
+    const statuses: number[] = [];
+    let digest = '';
+    for (const [method, path, json] of calls) {
+      const url = `/api/v1${path.replace('{id}', 'issued').replace('{digest}', digest)}`;
+      const reply = await askAdmin(port, url, { token, method, json });
+      if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
+      statuses.push(reply.status);
+      const faults = reply.status === 204 ? [] : faultsOf(reply, method, path);
+      expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
+    }
+    expect(statuses).toEqual([201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 204]);
+    const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
+    const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
+    const missing = changing.map(({ method, path }) => `${method} ${path}`).filter((one) => !called.has(one));
+    expect(missing).toEqual([]);
   });
 
   it('shows every setting in /settings', async () => {

@@ -10,6 +10,8 @@ export interface ListedKey {
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
+  /** Of its definition in the directory. */
+  readonly revision?: number;
 }
 
 /**
@@ -45,6 +47,7 @@ function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
   return {
     key: keyOf(record, plans) ?? withoutPlan,
     source: 'directory',
+    revision: record.revision,
     secrets: record.secrets.map((secret) => ({
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,

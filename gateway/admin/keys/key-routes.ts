@@ -4,6 +4,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { callersView } from '../operations/callers-view.ts';
 import { operationsView } from '../operations/operations-view.ts';
 import { trafficSteps, trafficView } from '../operations/traffic-view.ts';
+import { entityTag } from './change/definition.ts';
 import { findKeys } from './find-keys.ts';
 import { keyStates } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
@@ -44,7 +45,9 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       async respond({ params: { id = '' } }) {
         const detail = await showKey(sources, id);
         if (detail === undefined) return noSuchKey();
-        return detail === 'no_store' ? storeUnavailable() : jsonResponse(detail);
+        if (detail === 'no_store') return storeUnavailable();
+        const { revision } = detail;
+        return { ...jsonResponse(detail), ...(revision && { fields: { ETag: entityTag({ revision }) } }) };
       },
     }),
     defineRoute({

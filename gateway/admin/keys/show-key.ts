@@ -11,6 +11,8 @@ const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
 export interface KeyDetail extends KeyItem {
+  /** One more with each change of its definition in the directory: what `If-Match` names. */
+  readonly revision?: number;
   readonly operations?: readonly string[];
   readonly secrets: readonly {
     readonly digestStart: string;
@@ -39,7 +41,7 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
   if (found === undefined) return 'no_store';
   const [listed] = found;
   if (listed === undefined) return undefined;
-  const { key, secrets } = listed;
+  const { key, secrets, revision } = listed;
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
@@ -67,6 +69,7 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   return {
     ...item,
+    ...(revision !== undefined && { revision }),
     ...(key.operations && { operations: key.operations }),
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)

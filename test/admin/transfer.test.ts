@@ -1,0 +1,171 @@
+import { expect, it } from 'vitest';
+import { digestSecret } from '../../gateway/secrets.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { inspect } from '../support/inspect.ts';
+import { type ChangedGateway, lastChange, reader, startGateways } from './change-fixture.ts';
+
+const written = makeKey({ id: 'in-yaml', disabled: true });
+const at = (aheadMs: number) => new Date(Date.now() + aheadMs).toISOString();
+const moved = (id: string, more: object = {}) => ({
+  id,
+  plan: 'pro',
+  secrets: [{ sha256: digestSecret(`secret of ${id}`) }],
+  ...more,
+});
+
+async function exported(gateway: ChangedGateway, limit: number) {
+  const keys: { id: string }[] = [];
+  let after = '';
+  do {
+    const { status, body } = await gateway.ask('GET', `/directory?limit=${limit}${after}`);
+    expect(status).toBe(200);
+    keys.push(...body.keys);
+    after = body.next === undefined ? '' : `&after=${encodeURIComponent(body.next)}`;
+  } while (after !== '');
+  return keys;
+}
+
+it('whose a secret is: of the configuration with its line, of the directory, expired, revoked, or nobody’s', async () => {
+  const { gateways } = await startGateways(2, { keys: [written.entry] });
+  const [one, other] = gateways;
+  const expiresAt = at(400);
+  const { secret } = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free', expiresAt }))?.body ?? {};
+  const whose = async (of: string) =>
+    (await other?.ask('POST', '/whoami', { sha256: digestSecret(of) }, { token: reader.token }))?.body;
+  const acme = { known: true, id: 'acme', plan: 'free', source: 'directory', expiresAt };
+  expect(await whose(secret)).toEqual({ ...acme, isExpired: false, isDisabled: false });
+  await expect.poll(async () => (await whose(secret)).isExpired).toBe(true);
+  await one?.ask('PATCH', '/keys/acme', { disabled: true });
+  expect(await whose(secret)).toEqual({ ...acme, isExpired: true, isDisabled: true });
+  expect(await whose(written.secret)).toEqual({
+    known: true,
+    id: 'in-yaml',
+    plan: 'free',
+    source: 'file',
+    file: expect.stringMatching(/keys\.yaml$/),
+    line: 1,
+    isExpired: false,
+    isDisabled: true,
+  });
+  expect(await whose('nobody')).toEqual({ known: false });
+  for (const body of [{}, { sha256: 'abc' }, { secret }]) {
+    const reply = await one?.ask('POST', '/whoami', body);
+    expect([reply?.status, reply?.text.includes(secret)]).toEqual([400, false]);
+  }
+});
+
+it('all of a directory moves to another one: every key with its secrets, ends and plan; done again nothing changes', async () => {
+  const { gateways } = await startGateways(1);
+  const { gateways: others } = await startGateways(2);
+  const [from, [to, beside]] = [gateways[0], others];
+  if (!from || !to || !beside) throw new Error('three were started');
+  const secrets = new Map<string, string>();
+  for (let index = 0; index < 25; index++) {
+    const more =
+      index % 5 === 0
+        ? { plan: 'enterprise', limits: { perDay: 1 + index }, expiresAt: at(3_600_000) }
+        : { plan: 'pro' };
+    const { body } = await from.ask('POST', '/keys', { id: `key-${index}`, name: `Key "${index}"`, ...more });
+    secrets.set(body.id, body.secret);
+  }
+  await from.ask('PATCH', '/keys/key-3', { disabled: true });
+  const keys = await exported(from, 7);
+  expect(keys.map(({ id }) => id)).toEqual([...secrets.keys()].sort());
+
+  const imported = await to.ask('POST', '/directory', { keys });
+  expect([imported.status, imported.body]).toEqual([200, { created: 25, unchanged: 0, refused: [] }]);
+  expect(await exported(beside, 500)).toEqual(keys);
+  expect(await lastChange(beside)).toMatchObject({
+    action: 'import',
+    by: 'alice',
+    after: { created: 25, unchanged: 0, refused: 0 },
+  });
+  for (const [id, secret] of secrets)
+    expect([id, await beside.call(secret)]).toEqual([id, id === 'key-3' ? 401 : 200]);
+  const again = await beside.ask('POST', '/directory', { keys });
+  expect(again.body).toEqual({ created: 0, unchanged: 25, refused: [] });
+});
+
+it('an import refuses each key that would take another one’s id or secret, or has no plan, and creates the others', async () => {
+  const { gateways, redis } = await startGateways(1, { keys: [written.entry] });
+  const [one] = gateways;
+  const { secret } = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free' }))?.body ?? {};
+  const keys = [
+    moved('new'),
+    moved('acme'),
+    moved('in-yaml'),
+    moved('thief', { secrets: [{ sha256: digestSecret(secret) }] }),
+    moved('thief-of-yaml', { secrets: [{ sha256: digestSecret(written.secret) }] }),
+    moved('twin', { secrets: moved('new').secrets }),
+    moved('planless', { plan: 'gold' }),
+    moved('without-limits', { plan: 'enterprise' }),
+    moved('without-secrets', { secrets: [] }),
+  ];
+  const reply = await one?.ask('POST', '/directory', { keys });
+  expect([reply?.status, reply?.body]).toEqual([
+    200,
+    {
+      created: 2,
+      unchanged: 0,
+      refused: [
+        { id: 'acme', reason: 'There is a key with this id already.' },
+        { id: 'in-yaml', reason: 'The configuration has a key with this id.' },
+        { id: 'thief', reason: 'Another key has one of its secrets.' },
+        { id: 'thief-of-yaml', reason: 'Another key has one of its secrets.' },
+        { id: 'twin', reason: 'Another key has one of its secrets.' },
+        { id: 'planless', reason: 'The member `plan` names no plan; plans are: free, pro, enterprise.' },
+        { id: 'without-limits', reason: expect.stringContaining('the plan enterprise is custom') },
+      ],
+    },
+  ]);
+  expect(await one?.call(secret)).toBe(200);
+
+  // As after a process that was killed between the record and the index.
+  const client = inspect(redis.url);
+  expect(await client.del(`${redis.prefix}:digest:${digestSecret('secret of new')}`)).toBe(1);
+  expect((await one?.ask('POST', '/directory', { keys: [moved('new')] }))?.body.unchanged).toBe(1);
+  expect(await one?.call('secret of new')).toBe(200);
+  client.disconnect();
+});
+
+it('an import that is too long, or has a key that is none, is refused as a whole and names the member', async () => {
+  const { gateways } = await startGateways(1, { store: 'memory' });
+  const [one] = gateways;
+  const cases: [unknown, number, string][] = [
+    [
+      { keys: Array.from({ length: 501 }, (_, index) => moved(`k${index}`)) },
+      400,
+      'The member `keys` must be a list of at most 500 keys.',
+    ],
+    [
+      { keys: [moved('a'), moved('b c')] },
+      400,
+      'The member `keys[1].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.',
+    ],
+    [
+      { keys: [moved('a', { name: '\u001b[1m' })] },
+      400,
+      'The member `keys[0].name` must be up to 200 printable characters.',
+    ],
+    [
+      { keys: [moved('a', { secrets: [{ sha256: 'ab' }] })] },
+      400,
+      'The member `keys[0].secrets[0].sha256` must be the SHA-256 digest of the whole secret, 64 hex digits.',
+    ],
+    [
+      { keys: [moved('a', { secrets: Array(17).fill({ sha256: digestSecret('a') }) })] },
+      400,
+      'The member `keys[0].secrets` must be a list of at most 16 secrets, each with a sha256.',
+    ],
+    [{ keys: ['x'.repeat(3_000_000)] }, 413, 'The request body is too large.'],
+  ];
+  for (const [body, status, message] of cases) {
+    const reply = await one?.ask('POST', '/directory', body);
+    expect([reply?.status, reply?.body.message]).toEqual([status, message]);
+  }
+  expect((await one?.ask('GET', '/directory'))?.body).toEqual({ keys: [] });
+  for (const method of ['GET', 'POST']) {
+    const reply = await one?.ask(method, '/directory', undefined, { token: reader.token });
+    expect([reply?.status, reply?.body.code]).toEqual([403, 'read_only_token']);
+  }
+});
