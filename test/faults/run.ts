@@ -6,12 +6,14 @@ import { measureDrain, measureRollingRestart } from './drain.ts';
 import { type Exactness, measureExactness } from './exactness.ts';
 import { type Greed, greeds, measureGreedyKeys } from './greedy-keys.ts';
 import { measureKills } from './kills.ts';
+import { measureManyKeys } from './many-keys.ts';
 import { type Fault, measureOutage } from './outage.ts';
 import { measureGrant, measurePlanEdit } from './plan-edit.ts';
 import { measureSlowClients } from './slow-clients.ts';
 import { measureSoak } from './soak.ts';
 import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
+import { measureUnknownSecrets } from './unknown-secrets.ts';
 
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
@@ -187,6 +189,31 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${crossed.length} of ${requests} responses had anything of another's; ${shared} connections carried both keys; the other key got ${statuses(others)}`,
         holds: crossed.length === 0 && failures.length === 0 && shared > 0,
+      };
+    },
+  },
+  {
+    rows: '34',
+    what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
+    async measure() {
+      const found = await measureUnknownSecrets({ perSecond: 2_000, addresses: 5_000, goodRequests: 6_000 });
+      const { alone, besideLookUps, besideGuesses } = found.p99Ms;
+      return {
+        figure: `good traffic ${statuses(found.good)}; p99 ${(besideLookUps / alone).toFixed(2)}× (${ms(alone)} → ${ms(besideLookUps)}; without a directory ${ms(besideGuesses)}); the flood, ${found.floodPerSecond.toFixed(0)}/s: ${statuses(found.flood)}`,
+        holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
+      };
+    },
+  },
+  {
+    rows: '34',
+    what: '1,000,000 keys in the directory, against ten, in Redis and in a process that uses 1,000 and 10 of them',
+    async measure() {
+      const ten = await measureManyKeys({ keys: 10, used: 10 });
+      const million = await measureManyKeys({ keys: 1_000_000, used: 1_000 });
+      const { started, afterRequests } = million.residentBytes;
+      return {
+        figure: `starts in ${ms(ten.startMs)} and ${ms(million.startMs)} with ${mib(ten.residentBytes.started)} and ${mib(started)}; ${mib(afterRequests)} after 1,000 keys were used, the slowest first request ${ms(million.slowestFirstMs)}; the first page of all keys ${ms(million.listMs)}; Redis ${mib(million.redisBytes)}`,
+        holds: Object.keys({ ...ten.statuses, ...million.statuses }).join() === '200',
       };
     },
   },

@@ -1,5 +1,9 @@
 import { pino } from 'pino';
-import { createKeyDirectory, type KeyDirectory } from '../../gateway/directory/key-directory.ts';
+import {
+  createKeyDirectory,
+  type KeyDefinition,
+  type KeyDirectory,
+} from '../../gateway/directory/key-directory.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
 import { connectRedis, type RedisPlace } from './connect-redis.ts';
 import { tunedBounds } from './tuned-bounds.ts';
@@ -7,9 +11,9 @@ import { patientStore } from './tuning.ts';
 
 export interface DirectoryOfTest extends KeyDirectory {
   /** Creates a key with these secrets. */
-  issue(id: string, secrets: readonly string[], more?: { plan?: string; disabled?: boolean }): Promise<void>;
+  issue(id: string, secrets: readonly string[], more?: Partial<KeyDefinition>): Promise<void>;
   /** Changes the key as it is now. */
-  edit(id: string, more: Partial<Parameters<KeyDirectory['replace']>[0]>): Promise<void>;
+  edit(id: string, more: Partial<KeyDefinition>): Promise<void>;
   close(): void;
 }
 
@@ -27,8 +31,9 @@ export async function directoryOf(redis: RedisPlace & { prefix: string }): Promi
   });
   return {
     ...directory,
-    async issue(id, secrets, { plan = 'free', disabled = false } = {}) {
-      const created = await directory.create({ id, plan, disabled, secrets: secrets.map(secretOf) });
+    async issue(id, secrets, more) {
+      const key = { id, plan: 'free', disabled: false, secrets: secrets.map(secretOf) };
+      const created = await directory.create({ ...key, ...more });
       if (created.kind !== 'written') throw new Error(`${id} was not created: ${created.kind}`);
     },
     async edit(id, more) {

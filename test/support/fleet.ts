@@ -38,6 +38,8 @@ export interface FleetOptions {
 
 export interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
+  /** For this one; replaces fields of what all share. */
+  readonly config?: Record<string, unknown>;
 }
 
 export async function startFleet({
@@ -58,8 +60,12 @@ export async function startFleet({
   }
   const prefix = 'test';
   const shared = testConfig({ upstream: { url: store.url, health: '/healthz' }, ...config });
-  const configOf = ({ onFailure = 'local' }: FleetMember, overrides: Record<string, unknown> = {}) => ({
+  const configOf = (
+    { onFailure = 'local', config: own }: FleetMember,
+    overrides: Record<string, unknown> = {},
+  ) => ({
     ...shared,
+    ...own,
     redis: { url: redisUrl.href, prefix, onFailure },
     ...overrides,
   });

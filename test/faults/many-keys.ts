@@ -1,0 +1,104 @@
+import { request } from 'undici';
+import { redisKeys } from '../../gateway/redis-keys.ts';
+import { digestSecret } from '../../gateway/secrets.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { startFleet } from '../support/fleet.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { residentBytes } from '../support/process-figures.ts';
+
+export interface ManyKeys {
+  /** From the start of the process until it listens. */
+  readonly startMs: number;
+  readonly residentBytes: { readonly started: number; readonly afterRequests: number };
+  /** The slowest first request of a key, and the first page of all keys. */
+  readonly slowestFirstMs: number;
+  readonly listMs: number;
+  readonly statuses: Record<number, number>;
+  /** Of Redis, all keys together. */
+  readonly redisBytes: number;
+}
+
+const batch = 5_000;
+
+/** A process beside a directory with so many keys, of which some are used. */
+export async function measureManyKeys(options: { keys: number; used: number }): Promise<ManyKeys> {
+  const token = makeToken('read');
+  const fleet = await startFleet({
+    starts: [],
+    config: {
+      keys: { directory: true },
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+    },
+  });
+  try {
+    await fill(fleet.inspector, fleet.prefix, options.keys);
+    const redis = { url: fleet.redis.url, prefix: fleet.prefix };
+    const startedMs = performance.now();
+    const gateway = await startGateway({ ...fleet.config, redis });
+    const startMs = performance.now() - startedMs;
+    try {
+      const pid = gateway.child.pid ?? 0;
+      const started = residentBytes(pid);
+      const statuses: Record<number, number> = {};
+      let slowestFirstMs = 0;
+      for (let use = 0; use < options.used; use++) {
+        const key = Math.floor((use * options.keys) / options.used);
+        const sentMs = performance.now();
+        const headers = { authorization: `Bearer ${secretOf(key)}` };
+        const { statusCode, body } = await request(`${gateway.baseUrl}/pets`, { headers });
+        await body.dump();
+        // The first requests of a process are slow.
+        if (use > 100) slowestFirstMs = Math.max(slowestFirstMs, performance.now() - sentMs);
+        statuses[statusCode] = (statuses[statusCode] ?? 0) + 1;
+      }
+      const afterRequests = residentBytes(pid);
+      const listedMs = performance.now();
+      await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/keys', { token: token.token });
+      const listMs = performance.now() - listedMs;
+      const memory = await fleet.inspector.info('memory');
+      const redisBytes = Number(/^used_memory:(\d+)/m.exec(memory)?.[1]);
+      return {
+        startMs,
+        residentBytes: { started, afterRequests },
+        slowestFirstMs,
+        listMs,
+        statuses,
+        redisBytes,
+      };
+    } finally {
+      await gateway.stop('SIGKILL');
+    }
+  } finally {
+    await fleet.stop();
+  }
+}
+
+function secretOf(key: number): string {
+  return `secret ${key}`;
+}
+
+/** Writes what the directory would, in large batches: one key after the other, a million would take minutes. */
+async function fill(
+  redis: Awaited<ReturnType<typeof startFleet>>['inspector'],
+  prefix: string,
+  keys: number,
+): Promise<void> {
+  const ids = redisKeys.directoryIds.name(prefix);
+  const nowMs = Date.now();
+  for (let from = 0; from < keys; from += batch) {
+    const pipeline = redis.pipeline();
+    for (let key = from; key < Math.min(keys, from + batch); key++) {
+      const id = `customer-${String(key).padStart(7, '0')}`;
+      const digest = digestSecret(secretOf(key));
+      const secrets = [{ digest, createdMs: nowMs }];
+      const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
+      pipeline.zadd(ids, 0, id);
+      pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {
+        revision: 1,
+        record: JSON.stringify({ ...record, changedMs: nowMs }),
+      });
+      pipeline.set(redisKeys.directoryDigest.name(prefix, digest), id);
+    }
+    await pipeline.exec();
+  }
+}
