@@ -236,6 +236,7 @@ export function createGateway({
     const { config, store, upstreams, ...state } = currentState();
     return {
       config,
+      ...(directory && { directory: directory.counts() }),
       ...(state.usage && { usage: state.usage }),
       storeAvailable: store.kind === 'memory' || store.available,
       storeCalls: calls,

@@ -25,6 +25,10 @@ export class HeldKeys {
     this.bounds = bounds;
   }
 
+  get size(): number {
+    return this.byId.size;
+  }
+
   /** @returns `absent`: no key has it; undefined: that is not known, or not any more */
   find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
     const held = this.byDigest.get(digest);

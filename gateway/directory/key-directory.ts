@@ -4,7 +4,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
-import { createLookUp, type LookUp } from './look-ups.ts';
+import { createLookUp, type LookUp, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
 import { createWarnOfKey, readSecret } from './read-secret.ts';
 import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
@@ -17,12 +17,20 @@ export interface KeyDirectory
   keysRead(settings: Settings): KeysUnderSettings;
   /** Reads the key of a secret that it has not read; then `keysRead` finds it. */
   readonly lookUp: LookUp;
+  counts(): DirectoryCounts;
   /** The key was changed since it was read in this generation: it must be read again. */
   drop(keyId: string, generation: number | undefined): void;
   /** The plan of a key that was read lately. */
   planOf(keyId: string): string | undefined;
   create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expectedRevision: number): ReturnType<DirectoryStore['replace']>;
+}
+
+/** Of this process. */
+export interface DirectoryCounts {
+  readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
+  /** Keys that it has read and remembers. */
+  readonly heldKeys: number;
 }
 
 interface KeysUnderSettings {
@@ -56,6 +64,7 @@ export function createKeyDirectory({
       : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.directoryWarningsMax });
+  const lookUps = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
   /** By key id the number of its last change by this process, latest last. */
   const changed = new Map<string, number>();
@@ -73,9 +82,11 @@ export function createKeyDirectory({
       held,
       started: startOf(redis),
       changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
+      count: (outcome) => lookUps.set(outcome, (lookUps.get(outcome) ?? 0) + 1),
       nowMs,
       bounds,
     }),
+    counts: () => ({ lookUps, heldKeys: held.size }),
     drop: (keyId, generation) => held.drop(keyId, generation),
     planOf: (keyId) => held.planOf(keyId),
 

@@ -10,6 +10,11 @@ import type { DirectoryStore } from './store/directory-store.ts';
  */
 export type LookUpResult = 'read' | 'away' | 'busy';
 
+/** How look-ups went, for metrics. */
+export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
+
+export type LookUpOutcome = (typeof lookUpOutcomes)[number];
+
 /** @param holder the group of the client's address (`address-group.ts`) */
 export type LookUp = (digest: string, holder: string) => Promise<LookUpResult>;
 
@@ -22,6 +27,7 @@ export function createLookUp({
   held,
   started,
   changes,
+  count,
   nowMs,
   bounds,
 }: {
@@ -30,6 +36,7 @@ export function createLookUp({
   /** The store has been reached, or should have been. */
   readonly started: Promise<unknown>;
   readonly changes: OwnChanges;
+  readonly count: (outcome: LookUpOutcome) => void;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'directoryLookUpsMax' | 'directoryLookUpsWaitingMax'>;
@@ -42,7 +49,10 @@ export function createLookUp({
   return (digest, holder) => {
     const before = underWay.get(digest);
     if (before !== undefined) return before;
-    if (!places.take(holder, 1)) return Promise.resolve('busy');
+    if (!places.take(holder, 1)) {
+      count('busy');
+      return Promise.resolve('busy');
+    }
     const lookUp = run(digest, holder).finally(() => {
       underWay.delete(digest);
       places.give(holder, 1);
@@ -69,6 +79,7 @@ export function createLookUp({
   async function ask(digest: string): Promise<LookUpResult> {
     const before = changes.count();
     const found = await store.find(digest);
+    count(found.kind);
     if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'read' : 'away';
     if (found.kind === 'absent') held.keepAbsent(digest, nowMs());
     // What was read before this process changed the key is not kept: in memory there is no generation to show it.

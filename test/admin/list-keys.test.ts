@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { KeySources } from '../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
 import { showKey } from '../../gateway/admin/keys/show-key.ts';
+import { createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import { createKeyDirectory } from '../../gateway/directory/key-directory.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
@@ -149,4 +150,12 @@ it('a key of the directory is shown with its secrets; on a plan that is gone it 
     },
   });
   expect(await showKey(sources, 'nobody')).toBeUndefined();
+});
+
+it('active keys of the directory count for their plan', async () => {
+  const { sources } = await open({ file: ['a', 'b'], directory: ['c', 'd', 'e'], active: ['a', 'c', 'd'] });
+  const bounds = { ...sources.bounds, planDistributionTimeoutMs: 5_000, planDistributionKeptMs: 1 };
+  const distribution = createPlanDistributions({ ...sources, bounds });
+  expect(await distribution('free', 1)).toMatchObject({ keys: 3, activeKeys: 2, refusedKeys: 2 });
+  expect(await distribution('pro', 1)).toMatchObject({ keys: 1, activeKeys: 1 });
 });

@@ -33,6 +33,7 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
     held,
     started: Promise.resolve(),
     changes: { count: () => changed.number, lastOf: (id) => (id === changed.id ? changed.number : 0) },
+    count: () => {},
     nowMs: () => nowMs,
     bounds: tuned,
   });

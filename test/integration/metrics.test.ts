@@ -127,7 +127,7 @@ it('the README names every metric with its labels, and promtool has no complaint
   const tls = makeCertificate();
   const [plain, overTls] = [
     await start(),
-    await start({}, (settings) => ({ ...settings, listen: { ...settings.listen, tls } })),
+    await start({}, (settings) => ({ ...settings, directory: true, listen: { ...settings.listen, tls } })),
   ];
   await plain.send('nobody');
   for (let request = 0; request < 130; request++) await plain.send(plain.tight.secret, '/pets/7');

@@ -61,7 +61,7 @@ export function createRoutes({
   bounds,
 }: ApiSources): readonly Route[] {
   const apiDocument = createApiDocument();
-  const planDistribution = createPlanDistributions({ ...keys, bounds });
+  const planDistribution = createPlanDistributions({ ...keys, bounds: { ...keys.bounds, ...bounds } });
   return [
     defineRoute({
       method: 'GET',

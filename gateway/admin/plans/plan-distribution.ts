@@ -3,13 +3,14 @@ import type { PlanWindow, Settings } from '../../model.ts';
 import { rememberLast } from '../../structures/remember-last.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
+import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
 /** How the keys of a plan are spread: by their busiest minute, and by all they asked for. */
 export interface PlanDistribution {
   readonly plan: string;
   readonly hours: number;
-  /** Keys on the plan; those of them that sent requests; those whose record was read before the time ran out. */
+  /** Keys on the plan, of those of the directory the active ones; those of them that sent requests; those whose record was read before the time ran out. */
   readonly keys: number;
   readonly activeKeys: number;
   readonly examinedKeys: number;
@@ -45,14 +46,13 @@ const minuteMs = 60_000;
  * Reads every minute of every active key of a plan. That is dear, so one is made at a time, for a bounded time, and kept for a
  * moment for whoever asks again. Undefined when the store gives no answer.
  */
-export function createPlanDistributions({
-  settings,
-  usage,
-  nowMs,
-  bounds,
-}: Pick<KeySources, 'settings' | 'usage' | 'nowMs'> & {
-  readonly bounds: Pick<Bounds, 'planDistributionTimeoutMs' | 'planDistributionKeptMs'>;
-}): ReadPlanDistribution {
+export function createPlanDistributions(
+  sources: Pick<KeySources, 'settings' | 'directory' | 'usage' | 'nowMs'> & {
+    readonly bounds: KeySources['bounds'] &
+      Pick<Bounds, 'planDistributionTimeoutMs' | 'planDistributionKeptMs'>;
+  },
+): ReadPlanDistribution {
+  const { settings, usage, nowMs, bounds } = sources;
   const kept = new Map<string, { readonly untilMs: number; readonly made: ReturnType<typeof make> }>();
   let last: Promise<unknown> = Promise.resolve();
 
@@ -74,14 +74,16 @@ export function createPlanDistributions({
   };
 
   async function make(plan: string, hours: number): Promise<PlanDistribution | undefined> {
-    const { keys, plans } = settings();
+    const { plans } = settings();
     const toMs = nowMs();
     const fromMs = (Math.floor(toMs / minuteMs) - 60 * hours + 1) * minuteMs;
     const active = usage === undefined ? [] : await usage.reader.active();
     if (active === undefined) return undefined;
-    const ids = active
-      .filter(({ keyId, lastSeenMs }) => lastSeenMs >= fromMs && keys.get(keyId)?.plan === plan)
-      .map(({ keyId }) => keyId);
+    const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= fromMs).map(({ keyId }) => keyId);
+    const ofPlan = (await findKeys(sources, lately))?.filter(({ key }) => key.plan === plan);
+    if (ofPlan === undefined) return undefined;
+    const ids = ofPlan.map(({ key }) => key.id);
+    const issued = ofPlan.filter(({ source }) => source === 'directory').length;
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
     const limits = plans.get(plan)?.limits ?? 'custom';
@@ -92,7 +94,7 @@ export function createPlanDistributions({
     return {
       plan,
       hours,
-      keys: keysByPlan(settings()).get(plan) ?? 0,
+      keys: (keysByPlan(settings()).get(plan) ?? 0) + issued,
       activeKeys: ids.length,
       examinedKeys: peaks.length,
       refusedKeys: peaks.filter(({ offered, admitted }) => admitted < offered).length,

@@ -12,6 +12,7 @@ import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { noQuery } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { createSimulations } from './simulations.ts';
 
@@ -50,17 +51,23 @@ const body = fields('an object with plans and keys, the limits to try', {
 });
 
 export interface SimulateSources {
-  readonly keys: Pick<KeySources, 'settings' | 'usage' | 'nowMs'>;
+  readonly keys: Omit<KeySources, 'readStatus'>;
   readonly events: Pick<Events, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly presence: Pick<Presence, 'read'>;
-  readonly bounds: Parameters<typeof createSimulations>[0]['bounds'] &
-    Pick<Bounds, 'eventsPerPageMax' | 'changesPerPageMax'>;
+  readonly bounds: Pick<
+    Bounds,
+    | 'simulationTimeoutMs'
+    | 'simulationMinutesKeptMax'
+    | 'simulationKeptMs'
+    | 'eventsPerPageMax'
+    | 'changesPerPageMax'
+  >;
 }
 
 /** `POST /simulate`: what other limits would have done to the requests on record. It changes nothing. */
 export function simulateRoute({ keys, events, changes, presence, bounds }: SimulateSources): Route {
-  const simulate = createSimulations({ ...keys, bounds });
+  const simulate = createSimulations({ ...keys, bounds: { ...keys.bounds, ...bounds } });
   return defineRoute({
     method: 'POST',
     path: '/simulate',
@@ -72,7 +79,10 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
       const settings = keys.settings();
       const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };
-      const problem = problemOf(edits, settings, (id) => settings.keys.get(id));
+      const named = await findKeys(keys, Object.keys(ofKeys));
+      if (named === undefined) return storeUnavailable();
+      const byId = new Map(named.map(({ key }) => [key.id, key]));
+      const problem = problemOf(edits, settings, (id) => byId.get(id));
       if (problem !== undefined) return errorResponse('invalid_request', problem);
       if (asked.plan !== undefined && !settings.plans.has(asked.plan)) {
         return errorResponse('invalid_request', 'There is no plan with the name in `plan`.');

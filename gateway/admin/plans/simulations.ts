@@ -8,6 +8,7 @@ import type { BeforeEdit, Calendar } from '../../simulate/window-rooms.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
 import type { Period } from '../../usage/usage-reader.ts';
+import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
 const minuteMs = 60_000;
@@ -54,14 +55,13 @@ export interface SimulatedMinute {
  * Replays the usage record. One part is made at a time, for a bounded time, and other work is served in between. Records
  * that were read are kept for a moment, as many as there is room for: somebody who tries one limit tries another.
  */
-export function createSimulations({
-  settings,
-  usage,
-  nowMs,
-  bounds,
-}: Pick<KeySources, 'settings' | 'usage' | 'nowMs'> & {
-  readonly bounds: Pick<Bounds, 'simulationTimeoutMs' | 'simulationMinutesKeptMax' | 'simulationKeptMs'>;
-}): (simulation: Simulation) => Promise<Simulated | undefined> {
+export function createSimulations(
+  sources: Pick<KeySources, 'settings' | 'directory' | 'usage' | 'nowMs'> & {
+    readonly bounds: KeySources['bounds'] &
+      Pick<Bounds, 'simulationTimeoutMs' | 'simulationMinutesKeptMax' | 'simulationKeptMs'>;
+  },
+): (simulation: Simulation) => Promise<Simulated | undefined> {
+  const { settings, usage, nowMs, bounds } = sources;
   const kept = createKeptMinutes(bounds);
   let last: Promise<unknown> = Promise.resolve();
 
@@ -80,14 +80,18 @@ export function createSimulations({
     keysListed,
     minutesOf,
   }: Simulation): Promise<Simulated | undefined> {
-    const { keys, plans, bans } = settings();
+    const { plans, bans } = settings();
     const present: Present = { plans, bans };
     const period = keptPart(asked);
     const active = usage === undefined ? [] : await usage.reader.active();
     if (active === undefined) return undefined;
     const isEdit = edits.plans.size > 0 || edits.keys.size > 0 || edits.bans !== undefined;
-    const wanted = active
-      .flatMap(({ keyId, lastSeenMs }) => (lastSeenMs < period.fromMs ? [] : (keys.get(keyId) ?? [])))
+    const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= period.fromMs).map(({ keyId }) => keyId);
+    const found = await findKeys(sources, lately);
+    if (found === undefined) return undefined;
+    const wanted = found
+      .map(({ key }) => key)
+      .filter(({ limits }) => limits.length > 0)
       .filter((key) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
     const left = after === undefined ? wanted : wanted.filter(({ id }) => id > after);

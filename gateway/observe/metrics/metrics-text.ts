@@ -8,6 +8,8 @@ import type { RequestMetrics } from './request-metrics.ts';
 export interface ObservedState {
   readonly config: { readonly version: string; readonly loadedAt: string; readonly lastError?: string };
   readonly storeAvailable: boolean;
+  /** Absent: there is none. */
+  readonly directory?: { readonly lookUps: Iterable<readonly [string, number]>; readonly heldKeys: number };
   /** Absent: nothing is recorded. */
   readonly usage?: { readonly pausedBecause?: string; readonly lostRequests: number };
   /** Decisions that the store was asked for, by how it went; and requests decided without it. */
@@ -128,6 +130,14 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
   family('decided_locally_total', 'counter', 'Requests decided without the store.', () =>
     one(observe().decidedLocally),
   );
+  family('directory_look_ups_total', 'counter', 'Look-ups in the key directory, by how they went.', () => {
+    const { directory } = observe();
+    return directory === undefined ? [] : by('result', directory.lookUps);
+  });
+  family('directory_held_keys', 'gauge', 'Keys of the directory that this process has read.', () => {
+    const { directory } = observe();
+    return directory === undefined ? [] : one(directory.heldKeys);
+  });
   family('usage_recording', 'gauge', '1 while what keys use is recorded, 0 while that pauses.', () => {
     const { usage } = observe();
     return usage === undefined ? [] : one(usage.pausedBecause === undefined ? 1 : 0);
