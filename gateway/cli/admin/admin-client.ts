@@ -30,7 +30,7 @@ export interface AdminClient {
    * Sends what changes something, or what may stand in no URL.
    *
    * @param schema of the response; one without a body is undefined
-   * @throws a CommandError; where no response came, the gateway may have done it all the same
+   * @throws a CommandError, with `mayBeDone` where no response came
    */
   send<Schema extends z.ZodType>(sent: Sent, schema: Schema): Promise<Reply<z.output<Schema>>>;
 }
@@ -109,7 +109,8 @@ export function createAdminClient(
     }
     const advice =
       'start the gateway ("npm start", or "tollgate run --config FILE"), or say with --admin or TOLLGATE_ADMIN where its admin listener is';
-    return new CommandError(`Nobody answers at ${origin} (${reason}): ${advice}.`, 'passing');
+    const mayBeDone = !notConnected.has(code);
+    return new CommandError(`Nobody answers at ${origin} (${reason}): ${advice}.`, 'passing', { mayBeDone });
   }
 
   function strange(what: string, kind: CommandErrorKind = 'final'): CommandError {
@@ -185,6 +186,11 @@ export function createAdminClient(
     },
   };
 }
+
+/** With these no request was sent. */
+const notConnected: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
+]);
 
 function searchOf(query: Query): string {
   const parameters = new URLSearchParams();

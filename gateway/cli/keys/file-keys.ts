@@ -2,7 +2,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import type { Settings } from '../../model.ts';
 import { digestSecret, digestStart, issueSecret } from '../../secrets.ts';
 import { didYouMean, listNames } from '../../shapes/closest-name.ts';
-import { parseDate } from '../../shapes/dates-and-durations.ts';
+import { parseDate, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { keySchema } from '../../shapes/key-schema.ts';
 import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -24,24 +24,21 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
           ...(Object.keys(limits).length > 0 && { limits }),
           secrets: [secretEntry(secret, key.expires)],
         };
-        const reason = reasonAgainst(key, settings) ?? reasonAgainstShape(entry);
-        if (reason !== undefined) throw new CommandError(reason);
+        requireKnownTerms(key, settings);
+        requireFutureDate(key.expires);
+        requireShape(entry);
         return [{ kind: 'append', path: [], entries: [entry] }];
       });
       return issued(edited, key.id, secret);
     },
 
-    async addSecret({ id, overlapMs, expires }) {
+    async addSecret({ id, overlap, expires }) {
       const secret = issueSecret();
       const edited = await editKeys(configuration, ({ settings, written }) => {
         const index = indexOf(id, written, settings);
-        const reason = reasonAgainstDate(expires);
-        if (reason !== undefined) throw new CommandError(reason);
+        requireFutureDate(expires);
         const entries = [secretEntry(secret, expires)];
-        return [
-          ...endOlder(written, index, overlapMs),
-          { kind: 'append', path: [index, 'secrets'], entries },
-        ];
+        return [...endOlder(written, index, overlap), { kind: 'append', path: [index, 'secrets'], entries }];
       });
       return issued(edited, id, secret);
     },
@@ -69,9 +66,9 @@ function indexOf(id: string, written: readonly WrittenKey[], settings: Settings)
 }
 
 /** The older secrets get their end, unless they end before. */
-function endOlder(written: readonly WrittenKey[], index: number, overlapMs: number | undefined): YamlEdit[] {
-  if (overlapMs === undefined) return [];
-  const endMs = Date.now() + overlapMs;
+function endOlder(written: readonly WrittenKey[], index: number, overlap: string | undefined): YamlEdit[] {
+  if (overlap === undefined) return [];
+  const endMs = Date.now() + parseDuration(overlap);
   const secrets = written[index]?.key.secrets ?? [];
   return secrets.flatMap(({ expires = Number.POSITIVE_INFINITY, created }, position): YamlEdit[] => {
     if (expires <= endMs) return [];
@@ -132,32 +129,39 @@ export function definitionOf({
   };
 }
 
-/** Why the key cannot be created, in one sentence with the names of the command line's options; undefined when it can. */
-function reasonAgainst(key: NewKey, { plans, keys }: Settings): string | undefined {
+/** @throws a CommandError, with the names of the command line's options, where the configuration has no room for the key */
+function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
   if (keys.has(key.id)) {
-    return `The key ${key.id} exists already; "keys rotate ${key.id}" gives it a new secret.`;
+    throw new CommandError(
+      `The key ${key.id} exists already; "keys rotate ${key.id}" gives it a new secret.`,
+    );
   }
   const plan = plans.get(key.plan);
   if (plan === undefined) {
     const names = [...plans.keys()];
     const advice = didYouMean(key.plan, names) || `; plans are: ${listNames(names)}.`;
-    return `There is no plan ${key.plan}${advice}`;
+    throw new CommandError(`There is no plan ${key.plan}${advice}`);
   }
   const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
   if (plan.limits === 'custom' && stated.length === 0) {
-    return `The plan ${key.plan} is custom: say at least one of ${listNames(limitFieldNames.map(limitOption))}.`;
+    const all = listNames(limitFieldNames.map(limitOption));
+    throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
   }
   if (plan.limits !== 'custom' && stated.length > 0) {
-    return `The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`;
+    throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
   }
-  return reasonAgainstDate(key.expires);
 }
 
-function reasonAgainstDate(expires: string | undefined): string | undefined {
-  if (expires === undefined) return undefined;
+/** @param expires of a new secret @throws a CommandError */
+export function requireFutureDate(expires: string | undefined): void {
+  if (expires === undefined) return;
   const expiresMs = parseDate(expires);
-  if (expiresMs === undefined) return '--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.';
-  return expiresMs <= Date.now() ? '--expires is in the past: the secret would never be valid.' : undefined;
+  if (expiresMs === undefined) {
+    throw new CommandError('--expires must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.');
+  }
+  if (expiresMs <= Date.now()) {
+    throw new CommandError('--expires is in the past: the secret would never be valid.');
+  }
 }
 
 const optionOf = new Map<string, string>([
@@ -172,8 +176,9 @@ export function limitOption(field: LimitField): string {
   return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Why the entry breaks the rules of the keys file, with the names of the options: the text of the file does not exist yet. */
-function reasonAgainstShape(entry: unknown): string | undefined {
+/** @throws a CommandError where the entry breaks the rules of the keys file: the text of the file does not exist yet */
+function requireShape(entry: unknown): void {
   const issue = keySchema.safeParse(entry).error?.issues[0];
-  return issue && `${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`;
+  if (issue === undefined) return;
+  throw new CommandError(`${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`);
 }

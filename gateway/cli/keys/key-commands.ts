@@ -10,13 +10,16 @@ import { requireConfig } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { grantKey, type NowHeld, nowHeldLines, unbanKey, ungrantKey } from './ban-and-grant.ts';
+import { createDirectoryKeys } from './directory-keys.ts';
 import { createFileKeys, limitOption } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
-import { tellChange, toldKey, toldSecret } from './tell-change.ts';
+import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
 import type { IssuedKey, NewSecret, WritableKeys } from './writable-keys.ts';
 
 /** What every command that changes keys can be told. */
 interface Changing extends GatewayOptions {
+  /** Of the directory, in place of the keys file. */
+  readonly directory?: true;
   readonly json?: true;
 }
 
@@ -35,16 +38,17 @@ type CreateOptions = Changing &
  */
 export function addKeyCommands(keys: Command): void {
   const changing = (name: string) =>
-    withGateway(keys.command(name).helpGroup('Issue and change:')).option(
-      '--json',
-      'the key, in the form of the admin API',
-    );
+    withGateway(keys.command(name).helpGroup('Issue and change:'))
+      .option('--directory', 'a key of the directory, by the admin API, in place of the keys file')
+      .option('--json', 'the key, in the form of the admin API');
   const ofKey = (name: string) => changing(name).argument('<key>', 'its id');
   const expires = ['--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z'] as const;
 
   const create = changing('create')
     .argument('[key]', 'its id, which quota and ban belong to')
-    .description('issue a key: its secret goes to standard output, once, and its digest into the keys file')
+    .description(
+      'issue a key: its secret goes to standard output, once, and its digest into the keys file or the directory',
+    )
     .option('--id <id>', 'the same as the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'who it is for')
@@ -54,7 +58,7 @@ export function addKeyCommands(keys: Command): void {
       const key = { id: idOf(argument, options.id), plan, name, limits: limitsOf(options), expires };
       const issued = await writable(options).create(key);
       showSecret(issued, options, { isNew: true });
-      await tellChange(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
+      await tell(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
     });
   addLimitOptions(create, (window) => `requests in a ${window}, on a custom plan`);
 
@@ -69,7 +73,7 @@ export function addKeyCommands(keys: Command): void {
     .option(...expires)
     .action(async (id: string, options: Changing & { overlap: string; expires?: string }) => {
       const { overlap, expires } = options;
-      await addSecret({ id, overlapMs: parseDuration(overlap), expires }, options);
+      await addSecret({ id, overlap, expires }, options);
     });
 
   changing('add-secret')
@@ -93,6 +97,7 @@ export function addKeyCommands(keys: Command): void {
 }
 
 function writable(options: Changing): WritableKeys {
+  if (options.directory) return createDirectoryKeys(clientOf(options));
   return createFileKeys({ file: requireConfig(options.config), env: process.env });
 }
 
@@ -115,6 +120,11 @@ function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isN
   }
   console.error(issuedText(issued, about, Date.now()));
   print([issued.secret]);
+}
+
+/** What a gateway did is in its record already. */
+async function tell(options: Changing, change: ToldChange): Promise<void> {
+  if (!options.directory) await tellChange(options, change);
 }
 
 /** Bans and grants are no part of the configuration: a gateway is asked, for keys of both kinds. */
@@ -180,8 +190,16 @@ async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
   const issued = await writable(options).addSecret(secret);
   showSecret(issued, options, { isNew: false });
   const newest = issued.key.secrets.at(-1);
-  const action = secret.overlapMs === undefined ? 'secret' : 'rotate';
-  await tellChange(options, { action, key: secret.id, ...(newest && { after: toldSecret(newest) }) });
+  const { id: key, overlap } = secret;
+  const endMs = overlap === undefined ? undefined : Date.now() + parseDuration(overlap);
+  await tell(options, {
+    action: endMs === undefined ? 'secret' : 'rotate',
+    key,
+    after: {
+      ...(newest && toldSecret(newest)),
+      ...(endMs !== undefined && { othersEndAt: new Date(endMs).toISOString() }),
+    },
+  });
 }
 
 async function setDisabled(id: string, disabled: boolean, options: Changing): Promise<void> {
@@ -190,7 +208,7 @@ async function setDisabled(id: string, disabled: boolean, options: Changing): Pr
   else print([disabledText(changed, Date.now())]);
   if (!changed.isChanged) return;
   const action = disabled ? 'revoke' : 'restore';
-  await tellChange(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
+  await tell(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
 }
 
 function age(text: string): string {

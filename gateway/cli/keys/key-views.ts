@@ -34,10 +34,11 @@ export function issuedText(
   { isNew }: { readonly isNew: boolean },
   nowMs: number,
 ): string {
+  const option = key.source === 'file' ? '' : ' --directory';
   const sentences = [
     isNew ? `Added ${key.id} to ${where}.` : `${key.id} has one more secret, in ${where}.`,
     ...(isNew ? [] : [olderText(key.secrets.slice(0, -1), nowMs)]),
-    ...(key.disabled ? [`It is revoked: "keys restore ${key.id}" lets it in again.`] : []),
+    ...(key.disabled ? [`It is revoked: "keys restore ${key.id}${option}" lets it in again.`] : []),
     'This is the only time that the secret is shown:',
   ];
   return sentences.filter((sentence) => sentence !== '').join(' ');
@@ -61,15 +62,17 @@ function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
 export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {
   const state = key.disabled ? 'revoked' : 'not revoked';
   if (!isChanged) return `${key.id} was ${state} already, in ${where}: nothing was changed.`;
-  const soon = key.source === 'file' ? 'within 2 s' : 'with their next decision';
+  const isInFile = key.source === 'file';
+  const option = isInFile ? '' : ' --directory';
+  const when = isInFile ? 'within 2 s' : 'from the next one on, on every process';
   if (key.disabled) {
-    return `${key.id} is revoked, in ${where}: ${soon} all its requests are answered 401. "keys restore ${key.id}" takes it back.`;
+    return `${key.id} is revoked, in ${where}: all its requests are answered 401 ${when}. "keys restore ${key.id}${option}" takes it back.`;
   }
   const isValid = key.secrets.some(
     ({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > nowMs,
   );
   const rest = isValid
     ? ''
-    : ` None of its ${figure(key.secrets.length)} secrets is valid: "keys rotate ${key.id}" issues one.`;
-  return `${key.id} is restored, in ${where}: it is served again ${soon}.${rest}`;
+    : ` None of its ${figure(key.secrets.length)} secrets is valid: "keys rotate ${key.id}${option}" issues one.`;
+  return `${key.id} is restored, in ${where}: it is served again${isInFile ? ' within 2 s' : ''}.${rest}`;
 }

@@ -19,6 +19,9 @@ export const keyDefinition = z.object({
   ),
 });
 
+/** The same in the one response that has a new secret of it. */
+export const issuedDefinition = keyDefinition.extend({ secret: z.string() });
+
 export type KeyDefinition = z.output<typeof keyDefinition>;
 
 export interface NewKey {
@@ -33,8 +36,8 @@ export interface NewKey {
 
 export interface NewSecret {
   readonly id: string;
-  /** So much later the older secrets end, those that do not end before; absent: they stay. */
-  readonly overlapMs?: number | undefined;
+  /** So much later the older secrets end (`24h`, `0s`), those that do not end before; absent: they stay. */
+  readonly overlap?: string | undefined;
   readonly expires?: string | undefined;
 }
 

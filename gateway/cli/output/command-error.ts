@@ -4,10 +4,13 @@
  */
 export class CommandError extends Error {
   readonly kind: CommandErrorKind;
+  /** Whether a gateway may have done what it was asked to: the request reached it, and no response came. */
+  readonly mayBeDone: boolean;
 
-  constructor(message: string, kind: CommandErrorKind = 'final') {
+  constructor(message: string, kind: CommandErrorKind = 'final', { mayBeDone = false } = {}) {
     super(message);
     this.kind = kind;
+    this.mayBeDone = mayBeDone;
   }
 }
 

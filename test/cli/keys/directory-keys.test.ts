@@ -1,0 +1,150 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeToken } from '../../support/admin-client.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientStore } from '../../support/tuning.ts';
+
+const writer = makeToken('write', 'ada');
+const written = makeKey({ id: 'written' });
+const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
+
+let backend: RecordingBackend;
+let gateways: GatewayProcess[];
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
+  const prefix = freshPrefix();
+  const start = () => startGateway(config(prefix), { tuning: { bounds: patientStore } });
+  gateways = await Promise.all([start(), start()]);
+});
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+  await backend.close();
+});
+
+function config(prefix: string) {
+  return testConfig({
+    upstream: { url: backend.url },
+    redis: { url: redisUrl(), prefix },
+    keys: { directory: true },
+    admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
+  });
+}
+
+/** Asks the first gateway. */
+function run(command: string, stdin?: string) {
+  const env = { TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '', TOLLGATE_ADMIN_TOKEN: writer.token };
+  return runTollgate(['keys', ...command.split(' ')], env, stdin);
+}
+
+/** The status that the second gateway answers with. */
+async function statusOf(secret: string): Promise<number> {
+  const headers = { authorization: `Bearer ${secret.trim()}` };
+  const response = await fetch(`${gateways[1]?.baseUrl}/pets`, { headers });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+test('a key of the directory is issued, rotated, revoked and restored, in force at once on another process', async () => {
+  const created = await run('create acme --plan free --directory --name Acme');
+  expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  expect(created.stderr).toMatch(/^Added acme to the directory\. .*:\n$/);
+  expect(await statusOf(created.stdout)).toBe(200);
+
+  const rotated = await run('rotate acme --directory --overlap 0s');
+  expect(rotated).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
+  expect(rotated.stderr).toContain('No older one is valid any more.');
+  expect([await statusOf(created.stdout), await statusOf(rotated.stdout)]).toEqual([401, 200]);
+
+  const { secret, ...more } = JSON.parse((await run('add-secret acme --directory --json')).stdout);
+  expect(more).toMatchObject({
+    id: 'acme',
+    plan: 'free',
+    name: 'Acme',
+    source: 'directory',
+    disabled: false,
+  });
+  expect([await statusOf(rotated.stdout), await statusOf(secret)]).toEqual([200, 200]);
+
+  const revoked = await run('revoke acme --directory');
+  expect(revoked).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(revoked.stdout).toMatch(
+    /^acme is revoked, in the directory: .* "keys restore acme --directory" takes it back\.\n$/,
+  );
+  expect(await statusOf(secret)).toBe(401);
+  expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
+  expect(await statusOf(secret)).toBe(200);
+});
+
+test('keys with limits and an end of their own; unban and grant are for keys of the directory too', async () => {
+  const { stdout } = await run(
+    'create big --plan enterprise --per-day 3 --expires 2100-01-01 --directory --json',
+  );
+  const { limits, secrets } = JSON.parse(stdout);
+  expect({ limits, ends: secrets[0].expiresAt }).toEqual({
+    limits: { perDay: 3 },
+    ends: '2100-01-01T00:00:00.000Z',
+  });
+  expect((await run('grant big --per-day 9 --until +1h')).stdout).toMatch(/^big has a grant: day 9 until /);
+  expect((await run('unban big')).stdout).toMatch(/^big is not banned\.\n/);
+});
+
+test.each([
+  ['create taken --plan free --directory', 'There is a key with the id taken already.'],
+  ['create x --plan fre --directory', 'did you mean `free`?'],
+  ['create x --plan enterprise --directory', 'the plan enterprise is custom'],
+  ['create x --plan free --expires 2020-01-01 --directory', '--expires is in the past'],
+  ['create a/b --plan free --directory', '`id` must be 1 to 100 of the characters'],
+  ['rotate takn --directory', 'There is no key takn; did you mean `taken`?'],
+  ['revoke \u001b[2J --directory', 'There is no key \\u{1b}[2J'],
+  ['rotate taken --overlap soon --directory', 'It must be a duration such as 24h'],
+])('%s says what is wrong', async (command, message) => {
+  await run('create taken --plan free --directory');
+  const { exitCode, stdout, stderr } = await run(command);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toContain(message);
+});
+
+test('without a directory, and for a key that is written in a file, the command says so', async () => {
+  const gateway = await startGateway(
+    testConfig({
+      upstream: { url: backend.url },
+      keys: [written.entry],
+      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
+    }),
+  );
+  try {
+    const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: writer.token };
+    const ask = (command: string) => runTollgate(['keys', ...command.split(' '), '--directory'], env);
+    expect((await ask('revoke written')).stderr).toMatch(
+      /^The key written is written in gateway\.yaml, line \d+: edit it there\.\n$/,
+    );
+    const { exitCode, stderr } = await ask('create acme --plan free');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: expect.stringContaining('`keys: { …, directory: true }`'),
+    });
+  } finally {
+    await gateway.stop('SIGKILL');
+  }
+});
+
+test('where the request arrived and no response comes, the command says that it may be done, and how to look', async () => {
+  const mute = createServer((socket) => socket.once('data', () => socket.destroy()).on('error', () => {}));
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = mute.address() as AddressInfo;
+    const ask = (admin: string) => {
+      const env = { TOLLGATE_ADMIN: admin, TOLLGATE_ADMIN_TOKEN: writer.token };
+      return runTollgate(['keys', 'rotate', 'acme', '--directory'], env);
+    };
+    const { exitCode, stdout, stderr } = await ask(`http://127.0.0.1:${port}`);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^Nobody answers at .* If it was done all the same, "keys show acme" shows it/);
+    expect((await ask('http://127.0.0.1:1')).stderr).not.toContain('done all the same');
+  } finally {
+    mute.close();
+  }
+});
