@@ -5,7 +5,7 @@ import { redisKeys } from '../../gateway/redis-keys.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { inspect } from '../support/inspect.ts';
 import { limitsOf } from '../support/limits-of.ts';
-import { redisUrl } from '../support/redis.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
 import { steadyStore } from '../support/tuning.ts';
@@ -138,11 +138,7 @@ it('what a process decides while Redis is away is decided on the grant it saw la
 
 describe('a key that was changed since it was read', () => {
   it('is stale for each request of the turn, which charges nothing, and is decided once it was read again', async () => {
-    const { limiters, prefix } = openLimiters(1, redisUrl());
-    const [limiter] = limiters;
-    if (limiter === undefined) throw new Error('a limiter was opened');
-    const key = keyOf(5, 1_000);
-    const quota = redisKeys.quota.name(prefix, key.id);
+    const { limiter, key, quota } = openForKey(5);
     const before = { ...key, generation: 0 };
     expect((await limiter.decideFresh(before, noBans)).kind).toBe('admitted');
     await redis.hset(quota, 'changedMs', 7);
@@ -160,11 +156,7 @@ describe('a key that was changed since it was read', () => {
   });
 
   it('loses none of the refusals that the stale call carried', async () => {
-    const { limiters, prefix } = openLimiters(1, redisUrl());
-    const [limiter] = limiters;
-    if (limiter === undefined) throw new Error('a limiter was opened');
-    const key = keyOf(1, 1_000);
-    const quota = redisKeys.quota.name(prefix, key.id);
+    const { limiter, key, quota } = openForKey(1);
     const read = { ...key, generation: 0 };
     for (let request = 0; request < 21; request++) await limiter.decideFresh(read, bans);
     await redis.hset(quota, 'changedMs', 7);
@@ -174,6 +166,17 @@ describe('a key that was changed since it was read', () => {
     expect(await redis.hget(quota, 'strikes')).toBe('21');
   });
 });
+
+/** A limiter, a key, and where Redis has its counts. */
+function openForKey(perMinute: number) {
+  const prefix = freshPrefix();
+  const key = keyOf(perMinute, 1_000);
+  return {
+    limiter: openLimiter({ url: redisUrl(), prefix }),
+    key,
+    quota: redisKeys.quota.name(prefix, key.id),
+  };
+}
 
 /** Asks on every process until each refuses with this limit. @returns how many requests they admitted together */
 async function spend(limiters: readonly LoggedLimiter[], key: Key, limit: number): Promise<number> {
