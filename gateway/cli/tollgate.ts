@@ -12,6 +12,7 @@ import { checkUpstreamNames } from './check-upstream-names.ts';
 import { configOption, fromHere, requireConfig } from './config-option.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
+import { addWhatIfCommands } from './what-if/commands.ts';
 
 const program = new Command('tollgate')
   .description('An API gateway and rate-limiting proxy.')
@@ -88,6 +89,7 @@ program
   });
 
 addReadingCommands(program, keys);
+addWhatIfCommands(program);
 addLookingCommands(keys);
 addKeyCommands(keys);
 addMovingCommands(keys);

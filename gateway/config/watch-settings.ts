@@ -158,13 +158,24 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
+/** As far as it matters for that: settings, or what is shown of them. */
+type FixedSettings = { readonly [Name in 'listen' | 'admin']: FixedListener } & {
+  readonly [Name in Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>]?: unknown;
+};
+
+interface FixedListener {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: unknown;
+}
+
 /** The names of changed settings that take effect only at the next start. */
-export function restartNeeded(before: Settings, after: Settings): string[] {
+export function restartNeeded(before: FixedSettings, after: FixedSettings): string[] {
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
 /** A listener reads its certificate again; whether it speaks TLS is fixed. */
-function fixedPart(settings: Settings, name: (typeof fixedAtStart)[number]): unknown {
+function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = settings[name];
   return { host, port, isTls: tls !== undefined };

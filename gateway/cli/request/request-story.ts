@@ -1,6 +1,6 @@
 import { errors } from '../../errors.ts';
 import { figure, milliseconds } from '../output/figures.ts';
-import type { LogEntry } from './find-request.ts';
+import type { LogEntry } from './log-lines.ts';
 
 /**
  * What became of a request, in sentences that can be forwarded: what it was and how it was answered, what its limits said,

@@ -1,13 +1,8 @@
 import { printableJson } from '../../terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, instant } from '../output/figures.ts';
-import {
-  findRequest,
-  type LinesRead,
-  type LogEntry,
-  type Search,
-  type SearchBounds,
-} from './find-request.ts';
+import { findRequest, type LinesRead, type Search } from './find-request.ts';
+import type { LogBounds, LogEntry } from './log-lines.ts';
 import { requestStory } from './request-story.ts';
 
 /** What the gateway sends in `X-Request-Id`. */
@@ -36,7 +31,7 @@ export function needsLog(id: string, error: unknown): unknown {
  */
 export async function whyRequest(
   { requestId, ...search }: Search,
-  bounds: SearchBounds,
+  bounds: LogBounds,
 ): Promise<{ readonly entry: LogEntry; readonly story: string }> {
   if (!beginning.test(requestId)) {
     throw new CommandError(

@@ -1,0 +1,89 @@
+import { createReadStream } from 'node:fs';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { CommandError } from '../output/command-error.ts';
+
+/** An entry of the gateway's log. */
+export type LogEntry = Readonly<Record<string, unknown>>;
+
+export type LogBounds = Pick<Bounds, 'logLineReadBytesMax'>;
+
+/**
+ * The lines of a file, also of a compressed one, which is known by its content; the end of one that is longer than the bound is left out.
+ *
+ * @param file `-` is standard input
+ * @throws a CommandError when it cannot be read
+ */
+export async function* linesOf(
+  file: string,
+  stdin: Readable,
+  { logLineReadBytesMax: bytesMax }: LogBounds,
+): AsyncGenerator<Buffer> {
+  let kept: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of contentOf(file, stdin)) {
+    let from = 0;
+    for (let end = chunk.indexOf(lineBreak); end !== -1; end = chunk.indexOf(lineBreak, from)) {
+      yield kept.length === 0
+        ? chunk.subarray(from, end)
+        : Buffer.concat([...kept, chunk.subarray(from, end)]);
+      kept = [];
+      bytes = 0;
+      from = end + 1;
+    }
+    const rest = chunk.subarray(from, from + bytesMax - bytes);
+    if (rest.length === 0) continue;
+    // The chunk's memory may be used again for the next one.
+    kept.push(Buffer.from(rest));
+    bytes += rest.length;
+  }
+  if (bytes > 0) yield Buffer.concat(kept);
+}
+
+const lineBreak = 0x0a;
+
+/** What is in a file, decompressed. */
+async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer> {
+  const source = file === '-' ? stdin : createReadStream(file);
+  try {
+    const chunks: AsyncIterator<Buffer> = source[Symbol.asyncIterator]();
+    const first = await firstOctets(chunks);
+    const all = Readable.from(joined(first, chunks), { objectMode: false });
+    if (first[0] !== 0x1f || first[1] !== 0x8b) yield* all;
+    // Its errors arrive where its output is read.
+    else yield* pipeline(all, createGunzip(), () => {});
+  } catch (error) {
+    const name = file === '-' ? 'Standard input' : file;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`${name} cannot be read as a log (${reason}).`);
+  } finally {
+    source.destroy();
+  }
+}
+
+/** The first chunks as one, with two octets at least where there are so many: by these gzip is known (RFC 1952 §2.3.1). */
+async function firstOctets(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
+  let first: Buffer = Buffer.alloc(0);
+  while (first.length < 2) {
+    const { value, done } = await chunks.next();
+    if (done === true) break;
+    first = Buffer.concat([first, value]);
+  }
+  return first;
+}
+
+async function* joined(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  if (first.length > 0) yield first;
+  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
+}
+
+/** Tools put a name in front of each line, as `docker compose logs` does. */
+export function parseEntry(line: Buffer): LogEntry | undefined {
+  try {
+    const entry: unknown = JSON.parse(line.toString('utf8', line.indexOf('{')));
+    return typeof entry === 'object' && entry !== null ? (entry as LogEntry) : undefined;
+  } catch {
+    return undefined;
+  }
+}

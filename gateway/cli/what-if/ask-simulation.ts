@@ -1,0 +1,39 @@
+import { merge } from '../../simulate/verdict.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import type { Tried } from './edits-between.ts';
+import type { Progress } from './progress.ts';
+import { type Simulation, simulation } from './simulation-shape.ts';
+
+export interface AskedSimulation extends Tried {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Parts of a simulation list so many keys and differences; together all of them. */
+const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };
+
+/**
+ * Asks the gateway for a simulation, part by part: each is bounded in time.
+ *
+ * @throws a CommandError
+ */
+export async function askSimulation(
+  client: Pick<AdminClient, 'send'>,
+  asked: AskedSimulation,
+  progress: Progress,
+): Promise<Simulation> {
+  const ask = async (body: object) =>
+    (await client.send({ method: 'POST', path: '/simulate', body }, simulation)).body;
+  const { next: second, ...first } = await ask(asked);
+  let all: Simulation = first;
+  progress.show(all.examinedKeys, all.activeKeys);
+  for (let after = second; after !== undefined; ) {
+    // All parts are about the same period, also when it ends now.
+    const { next, ...found } = await ask({ ...asked, from: all.from, to: all.to, after });
+    all = { ...all, ...merge(all, found, everything), examinedKeys: all.examinedKeys + found.examinedKeys };
+    progress.show(all.examinedKeys, all.activeKeys);
+    after = next;
+  }
+  progress.end();
+  return all;
+}

@@ -1,0 +1,164 @@
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { type PlanWindow, planWindows } from '../../model.ts';
+import { limitFieldOf } from '../../shapes/limit-fields.ts';
+import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import type { GatewayOptions } from '../admin/find-gateway.ts';
+import { clientOf, withGateway } from '../admin/gateway-options.ts';
+import { type PeriodOptions, periodQuery } from '../admin/period.ts';
+import { fromHere } from '../config-option.ts';
+import { limitOption } from '../keys/file-keys.ts';
+import { CommandError } from '../output/command-error.ts';
+import { print, printJson, screenOf } from '../output/screen.ts';
+import { askSimulation } from './ask-simulation.ts';
+import { diffSettings, isEmpty } from './diff-settings.ts';
+import { verdictDays, verdictsOf } from './diff-verdicts.ts';
+import { diffLines } from './diff-view.ts';
+import { type EditByField, editsBetween, type Tried } from './edits-between.ts';
+import { createProgress } from './progress.ts';
+import { settingsInForce, settingsOfFile } from './settings-shown.ts';
+import { simulateLog } from './simulate-log.ts';
+import type { Simulation } from './simulation-shape.ts';
+import { simulationLines } from './simulation-view.ts';
+
+type Limits = { readonly [Field in (typeof limitFieldOf)[PlanWindow]]?: number | null };
+
+interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
+  readonly plan?: string;
+  readonly key?: string;
+  readonly days?: number;
+  readonly log?: readonly string[];
+  readonly against?: string;
+  readonly limit: number;
+  readonly json?: true;
+}
+
+/** The commands that say what an edit of the configuration changes, and whom it would have hit. */
+export function addWhatIfCommands(program: Command): void {
+  const simulate = withGateway(program.command('simulate'))
+    .description(
+      'what other limits would have done to the requests on record: those of a plan, a key, or of an edited configuration (--config FILE)',
+    )
+    .option('--plan <name>', 'the plan whose limits are tried')
+    .option('--key <id>', 'the key whose limits are tried');
+  for (const window of planWindows) {
+    simulate.option(
+      `${limitOption(limitFieldOf[window])} <count>`,
+      `requests in a ${window}, or none`,
+      limitOf,
+    );
+  }
+  simulate
+    .option('--days <count>', 'the last so many days (default: the last 24 hours)', wholeNumber)
+    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
+    .option('--to <when>', 'the same; what it falls into is in the period (default: now)')
+    .option(
+      '--log <file...>',
+      "the gateway's log in place of the record, also compressed; - is standard input",
+    )
+    .option('--against <file>', 'with --log: the configuration in force, in place of the gateway’s', fromHere)
+    .option('--limit <count>', 'keys that are listed at most', wholeNumber, 20)
+    .option('--json', 'one JSON document')
+    .action(async (options: SimulateOptions, command: Command) => {
+      const found = await runSimulation(options, command.getOptionValueSource('config') === 'cli');
+      if (options.json) printJson(found);
+      else print(simulationLines(found, options.limit, screenOf(process.stdout, process.env)));
+    });
+
+  withGateway(program.command('diff'))
+    .addArgument(new Argument('<file>', 'an edited configuration, loaded here').argParser(fromHere))
+    .description(
+      'what an edit adds, removes and changes, and whom its limits would have hit. Exit code 2: it differs',
+    )
+    .option('--against <file>', 'a configuration file in place of the gateway’s', fromHere)
+    .option('--json', 'one JSON document')
+    .action(async (file: string, options: GatewayOptions & { against?: string; json?: true }) => {
+      const after = await settingsOfFile(file, process.env);
+      const client =
+        options.against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
+      const before =
+        client === undefined
+          ? await settingsOfFile(options.against ?? '', process.env)
+          : await settingsInForce(client);
+      const diff = diffSettings(before, after);
+      const keysOn = (name: string) => before.settings.keys.filter(({ plan }) => plan === name).length;
+      const from = new Date(Date.now() - verdictDays * dayMs).toISOString();
+      const verdicts =
+        client === undefined
+          ? []
+          : await verdictsOf(
+              editsBetween(before, after),
+              (tried) => askSimulation(client, { from, ...tried }, progress()),
+              keysOn,
+            );
+      const screen = screenOf(process.stdout, process.env);
+      const differs = !isEmpty(diff);
+      if (options.json) printJson({ differs, ...diff, verdicts });
+      else if (differs) print(diffLines(diff, { names: [before.name, after.name], verdicts }, screen));
+      else print([`${after.name} is what ${before.name} has in force.`]);
+      if (differs) process.exitCode = 2;
+    });
+}
+
+const dayMs = 86_400_000;
+
+async function runSimulation(options: SimulateOptions, isEditedFile: boolean): Promise<Simulation> {
+  const { log, against, days } = options;
+  const nowMs = Date.now();
+  if (days !== undefined && options.from !== undefined) {
+    throw new CommandError('Since when? Say --days or --from, not both.');
+  }
+  const from = days === undefined ? options.from : new Date(nowMs - days * dayMs).toISOString();
+  const period = periodQuery({ from, to: options.to }, nowMs);
+  const stated = statedLimits(options);
+  if (isEditedFile && stated !== undefined) {
+    throw new CommandError('What is tried? Say --config FILE, or --plan or --key with limits, not both.');
+  }
+  const client = against === undefined || log === undefined ? clientOf(options) : undefined;
+  const inForce = () =>
+    client === undefined ? settingsOfFile(against ?? '', process.env) : settingsInForce(client);
+  const tried: Tried = isEditedFile
+    ? editsBetween(await inForce(), await settingsOfFile(options.config ?? '', process.env))
+    : (stated ?? {});
+  if (isEditedFile && Object.keys(tried).length === 0) {
+    throw new CommandError(
+      `${options.config} has the limits that are in force: "tollgate diff" says what else differs.`,
+    );
+  }
+  if (log === undefined && client !== undefined)
+    return askSimulation(client, { ...period, ...tried }, progress());
+  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const files = { files: log ?? [], stdin: process.stdin, present: await inForce(), tried };
+  return simulateLog(
+    { ...files, fromMs: msOf(period.from), toMs: msOf(period.to) },
+    progress('lines'),
+    defaultBounds,
+  );
+}
+
+function progress(unit = 'keys') {
+  return createProgress(process.stderr, process.env, unit);
+}
+
+/** The limits of the command line. @throws a CommandError where it is not clear whose they are */
+function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
+  const fields = planWindows.flatMap((window) => {
+    const max = options[limitFieldOf[window]];
+    return max === undefined ? [] : [[limitFieldOf[window], max]];
+  });
+  const edit: EditByField = Object.fromEntries(fields);
+  if (fields.length === 0 && plan === undefined && key === undefined) return undefined;
+  if (fields.length === 0) throw new CommandError('Which limits? Say --per-minute 30, for example.');
+  if ((plan === undefined) === (key === undefined)) {
+    throw new CommandError('Whose limits? Say --plan NAME or --key ID, one of them.');
+  }
+  return plan === undefined ? { keys: { [key ?? '']: edit } } : { plans: { [plan]: edit } };
+}
+
+function limitOf(text: string): number | null {
+  return text === 'none' ? null : wholeNumber(text);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}

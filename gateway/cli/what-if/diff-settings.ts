@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util';
+import { restartNeeded } from '../../config/watch-settings.ts';
+import type { Shown } from './settings-shown.ts';
+
+/** What of one thing is another one in the edit. `before` or `after` is absent where the member is. */
+export interface MemberChange {
+  readonly member: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+export interface ListDiff {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly { readonly id: string; readonly changes: readonly MemberChange[] }[];
+}
+
+export interface SettingsDiff {
+  readonly before: string;
+  readonly after: string;
+  readonly keys: ListDiff;
+  readonly plans: ListDiff;
+  readonly operations: ListDiff;
+  readonly upstreams: ListDiff;
+  /** All other settings, by their path. */
+  readonly settings: readonly MemberChange[];
+  /** Settings that take effect only when the process is started again. */
+  readonly needsRestart: readonly string[];
+}
+
+export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
+
+/** Where files are depends on the machine, and the version on their bytes: neither is a difference in what the gateway does. */
+const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
+
+/** Compares what `/settings` shows of two configurations. */
+export function diffSettings(before: Shown, after: Shown): SettingsDiff {
+  const listDiff = (list: keyof typeof lists) =>
+    diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
+  const isList = (name: string) => Object.hasOwn(lists, name);
+  const rest = ({ json }: Shown) =>
+    Object.fromEntries(Object.entries(json).filter(([name]) => !isList(name)));
+  return {
+    before: before.settings.version,
+    after: after.settings.version,
+    keys: listDiff('keys'),
+    plans: listDiff('plans'),
+    operations: listDiff('operations'),
+    upstreams: listDiff('upstreams'),
+    settings: diffMembers(rest(before), rest(after)).filter(({ member }) => !notCompared.has(member)),
+    needsRestart: restartNeeded(before.settings, after.settings),
+  };
+}
+
+export function isEmpty({ keys, plans, operations, upstreams, settings }: SettingsDiff): boolean {
+  const all = [keys, plans, operations, upstreams].flatMap(({ added, removed, changed }) => [
+    ...added,
+    ...removed,
+    ...changed,
+  ]);
+  return all.length + settings.length === 0;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function namedIn({ json }: Shown, list: string, name: string): ReadonlyMap<string, Members> {
+  const items = Array.isArray(json[list]) ? json[list] : [];
+  const ofPlans = new Map(
+    Array.isArray(json.plans) ? json.plans.map((plan) => [plan.name, plan.windows]) : [],
+  );
+  return new Map(
+    items.map((item: Members) => [String(item[name]), withLimits(item, ofPlans.get(item.plan))]),
+  );
+}
+
+/** Limits by window in place of a list, so that each is a member; those that a key has of its plan are the plan's. */
+function withLimits({ windows, ...rest }: Members, ofPlan: unknown): Members {
+  if (!Array.isArray(windows) || isDeepStrictEqual(windows, ofPlan)) return rest;
+  return { ...rest, limits: Object.fromEntries(windows.map(({ name, limit }) => [name, limit])) };
+}
+
+function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<string, Members>): ListDiff {
+  return {
+    added: [...after.keys()].filter((id) => !before.has(id)),
+    removed: [...before.keys()].filter((id) => !after.has(id)),
+    changed: [...before].flatMap(([id, members]) => {
+      const other = after.get(id);
+      const changes = other === undefined ? [] : diffMembers(members, other);
+      return changes.length === 0 ? [] : [{ id, changes }];
+    }),
+  };
+}
+
+/** Objects member by member, by the path; anything else as a whole. */
+function diffMembers(before: Members, after: Members, path = ''): MemberChange[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [from, to] = [before[name], after[name]];
+    if (isDeepStrictEqual(from, to)) return [];
+    if (isMapping(from) && isMapping(to)) return diffMembers(from, to, `${path}${name}.`);
+    const member = `${path}${name}`;
+    return [{ member, ...(from !== undefined && { before: from }), ...(to !== undefined && { after: to }) }];
+  });
+}
+
+function isMapping(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

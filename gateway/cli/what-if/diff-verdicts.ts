@@ -1,0 +1,91 @@
+import { planWindows } from '../../model.ts';
+import { limitFieldOf } from '../../shapes/limit-fields.ts';
+import { counted, figure } from '../output/figures.ts';
+import type { AskedSimulation } from './ask-simulation.ts';
+import type { EditByField, Tried } from './edits-between.ts';
+import type { Simulation } from './simulation-shape.ts';
+
+/** What the simulator says of one edit of a limit. */
+export interface LimitVerdict {
+  readonly plan?: string;
+  readonly key?: string;
+  /** The window; absent where it is about all that changed of the plan or key together. */
+  readonly window?: string;
+  /** Keys that it affects, those of them that would have been refused more, and how many requests. */
+  readonly affectedKeys: number;
+  readonly keysRefusedMore: number;
+  readonly requestsRefusedMore: number;
+  readonly keysRefusedLess: number;
+  readonly requestsRefusedLess: number;
+}
+
+export const verdictDays = 7;
+
+/**
+ * Asks the simulator for each limit that an edit changes, and for those of one plan together.
+ *
+ * @param keysOn how many keys are on a plan
+ */
+export async function verdictsOf(
+  { plans = {}, keys = {} }: Tried,
+  ask: (asked: AskedSimulation) => Promise<Simulation>,
+  keysOn: (plan: string) => number,
+): Promise<readonly LimitVerdict[]> {
+  const verdicts: LimitVerdict[] = [];
+  for (const [plan, edit] of Object.entries(plans)) {
+    const single = singleEdits(edit);
+    for (const [window, one] of single) {
+      const found = await ask({ plans: { [plan]: one } });
+      verdicts.push({ plan, window, affectedKeys: keysOn(plan), ...changesOf(found.keys) });
+    }
+    if (single.length < 2) continue;
+    const together = await ask({ plans: { [plan]: edit } });
+    verdicts.push({ plan, affectedKeys: keysOn(plan), ...changesOf(together.keys) });
+  }
+  if (Object.keys(keys).length === 0) return verdicts;
+  // Keys do not depend on each other.
+  const found = await ask({ plans, keys });
+  for (const key of Object.keys(keys)) {
+    verdicts.push({ key, affectedKeys: 1, ...changesOf(found.keys.filter(({ id }) => id === key)) });
+  }
+  return verdicts;
+}
+
+/** An edit of several windows is refused where one alone would leave no limit: then it stands for itself. */
+function singleEdits(edit: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
+  const edits = planWindows.flatMap((window) => {
+    const max = edit[limitFieldOf[window]];
+    return max === undefined ? [] : [[window, { [limitFieldOf[window]]: max }] as const];
+  });
+  return edits.some(([, one]) => Object.values(one).includes(null))
+    ? [[edits.map(([window]) => window).join(' and '), edit]]
+    : edits;
+}
+
+function changesOf(keys: Simulation['keys']) {
+  const changes = keys.map(({ refusedThen, refusedNow }) => refusedThen - refusedNow);
+  const [more, less] = [changes.filter((change) => change > 0), changes.filter((change) => change < 0)];
+  const sum = (all: readonly number[]) => all.reduce((total, change) => total + Math.abs(change), 0);
+  return {
+    keysRefusedMore: more.length,
+    requestsRefusedMore: sum(more),
+    keysRefusedLess: less.length,
+    requestsRefusedLess: sum(less),
+  };
+}
+
+/** "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more". */
+export function verdictText(verdict: LimitVerdict): string {
+  const { affectedKeys, keysRefusedMore, requestsRefusedMore, keysRefusedLess, requestsRefusedLess, key } =
+    verdict;
+  const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
+  const parts = [
+    ...(keysRefusedMore > 0
+      ? [`${who(keysRefusedMore)} would have been refused ${figure(requestsRefusedMore)} times more`]
+      : []),
+    ...(keysRefusedLess > 0 ? [`${who(keysRefusedLess)} ${figure(requestsRefusedLess)} times less`] : []),
+  ];
+  const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');
+  const affects = key === undefined ? `affects ${counted(affectedKeys, 'key')}; ` : '';
+  return `${affects}in the last ${verdictDays} days ${what}`;
+}

@@ -1,0 +1,72 @@
+import { type Limits, type PlanWindow, planWindows } from '../../model.ts';
+import { type LimitField, limitFieldOf } from '../../shapes/limit-fields.ts';
+import { editBetween, edited, type LimitEdit } from '../../simulate/edits.ts';
+import type { Shown } from './settings-shown.ts';
+
+/** Limits by field, null for none: as `POST /simulate` takes them. */
+export type EditByField = { readonly [Field in LimitField]?: number | null };
+
+/** What other limits are tried. */
+export interface Tried {
+  readonly plans?: Readonly<Record<string, EditByField>>;
+  readonly keys?: Readonly<Record<string, EditByField>>;
+  readonly bans?: Shown['settings']['bans'];
+}
+
+/**
+ * The edits of limits that lead from one configuration to another: those of plans, and of keys what their plan's edit does not
+ * explain. Keys that are in one of them only, or disabled then, have no limits to compare.
+ */
+export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
+  const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
+  const plans = new Map<string, LimitEdit>();
+  for (const { name, isCustom, windows } of before.plans) {
+    const plan = plansAfter.get(name);
+    const edit = plan && !isCustom && !plan.isCustom ? editBetween(windows, plan.windows) : undefined;
+    if (edit !== undefined) plans.set(name, edit);
+  }
+  const keysAfter = new Map(after.keys.map((key) => [key.id, key]));
+  const keys = new Map<string, LimitEdit>();
+  for (const { id, plan, windows } of before.keys) {
+    const key = keysAfter.get(id);
+    const edit =
+      key && !key.disabled ? editBetween(edited(windows, plans.get(plan)), key.windows) : undefined;
+    if (edit !== undefined) keys.set(id, edit);
+  }
+  const isOtherLadder = JSON.stringify(before.bans) !== JSON.stringify(after.bans);
+  return {
+    ...(plans.size > 0 && { plans: byFields(plans) }),
+    ...(keys.size > 0 && { keys: byFields(keys) }),
+    ...(isOtherLadder && { bans: after.bans }),
+  };
+}
+
+function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByField> {
+  return Object.fromEntries([...edits].map(([name, edit]) => [name, toFields(edit)]));
+}
+
+export function toFields(edit: LimitEdit): EditByField {
+  return Object.fromEntries(
+    planWindows.flatMap((window) =>
+      edit[window] === undefined ? [] : [[limitFieldOf[window], edit[window]]],
+    ),
+  );
+}
+
+export function toEdit(fields: EditByField): LimitEdit {
+  const edit: { [Window in PlanWindow]?: number | null } = {};
+  for (const window of planWindows) {
+    const max = fields[limitFieldOf[window]];
+    if (max !== undefined) edit[window] = max;
+  }
+  return edit;
+}
+
+/** "60 a minute, 1,000 a day". */
+export function limitsText(limits: Limits): string {
+  return limits.map(({ window, max }) => `${max.toLocaleString('en-US')} ${per(window)}`).join(', ');
+}
+
+export function per(window: PlanWindow): string {
+  return `${window === 'hour' ? 'an' : 'a'} ${window}`;
+}

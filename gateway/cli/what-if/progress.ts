@@ -1,0 +1,30 @@
+import { terminalOf } from '../../terminal/terminal.ts';
+import { figure } from '../output/figures.ts';
+
+/** A bar that fills, where a person waits for it. */
+export interface Progress {
+  show(done: number, of: number): void;
+  end(): void;
+}
+
+const shownAfterMs = 1_000;
+const barColumns = 30;
+
+/** Shown on a terminal once it takes longer than a second; `unit` says what is counted. */
+export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv, unit: string): Progress {
+  const isLive = terminalOf(stream, env)?.rewrites === true;
+  const startedMs = performance.now();
+  let isShown = false;
+  return {
+    show(done, of) {
+      if (!isLive || performance.now() - startedMs < shownAfterMs) return;
+      isShown = true;
+      const filled = of === 0 ? barColumns : Math.round((barColumns * Math.min(done, of)) / of);
+      const bar = `${'█'.repeat(filled)}${'░'.repeat(barColumns - filled)}`;
+      stream.write(`\r${bar} ${figure(done)} of ${figure(of)} ${unit}\u001b[K`);
+    },
+    end() {
+      if (isShown) stream.write('\r\u001b[K');
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import * as z from 'zod';
+import { settingsText } from '../../admin/api/settings-view.ts';
+import { loadSettings } from '../../config/load-settings.ts';
+import { formatProblems } from '../../config/problems/format-problems.ts';
+import { type Limits, planWindows } from '../../model.ts';
+import { printableJson } from '../../terminal/printable.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { CommandError } from '../output/command-error.ts';
+
+const windows = z
+  .array(z.object({ name: z.enum(planWindows), limit: z.number() }))
+  .transform((all): Limits => all.map(({ name, limit }) => ({ window: name, max: limit })));
+
+const listener = z.looseObject({ host: z.string(), port: z.number(), tls: z.unknown().optional() });
+
+/** What `/settings` shows of a configuration, as far as a command looks into it. The other members are compared as they are. */
+const settingsShown = z.looseObject({
+  version: z.string(),
+  environment: z.string(),
+  plans: z.array(z.looseObject({ name: z.string(), isCustom: z.boolean(), windows })),
+  keys: z.array(z.looseObject({ id: z.string(), plan: z.string(), windows, disabled: z.boolean() })),
+  bans: z.object({ after: z.number(), withinMs: z.number(), forMs: z.number(), maxMs: z.number() }),
+  listen: listener,
+  admin: listener,
+  redis: z.unknown().optional(),
+  usage: z.unknown().optional(),
+  directory: z.unknown().optional(),
+});
+
+export interface Shown {
+  /** Where it is from, for people. */
+  readonly name: string;
+  readonly settings: z.output<typeof settingsShown>;
+  /** As it came. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/** The settings in force. @throws a CommandError */
+export async function settingsInForce(client: Pick<AdminClient, 'get' | 'origin'>): Promise<Shown> {
+  const { body, json } = await client.get('/settings', {}, settingsShown);
+  return { name: `the gateway at ${client.origin}`, settings: body, json: Object(json) };
+}
+
+/** Those of a configuration file, loaded here. @throws a CommandError with all its problems */
+export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<Shown> {
+  const loaded = loadSettings({ file, env });
+  if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));
+  const json = JSON.parse(await settingsText(loaded.settings));
+  return { name: file, settings: settingsShown.parse(printableJson(json)), json };
+}

@@ -1,0 +1,119 @@
+import { wrapText } from '../../terminal/text-width.ts';
+import { counted, figure, instant } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { type Cell, type Column, table } from '../output/table.ts';
+import type { Simulation } from './simulation-shape.ts';
+
+const differencesShown = 10;
+
+const columns: readonly Column[] = [
+  { title: 'KEY', cutsTo: 12 },
+  { title: 'PLAN', cutsTo: 6 },
+  { title: 'ASKED', align: 'right' },
+  { title: 'REFUSED NOW', align: 'right' },
+  { title: 'THEN', align: 'right' },
+  { title: 'OF ITS OWN', align: 'right' },
+  { title: 'FIRST TIME (UTC)' },
+  { title: 'CENSORED MIN', align: 'right' },
+];
+
+/** The proof, what changes, and the keys for whom most does. */
+export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
+  const { totals, keys, plans, activeKeys } = found;
+  const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
+  if (totals.keys === 0) {
+    const none = activeKeys === 0 ? 'No key that these limits are for' : 'None of these keys';
+    return [`${none} sent a request from ${period}, as far as ${sourceText(found)} tells.`];
+  }
+  const names = plans.map(({ name }) => name).join(', ');
+  const lines = [
+    ...proofLines(found, screen),
+    `From ${period}, ${counted(totals.keys, 'key')} of ${plans.length === 1 ? 'the plan' : 'the plans'} ${names}:`,
+    ...wrapText(sentence(found), screen.columns),
+  ];
+  const { refusedThenMin: least, refusedThenMax: most } = totals;
+  if (least < most) {
+    const bounds = `Bans and limits of the second depend on the order within a minute: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused; the figures below assume the bans that were recorded.`;
+    lines.push(...wrapText(bounds, screen.columns));
+  }
+  if (keys.length === 0) return lines;
+  const rows = keys.slice(0, limit).map((key) => {
+    const { id, plan, offered, refusedNow, refusedThen, firstRefusedAt, censoredMinutes } = key;
+    const then: Cell = { text: thenText(key), tone: refusedThen > refusedNow ? 'bad' : 'good' };
+    return [
+      id,
+      plan,
+      figure(offered),
+      figure(refusedNow),
+      then,
+      `${((100 * refusedThen) / offered).toFixed(1)} %`,
+      firstRefusedAt === undefined ? '–' : instant(firstRefusedAt).slice(0, 16),
+      figure(censoredMinutes),
+    ];
+  });
+  const more = keys.length - rows.length + found.moreKeys;
+  lines.push('', ...table(columns, rows, screen));
+  if (more > 0) lines.push(`and ${counted(more, 'key')} more: --limit N shows so many`);
+  return lines;
+}
+
+/** "With these limits …": how many keys would have been refused how much more, or less. */
+export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
+  const { refusedNow, refusedThen, newlyLimitedKeys, freedKeys, offered } = totals;
+  const change = refusedThen - refusedNow;
+  const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;
+  const what =
+    change === 0
+      ? `Just as many requests would have been refused: ${figure(refusedNow)}.`
+      : `${counted(Math.abs(change), 'request')} ${change > 0 ? 'more' : 'fewer'} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
+  const keys = [
+    ...(newlyLimitedKeys > 0
+      ? [`${counted(newlyLimitedKeys, 'key')} would have been refused something for the first time`]
+      : []),
+    ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} nothing any more`] : []),
+  ];
+  return keys.length === 0 ? what : `${what} ${keys.join(', ')}.`;
+}
+
+function thenText({
+  refusedThen,
+  refusedThenMin = refusedThen,
+  refusedThenMax = refusedThen,
+}: Simulation['keys'][number]): string {
+  if (refusedThenMin === refusedThenMax) return figure(refusedThen);
+  return `${figure(refusedThen)} (${figure(refusedThenMin)}–${figure(refusedThenMax)})`;
+}
+
+function sourceText({ source }: Pick<Simulation, 'source'>): string {
+  return source === 'log' ? 'the log' : 'the usage record';
+}
+
+/** "Reproduced 41,203 of 41,203 refusals", and where it did not. */
+export function proofLines(
+  { reproduced, ...found }: Pick<Simulation, 'reproduced' | 'source'>,
+  screen: Screen,
+): string[] {
+  const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
+  const agreed = recordedRefusals - missed(reproduced);
+  const proof = `Replayed ${sourceText(found)} under the present limits: reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
+  if (minutesThatDiffer === 0) return [screen.paint('good', proof)];
+  const rest = differences.length - differencesShown;
+  return [
+    screen.paint('warning', proof),
+    ...wrapText(
+      `In ${counted(minutesThatDiffer, 'minute')} they say something else (${figure(replayedRefusals)} refusals in all), and the figures below rest on the same rules:`,
+      screen.columns,
+    ),
+    ...differences.slice(0, differencesShown).flatMap((one) => {
+      const who = one.keys === 1 ? (one.of[0] ?? 'one key') : `${figure(one.keys)} keys`;
+      const text = `${instant(one.at).slice(0, 16)} ${who}: recorded ${figure(one.recordedRefusals)}, replayed ${figure(one.replayedRefusals)}. ${one.why ?? ''}`;
+      return wrapText(text, screen.columns - 2).map((line) => `  ${line}`);
+    }),
+    ...(rest > 0 ? [`  and ${figure(minutesThatDiffer - differencesShown)} minutes more`] : []),
+  ];
+}
+
+/** Refusals that were recorded and not replayed, as far as the minutes that differ are listed. */
+function missed({ differences }: Simulation['reproduced']): number {
+  return differences.reduce((sum, one) => sum + Math.max(0, one.recordedRefusals - one.replayedRefusals), 0);
+}

@@ -1,0 +1,174 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { makeToken } from '../../support/admin-client.ts';
+import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+
+const token = makeToken('read');
+const acme = makeKey({ id: 'acme', plan: 'free' });
+const calm = makeKey({ id: 'calm', plan: 'free' });
+const own = makeKey({ id: 'own', plan: 'custom', limits: { perDay: 100 } });
+const config = testConfig({
+  upstream: { url: 'http://127.0.0.1:1' },
+  plans: { free: { perDay: 40 }, spare: { perMinute: 5 }, custom: 'custom' },
+  keys: [acme.entry, calm.entry, own.entry],
+  redis: { url: redisUrl(), prefix: freshPrefix() },
+  admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+});
+let gateway: GatewayProcess;
+let env: Record<string, string>;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  gateway = await startGateway(config, {
+    tuning: { bounds: { ...patientStore, usageCallTimeoutMs: 20_000 } },
+  });
+  env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+  for (const [{ secret }, requests] of [
+    [acme, 60],
+    [calm, 12],
+    [own, 30],
+  ] as const) {
+    for (let request = 0; request < requests; request++) {
+      const headers = { authorization: `Bearer ${secret}` };
+      await (await fetch(`${gateway.baseUrl}/nothing`, { headers })).arrayBuffer();
+    }
+  }
+});
+afterAll(() => gateway.stop('SIGKILL'));
+
+/** A draft beside the configuration in force. */
+async function draft(changed: Record<string, unknown>): Promise<string> {
+  const file = join(folder, `draft-${Math.random().toString(36).slice(2)}.yaml`);
+  await writeFile(file, stringify({ ...config, ...changed }));
+  return file;
+}
+
+const run = (...args: string[]) => runTollgate(args, env);
+
+it('simulate proves itself, and lists whom a limit would have hit', async () => {
+  const { exitCode, stdout } = await run('simulate', '--plan', 'free', '--per-day', '10');
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('reproduced 20 of 20 refusals.');
+  expect(stdout.replaceAll('\n', ' ')).toContain(
+    '32 requests more would have been refused (44.4 % of all): 52 instead of 20. 1 key would have been refused something for the first time.',
+  );
+  const rows = stdout.split('\n').filter((line) => /^(acme|calm)/.test(line));
+  expect(rows.map((row) => row.split(/\s{2,}/).slice(0, 6))).toEqual([
+    ['acme', 'free', '60', '20', '50', '83.3 %'],
+    ['calm', 'free', '12', '0', '2', '16.7 %'],
+  ]);
+  for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+
+  const json = JSON.parse(
+    (await run('simulate', '--key', 'own', '--per-day', '5', '--days', '2', '--json')).stdout,
+  );
+  expect(json).toMatchObject({
+    source: 'record',
+    totals: { keys: 1, offered: 30, refusedNow: 0, refusedThen: 25 },
+  });
+});
+
+it('simulate --config tries the limits of an edited file, and says so where there are none', async () => {
+  const file = await draft({ plans: { free: { perDay: 50 }, spare: { perMinute: 5 }, custom: 'custom' } });
+  const { stdout } = await run('simulate', '--config', file, '--json');
+  expect(JSON.parse(stdout).totals).toMatchObject({ keys: 2, refusedNow: 20, refusedThen: 10 });
+  const same = await run('simulate', '--config', await draft({}));
+  expect([same.exitCode, same.stderr]).toEqual([
+    1,
+    expect.stringContaining('has the limits that are in force'),
+  ]);
+  const both = await run('simulate', '--config', file, '--plan', 'free', '--per-day', '1');
+  expect([both.exitCode, both.stderr]).toEqual([1, expect.stringContaining('not both')]);
+});
+
+it('simulate --log says the same of access lines, compressed too, with a configuration in place of the gateway', async () => {
+  await until(
+    'the access lines are written',
+    () => gateway.lines.filter(({ decision }) => decision).length === 102,
+  );
+  const log = join(folder, 'gateway.log.gz');
+  await writeFile(log, gzipSync(gateway.lines.map((line) => JSON.stringify(line)).join('\n')));
+  const tried = ['--plan', 'free', '--per-day', '10', '--json'];
+  const [fromLog, fromRecord] = await Promise.all([
+    run('simulate', ...tried, '--log', log),
+    run('simulate', ...tried),
+  ]);
+  const pick = (text: string) => {
+    const { reproduced, totals, keys } = JSON.parse(text);
+    return {
+      reproduced,
+      totals,
+      ids: keys.map(({ id, refusedThen }: { id: string; refusedThen: number }) => [id, refusedThen]),
+    };
+  };
+  expect(JSON.parse(fromLog.stdout).source).toBe('log');
+  expect(pick(fromLog.stdout)).toEqual(pick(fromRecord.stdout));
+  const alone = await runTollgate(['simulate', '--log', log, '--against', await draft({}), ...tried]);
+  expect(pick(alone.stdout)).toEqual(pick(fromLog.stdout));
+});
+
+it('diff says what an edit adds, removes and changes, what needs a restart, and whom each limit would have hit', async () => {
+  const fresh = makeKey({ id: 'fresh', plan: 'free' });
+  const file = await draft({
+    plans: { free: { perDay: 10, perHour: 20 }, custom: 'custom', gold: { perDay: 7 } },
+    keys: [acme.entry, calm.entry, { ...own.entry, limits: { perDay: 20 } }, fresh.entry],
+    bodyBytesMax: 1_000,
+    admin: { host: '0.0.0.0', port: 0, tokens: [token.entry] },
+  });
+  const { exitCode, stdout } = await run('diff', file);
+  expect(exitCode).toBe(2);
+  const lines = stdout.trimEnd().split('\n').slice(1);
+  const text = lines.map((line) => line.trim()).join(' ');
+  expect(lines).toEqual(
+    expect.arrayContaining(['+ plan gold', '- plan spare', '~ plan free', '+ key fresh', '~ key own']),
+  );
+  expect(text).toContain(
+    '40 → 10 a day → affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+  );
+  expect(text).toContain(
+    'no limit → 20 an hour → affects 2 keys; in the last 7 days 1 of them would have been refused 20 times more',
+  );
+  expect(text).toContain(
+    '→ together: affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+  );
+  expect(text).toContain('100 → 20 a day → in the last 7 days it would have been refused 10 times more');
+  expect(text).toContain('~ bodyBytesMax: 1048576 → 1000');
+  expect(text).toContain('Takes effect only when the gateway is started again: admin.');
+
+  const { stdout: json } = await run('diff', file, '--json');
+  expect(JSON.parse(json)).toMatchObject({
+    differs: true,
+    keys: { added: ['fresh'], removed: [], changed: [{ id: 'own' }] },
+    plans: { added: ['gold'], removed: ['spare'], changed: [{ id: 'free' }] },
+    needsRestart: ['admin'],
+    verdicts: expect.arrayContaining([
+      {
+        plan: 'free',
+        window: 'day',
+        affectedKeys: 2,
+        keysRefusedMore: 2,
+        requestsRefusedMore: 32,
+        keysRefusedLess: 0,
+        requestsRefusedLess: 0,
+      },
+    ]),
+  });
+});
+
+it('diff of what is in force exits with 0, of two files needs no gateway, and of a broken file tells its problems', async () => {
+  const same = await run('diff', await draft({}));
+  expect([same.exitCode, same.stdout]).toEqual([0, expect.stringContaining('is what the gateway at')]);
+  const file = await draft({ environment: 'other' });
+  const files = await runTollgate(['diff', file, '--against', await draft({})]);
+  expect([files.exitCode, files.stdout]).toEqual([2, expect.stringContaining('~ environment: test → other')]);
+  const broken = await run('diff', await draft({ plans: { free: { perDay: 'many' } } }));
+  expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining('perDay')]);
+});
