@@ -3,14 +3,19 @@ import type { ChangedMembers, KeyChange } from './changes.ts';
 import { figure, per, timeText } from './wording.ts';
 
 /** What somebody did to a key, as a sentence; times are UTC. */
-export function keyChangeText({ action, by, key = 'keys', before, after }: KeyChange, nowMs: number): string {
+export function keyChangeText(change: KeyChange, nowMs: number): string {
+  const doubt = change.error === undefined ? '' : ' The store gave no reply: it may not be in force.';
+  return `${sentenceOf(change, nowMs)}${doubt}`;
+}
+
+function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowMs: number): string {
   switch (action) {
     case 'create':
       return `${by} created the key ${key}${typeof after?.plan === 'string' ? ` (${after.plan})` : ''}.`;
     case 'secret':
       return after === undefined ? `${by} removed a secret of ${key}.` : `${by} issued a secret of ${key}.`;
     case 'rotate':
-      return `${by} rotated the secret of ${key}.`;
+      return `${by} rotated the secret of ${key}${othersText(after?.othersEndAt, nowMs)}.`;
     case 'revoke':
       return `${by} revoked ${key}.`;
     case 'restore':
@@ -45,6 +50,11 @@ function limitsText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   const parts = toLimits(limits as LimitsByField).map(({ window, max }) => `${figure(max)} ${per(window)}`);
   return parts.length === 0 ? 'other limits' : parts.join(', ');
+}
+
+function othersText(endAt: unknown, nowMs: number): string {
+  const until = untilText(endAt, nowMs);
+  return until === '' ? '' : `; the older ones are valid${until}`;
 }
 
 function untilText(untilAt: unknown, nowMs: number): string {

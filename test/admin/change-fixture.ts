@@ -18,6 +18,9 @@ const writer = makeToken('write', 'alice');
 /** A token that may only read. */
 export const reader = makeToken('read', 'eve');
 
+/** A second token that may write. */
+export const bob = makeToken('write', 'bob');
+
 export interface ChangedGateway {
   /** The status of a request of a key. */
   call(secret: string): Promise<number>;
@@ -59,7 +62,7 @@ export async function startGateways(
       upstream: { url: backend.url },
       keys: { directory: true, ...(keys && { file: await fileOf(keys) }) },
       plans: { free: { perMinute: 5, perDay: 100 }, pro: { perMinute: 50 }, enterprise: 'custom' },
-      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
+      admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, bob.entry, reader.entry] },
       ...(store === 'redis' && { redis }),
       ...overrides,
       ...own,
@@ -93,7 +96,7 @@ export async function startGateways(
   onTestFinished(() => backend.close());
   // It is connected to Redis: nobody knows this key.
   for (const { ask } of gateways) {
-    await expect.poll(async () => (await ask('DELETE', '/keys/none/grant')).status).toBe(404);
+    await expect.poll(async () => (await ask('DELETE', '/keys/none/grant', undefined, bob)).status).toBe(404);
   }
   return { gateways, logged, redis };
 }
