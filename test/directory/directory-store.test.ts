@@ -3,13 +3,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DirectoryStore } from '../../gateway/directory/store/directory-store.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
+import { redisForms, startForm } from '../support/redis-forms.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
 
 const subjects = [
   { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
-  { name: 'in Redis', start: () => redisDirectorySubject() },
+  ...redisForms.map((form) => {
+    const place = startForm(form);
+    return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
+  }),
 ];
 
 async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {

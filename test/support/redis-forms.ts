@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from 'vitest';
 import type { RedisPlace } from './connect-redis.ts';
 import { redisUrl } from './redis.ts';
 import { startCluster } from './start-cluster.ts';
@@ -30,3 +31,16 @@ export const redisForms: readonly RedisForm[] = [
     },
   },
 ];
+
+/** Starts it for all tests of the file in which this is called; the result is where it is. */
+export function startForm(form: RedisForm): () => RedisPlace {
+  let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
+  beforeAll(async () => {
+    started = await form.start();
+  }, 60_000);
+  afterAll(() => started?.stop());
+  return () => {
+    if (started === undefined) throw new Error('it is started before the first test');
+    return started.place;
+  };
+}

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { inspect } from './inspect.ts';
 import { freePort, type RedisServer, startRedis } from './start-redis.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 
 /** A Redis Cluster of real processes on this machine: masters that share the slots evenly, and a replica of each. */
@@ -16,6 +17,8 @@ export interface RedisCluster {
   readonly replicas: readonly ClusterServer[];
   /** The master at the start that a slot was given to. */
   ownerOf(slot: number): ClusterServer;
+  /** Between each master of the start and everybody else, when `relayed` was set. */
+  readonly relays: readonly TcpRelay[];
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;
   /** Every key of this pattern, on all masters. */
@@ -38,6 +41,8 @@ const slotsCount = 16_384;
 interface Seat {
   readonly id: string;
   readonly port: number;
+  /** Where the others are told it is: at its relay, if it has one. */
+  readonly shownPort: number;
   readonly busPort: number;
   readonly replicaOf?: Seat;
   readonly slots?: string;
@@ -52,6 +57,7 @@ export async function startCluster({
   nodeTimeoutMs = 1_000,
   wantsAllSlots = false,
   hasReplicas = true,
+  relayed = false,
 } = {}): Promise<RedisCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-cluster-'));
   const firstSlot = (index: number) => Math.floor((index * slotsCount) / mastersCount);
@@ -60,6 +66,10 @@ export async function startCluster({
       newSeat({ slots: `${firstSlot(index)}-${firstSlot(index + 1) - 1}` }),
     ),
   );
+  const relays = relayed ? await Promise.all(masterSeats.map(({ port }) => startTcpRelay(port))) : [];
+  relays.forEach(({ port }, index) => {
+    masterSeats[index] = { ...(masterSeats[index] as Seat), shownPort: port };
+  });
   const replicaSeats = hasReplicas
     ? await Promise.all(masterSeats.map((replicaOf) => newSeat({ replicaOf })))
     : [];
@@ -70,11 +80,14 @@ export async function startCluster({
     await writeFile(file, `${[...all.map((seat) => nodeLine(seat, own, all)), epochs].join('\n')}\n`);
     const options = [
       ...['--cluster-enabled', 'yes', '--cluster-port', `${own.busPort}`, '--cluster-config-file', file],
+      ...['--cluster-announce-port', `${own.shownPort}`],
       ...['--cluster-require-full-coverage', wantsAllSlots ? 'yes' : 'no'],
+      // A master whose last slot was moved away stays a master.
+      ...['--cluster-allow-replica-migration', 'no'],
       ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
     ];
     const server = await startRedis(options, own.port);
-    const node = { server, name: `127.0.0.1:${own.port}`, id: own.id, inspector: inspect(server.url) };
+    const node = { server, name: `127.0.0.1:${own.shownPort}`, id: own.id, inspector: inspect(server.url) };
     started.push(node);
     return node;
   };
@@ -97,8 +110,9 @@ export async function startCluster({
   await setTimeouts();
 
   return {
-    urls: masters.map(({ server }) => server.url),
+    urls: masters.map(({ name }) => `redis://${name}`),
     masters,
+    relays,
     replicas,
     ownerOf(slot) {
       const owner = masters.findLast((_, index) => firstSlot(index) <= slot);
@@ -115,6 +129,9 @@ export async function startCluster({
           nodes.every(({ id }) => String(list).includes(id) && String(list).includes(seat.id)),
         );
       });
+      await until('the new master serves', async () =>
+        String(await node.inspector.cluster('INFO')).includes('cluster_state:ok'),
+      );
       await setTimeouts();
       return node;
     },
@@ -125,6 +142,7 @@ export async function startCluster({
     async stop() {
       for (const { inspector } of started) inspector.disconnect();
       await Promise.all(started.map(({ server }) => server.stop()));
+      await Promise.all(relays.map((relay) => relay.stop()));
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -132,12 +150,12 @@ export async function startCluster({
 
 async function newSeat(more: Pick<Seat, 'replicaOf' | 'slots'>): Promise<Seat> {
   const [port, busPort] = [await freePort(), await freePort()];
-  return { id: randomBytes(20).toString('hex'), port, busPort, ...more };
+  return { id: randomBytes(20).toString('hex'), port, shownPort: port, busPort, ...more };
 }
 
 /** As a server keeps it in its own `nodes.conf`. */
 function nodeLine(seat: Seat, own: Seat, all: readonly Seat[]): string {
-  const { id, port, busPort, replicaOf, slots = '' } = seat;
+  const { id, shownPort: port, busPort, replicaOf, slots = '' } = seat;
   const role = replicaOf === undefined ? 'master' : 'slave';
   const flags = seat === own ? `myself,${role}` : role;
   const epoch = all.indexOf(replicaOf ?? seat) + 1;

@@ -89,11 +89,15 @@ export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUn
       return found;
     },
     async isolateFirst() {
+      // Without a password for everybody else a Sentinel would get its reply in spite of a refused AUTH. Connections that
+      // exist stay as they are.
+      await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
     },
     async reunite() {
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'on');
+      await first.inspector.config('SET', 'requirepass', '');
     },
     async stop() {
       for (const { inspector } of [...servers, ...sentinels]) inspector.disconnect();

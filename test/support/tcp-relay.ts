@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** A TCP relay to a server on this machine. A test may delay it, throttle it, cut it, or switch it to another server. */
 export interface TcpRelay {
   readonly port: number;
-  /** Delays bytes from now on; they still arrive complete and in order. */
+  /** Delays bytes from now on, but not those of a Redis replica; they still arrive complete and in order. */
   delay(each: { toServerMs: number; toClientMs: number }): void;
   /** The rate of each connection in each direction from now on; `Infinity` at first. */
   throttle(bytesPerMs: number): void;
@@ -25,8 +25,12 @@ export async function startTcpRelay(serverPort: number): Promise<TcpRelay> {
 
   const relay = createServer((client) => {
     const server = connect({ port: targetPort, host: '127.0.0.1' });
-    carry(client, server, () => toServerMs);
-    carry(server, client, () => toClientMs);
+    let isReplica = false;
+    client.on('data', (bytes) => {
+      isReplica ||= bytes.includes('PSYNC');
+    });
+    carry(client, server, () => (isReplica ? 0 : toServerMs));
+    carry(server, client, () => (isReplica ? 0 : toClientMs));
   });
   relay.listen(0, '127.0.0.1');
   await once(relay, 'listening');

@@ -1,0 +1,179 @@
+import { Cluster } from 'ioredis';
+import type { Decision } from '../../gateway/model.ts';
+import { keySlot } from '../../gateway/redis/key-slot.ts';
+import { type ClusterServer, moveSlot, startCluster } from '../support/start-cluster.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+import { admittedOf, bans, decideAtOnce, isWhole, keyNamed, openBareLimiters } from './limiters.ts';
+
+const prefix = 'test';
+
+export interface Migration {
+  readonly requests: number;
+  readonly admitted: number;
+  /** What Redis counts afterwards. */
+  readonly used: number;
+  /** How often the slot was moved under load. */
+  readonly moves: number;
+  /** Decisions without Redis. */
+  readonly local: number;
+}
+
+/**
+ * Three limiters decide the requests of one key while its slot is moved from one master to the next: to others that keep
+ * keys, and to one that is new and that no limiter was connected to.
+ */
+export async function measureMigration(options: { limit: number; requests: number }): Promise<Migration> {
+  const { limit, requests } = options;
+  const cluster = await startCluster({ hasReplicas: false });
+  const place = { cluster: cluster.urls };
+  const all = await openBareLimiters(3, { place, prefix, bounds: patientStore });
+  try {
+    const key = keyNamed('moved', limit);
+    const slot = keySlot(key.id);
+    const first = cluster.ownerOf(slot);
+    // More keys of that slot, so that it takes a while to move.
+    await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        first.inspector.set(`${prefix}:{${key.id}}:other:${index}`, 1),
+      ),
+    );
+    const route = [await cluster.addMaster(), ...cluster.masters.filter((master) => master !== first), first];
+    const decisions: Decision[] = [];
+    let left = requests;
+    const clients = all.flatMap(({ limiter }) =>
+      Array.from({ length: 10 }, async () => {
+        while (left-- > 0) {
+          const decision = await limiter.decide(key, bans);
+          if (decision.kind !== 'stale') decisions.push(decision);
+        }
+      }),
+    );
+    let owner = first;
+    let moves = 0;
+    while (left > 0) {
+      const next = route[moves % route.length] as ClusterServer;
+      await moveSlot(slot, owner, next);
+      owner = next;
+      moves += 1;
+    }
+    await Promise.all(clients);
+    const used = Number(await owner.inspector.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
+    const local = decisions.filter(({ source }) => source !== 'shared').length;
+    return { requests: decisions.length, admitted: admittedOf(decisions), used, moves, local };
+  } finally {
+    await Promise.all(all.map(({ limiter }) => limiter.close()));
+    await cluster.stop();
+  }
+}
+
+export interface LostReply {
+  /** Requests that were sent when the master died, and those that the promoted replica counts of them. */
+  readonly sent: number;
+  readonly counted: number;
+  /** The same of one request of a client that sends again what was in flight, which is the library's default. */
+  readonly countedByDefault: number;
+  readonly logged: readonly string[];
+}
+
+/** A relay holds back the replies of a master; its script has run and was replicated when it is killed. */
+export async function measureLostReply(): Promise<LostReply> {
+  const cluster = await startCluster({ relayed: true });
+  const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
+  const careless = new Cluster([...cluster.urls], { maxRedirections: 1_000, retryDelayOnMoved: 100 });
+  careless.on('error', () => {});
+  if (one === undefined) throw new Error('one was opened');
+  const { limiter, logged } = one;
+  try {
+    const key = keyNamed('charged', 1_000);
+    const name = `${prefix}:{${key.id}}`;
+    const counter = `other:{${key.id}}`;
+    const index = cluster.masters.indexOf(cluster.ownerOf(keySlot(key.id)));
+    const [master, replica, relay] = [cluster.masters[index], cluster.replicas[index], cluster.relays[index]];
+    if (!master || !replica || !relay) throw new Error('a master with replica and relay');
+    await replica.inspector.readonly();
+    await decideAtOnce(limiter, key, 1);
+    await careless.incr(counter);
+
+    relay.delay({ toServerMs: 0, toClientMs: 600_000 });
+    const sent = 7;
+    const pending = decideAtOnce(limiter, key, sent);
+    const pendingCount = careless.incr(counter);
+    await until('the script has run, here and on the replica', async () => {
+      const [used, count] = await Promise.all([
+        replica.inspector.hget(name, 'dayUsed'),
+        replica.inspector.get(counter),
+      ]);
+      return Number(used) === 1 + sent && Number(count) === 2;
+    });
+    await master.server.kill();
+    relay.cut();
+    await pending;
+    await pendingCount;
+    await until('its replica serves', () => isWhole(limiter));
+    return {
+      sent,
+      counted: Number(await replica.inspector.hget(name, 'dayUsed')) - 1,
+      countedByDefault: Number(await replica.inspector.get(counter)) - 1,
+      logged,
+    };
+  } finally {
+    careless.disconnect();
+    await limiter.close();
+    await cluster.stop();
+  }
+}
+
+export interface LimiterFailover {
+  readonly limit: number;
+  readonly admitted: { readonly before: number; readonly away: number; readonly after: number };
+  /** What the promoted server counts in the end. */
+  readonly used: number;
+  /** From the failure until every limiter decides with all of Redis again. */
+  readonly backAfterMs: number;
+  readonly logged: readonly (readonly string[])[];
+}
+
+/** A master of a Cluster is killed; its replica is promoted by the Cluster. Two limiters, without traffic meanwhile but for one burst. */
+export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
+  const cluster = await startCluster();
+  const all = await openBareLimiters(2, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
+  try {
+    const key = keyNamed('failed-over', limit);
+    const name = `${prefix}:{${key.id}}`;
+    const index = cluster.masters.indexOf(cluster.ownerOf(keySlot(key.id)));
+    const [master, replica] = [cluster.masters[index], cluster.replicas[index]];
+    if (!master || !replica) throw new Error('a master with a replica');
+    const spend = async (requests: number) => {
+      const outcomes = await Promise.all(all.map(({ limiter }) => decideAtOnce(limiter, key, requests)));
+      return admittedOf(outcomes.flat());
+    };
+    const before = await spend(limit / 4);
+    await replica.inspector.readonly();
+    await until(
+      'it is replicated',
+      async () => Number(await replica.inspector.hget(name, 'dayUsed')) === before,
+    );
+    const failedAtMs = performance.now();
+    await master.server.kill();
+    await until('the limiters know', () => all.every(({ limiter }) => !isWhole(limiter)));
+    const away = await spend(limit / 8);
+    await until('the replica serves', () => all.every(({ limiter }) => isWhole(limiter)));
+    const backAfterMs = performance.now() - failedAtMs;
+    await until(
+      'local use is written back',
+      async () => Number(await replica.inspector.hget(name, 'dayUsed')) >= before + away,
+    );
+    const after = await spend(2 * limit);
+    return {
+      limit,
+      admitted: { before, away, after },
+      used: Number(await replica.inspector.hget(name, 'dayUsed')),
+      backAfterMs,
+      logged: all.map(({ logged }) => logged),
+    };
+  } finally {
+    await Promise.all(all.map(({ limiter }) => limiter.close()));
+    await cluster.stop();
+  }
+}

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { keySlot } from '../../gateway/redis/key-slot.ts';
+import { originOf, readiness } from '../support/fleet.ts';
+import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { countStatuses, startLoad } from '../support/load.ts';
+import { startCluster } from '../support/start-cluster.ts';
+import { startStore } from '../support/store-process.ts';
+import type { Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** How a server that has no replica is lost. */
+export type Loss = 'killed' | 'frozen';
+
+export interface DeadShard {
+  /** Responses to keys of the server that was lost, and to keys of the others. */
+  readonly lost: Record<number, number>;
+  readonly others: Record<number, number>;
+  readonly failures: readonly string[];
+  /** Decisions for keys of the others, from the loss to the repair, by what decided them. */
+  readonly othersDecidedBy: Readonly<Record<string, number>>;
+  /** The longest that any response took from the loss on. */
+  readonly slowestMs: number;
+  /** `/readyz` of a process under `local`, and of one under `refuse`, meanwhile. */
+  readonly ready: readonly { readonly httpStatus: number; readonly reasons: readonly string[] }[];
+  /** The server that was lost, as the Cluster calls it. */
+  readonly name: string;
+  /** Statuses under `refuse` of a key of the lost server and of another one. */
+  readonly refusing: readonly [number, number];
+  /** From the repair until every process had all servers. */
+  readonly backAfterMs: number;
+  /** A key of the lost server: admitted by the processes under `local` meanwhile, and counted afterwards. */
+  readonly admittedAway: number;
+  readonly usedAfter: number;
+}
+
+/** One of three servers without replicas is lost under load, for `holdMs`. */
+export async function measureDeadShard(
+  loss: Loss,
+  { holdMs, bounds }: { holdMs: number; bounds?: NonNullable<Tuning['bounds']> },
+): Promise<DeadShard> {
+  const cluster = await startCluster({ hasReplicas: false, nodeTimeoutMs: 500 });
+  const store = await startStore();
+  const serverOf = (id: string) => cluster.ownerOf(keySlot(id));
+  const onLost = makeCustomKey(1_000_000, 1_000_000);
+  const lostServer = serverOf(onLost.entry.id);
+  const counted = keyWhere((id) => serverOf(id) === lostServer);
+  const onOther = keyWhere((id) => serverOf(id) !== lostServer);
+  const config = (onFailure: string) =>
+    testConfig({
+      upstream: { url: store.url, health: '/healthz' },
+      keys: [onLost, counted, onOther].map(({ entry }) => entry),
+      bans: { after: 1_000_000 },
+      redis: { cluster: cluster.urls, prefix: 'test', onFailure },
+    });
+  const gateways = await Promise.all(
+    ['local', 'local', 'refuse'].map((onFailure) =>
+      startGateway(config(onFailure), { ...(bounds && { tuning: { bounds } }) }),
+    ),
+  );
+  const [first, , refuser] = gateways;
+  if (first === undefined || refuser === undefined) throw new Error('three were started');
+  const locals = gateways.slice(0, 2).map(originOf);
+  const path = '/v1/store/orders';
+  const load = (secret: string) =>
+    startLoad({ origins: locals, secrets: [secret], clients: 4, pauseMs: 10, path });
+  const statusOf = async (secret: string) => {
+    const headers = { authorization: `Bearer ${secret}` };
+    const response = await fetch(`${originOf(refuser)}${path}`, { headers });
+    await response.text();
+    return response.status;
+  };
+  try {
+    await until('all have every server', async () =>
+      (await Promise.all(gateways.map(readiness))).every(isOk),
+    );
+    const loads = [load(onLost.secret), load(onOther.secret)] as const;
+    await sleep(holdMs / 2);
+
+    const lostAtMs = performance.now();
+    const linesBefore = gateways.map(({ lines }) => lines.length);
+    if (loss === 'killed') await lostServer.server.kill();
+    else lostServer.server.freeze();
+    const isAway = ({ msg }: Record<string, unknown>) => msg === `Redis server ${lostServer.name} is away`;
+    await Promise.all(gateways.map((gateway) => gateway.line(isAway)));
+    const spent = startLoad({
+      ...{ origins: locals, secrets: [counted.secret], clients: 4, requestsMax: 200, path },
+    });
+    const admittedAway = (await spent.done).responses.filter(({ status }) => status === 200).length;
+    await sleep(holdMs);
+    const ready = await Promise.all([first, refuser].map(readiness));
+    const refusing = [await statusOf(onLost.secret), await statusOf(onOther.secret)] as const;
+    const linesMeanwhile = gateways
+      .slice(0, 2)
+      .flatMap(({ lines }, index) => lines.slice(linesBefore[index]));
+
+    const repairedAtMs = performance.now();
+    if (loss === 'killed') await lostServer.server.restart();
+    else lostServer.server.thaw();
+    await until('all have every server', async () =>
+      (await Promise.all(gateways.map(readiness))).every(isOk),
+    );
+    const backAfterMs = performance.now() - repairedAtMs;
+    const usedNow = async () =>
+      Number(await lostServer.inspector.hget(`test:{${counted.entry.id}}`, 'dayUsed'));
+    await until('local use is written back', async () => (await usedNow()) >= admittedAway);
+    const [lost, others] = await Promise.all(loads.map((one) => one.stop()));
+    if (lost === undefined || others === undefined) throw new Error('two loads were started');
+    const late = [...lost.responses, ...others.responses].filter(({ atMs }) => atMs >= lostAtMs);
+    const decidedBy = linesMeanwhile.flatMap(({ keyId, source }) =>
+      keyId === onOther.entry.id && typeof source === 'string' ? [source] : [],
+    );
+    return {
+      lost: countStatuses(lost.responses),
+      others: countStatuses(others.responses),
+      failures: [...lost.failures, ...others.failures],
+      othersDecidedBy: Object.fromEntries(
+        [...Map.groupBy(decidedBy, (source) => source)].map(([source, all]) => [source, all.length]),
+      ),
+      slowestMs: Math.max(...late.map(({ tookMs }) => tookMs)),
+      ready: ready.map(({ httpStatus, body }) => ({ httpStatus, reasons: body.reasons })),
+      name: lostServer.name,
+      refusing,
+      backAfterMs,
+      admittedAway,
+      usedAfter: await usedNow(),
+    };
+  } finally {
+    await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+    await Promise.all([cluster.stop(), store.stop()]);
+  }
+}
+
+function keyWhere(isWanted: (id: string) => boolean) {
+  for (;;) {
+    const key = makeCustomKey(1_000_000, 1_000_000);
+    if (isWanted(key.entry.id)) return key;
+  }
+}
+
+function isOk({ body }: Awaited<ReturnType<typeof readiness>>): boolean {
+  return body.status === 'ok';
+}

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Decision } from '../../gateway/model.ts';
+import { startSentinel } from '../support/start-sentinel.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+import { admittedOf, bans, decideAtOnce, isWhole, keyNamed, openBareLimiters } from './limiters.ts';
+
+const prefix = 'test';
+
+export interface IsolatedMaster {
+  readonly limit: number;
+  readonly admitted: number;
+  /** Requests that the old master counted and the new one does not: it was cut off when they came. */
+  readonly lost: number;
+  /** What the new master counts in the end. */
+  readonly used: number;
+  /** From the announcement of the new master until nothing more was written to the old one. */
+  readonly wroteToOldForMs: number;
+  /** From the isolation to the announcement, and until every limiter decides with the new master. */
+  readonly announcedAfterMs: number;
+  readonly backAfterMs: number;
+}
+
+/**
+ * The master under Sentinel is cut off from the Sentinels and its replicas, but not from the gateways: a replica is
+ * promoted, and two limiters under load must leave the old master, which still takes writes.
+ */
+export async function measureIsolatedMaster(limit: number): Promise<IsolatedMaster> {
+  const redis = await startSentinel();
+  const [old, ...replicas] = redis.servers;
+  if (old === undefined) throw new Error('three servers were started');
+  const place = { sentinel: { name: redis.name, hosts: redis.hosts } };
+  const all = await openBareLimiters(2, { place, prefix, bounds: patientStore });
+  try {
+    const key = keyNamed('isolated', limit);
+    const name = `${prefix}:{${key.id}}`;
+    const usedIn = async ({ inspector }: typeof old) => Number(await inspector.hget(name, 'dayUsed'));
+    let admitted = 0;
+    const spend = async (requests: number) => {
+      const outcomes = await Promise.all(all.map(({ limiter }) => decideAtOnce(limiter, key, requests)));
+      admitted += admittedOf(outcomes.flat());
+    };
+    await spend(10);
+    await until('it is replicated', async () =>
+      (await Promise.all(replicas.map(usedIn))).every((used) => used === admitted),
+    );
+    const replicated = admitted;
+    await redis.isolateFirst();
+    const isolatedMs = performance.now();
+
+    let isRunning = true;
+    const decisions: Decision[] = [];
+    const clients = all.map(async ({ limiter }) => {
+      while (isRunning) {
+        const decision = await limiter.decide(key, bans);
+        if (decision.kind !== 'stale') decisions.push(decision);
+        await sleep(5);
+      }
+    });
+    await until('another master is announced', async () => (await redis.master()) !== old);
+    const announcedMs = performance.now();
+    let lastWriteMs = announcedMs;
+    let [before, seen] = [await usedIn(old), -1];
+    const master = await redis.master();
+    await until('the new master decides', async () => {
+      seen = await usedIn(old);
+      if (seen !== before) lastWriteMs = performance.now();
+      before = seen;
+      return all.every(({ limiter }) => isWhole(limiter)) && (await usedIn(master)) > replicated;
+    });
+    const backAfterMs = performance.now() - isolatedMs;
+    isRunning = false;
+    await Promise.all(clients);
+    admitted += admittedOf(decisions);
+    const lost = (await usedIn(old)) - replicated;
+    await spend(limit);
+    return {
+      limit,
+      admitted,
+      lost,
+      used: await usedIn(master),
+      wroteToOldForMs: lastWriteMs - announcedMs,
+      announcedAfterMs: announcedMs - isolatedMs,
+      backAfterMs,
+    };
+  } finally {
+    await Promise.all(all.map(({ limiter }) => limiter.close()));
+    await redis.stop();
+  }
+}

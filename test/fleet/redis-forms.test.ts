@@ -1,0 +1,57 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createChanges } from '../../gateway/fleet/changes.ts';
+import { createEvents } from '../../gateway/fleet/events.ts';
+import { createPresence } from '../../gateway/fleet/presence.ts';
+import type { ProcessState } from '../../gateway/fleet/process-state.ts';
+import { connectRedis, removeAll } from '../support/connect-redis.ts';
+import { freshPrefix } from '../support/redis.ts';
+import { redisForms, startForm } from '../support/redis-forms.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+
+const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 20 });
+
+function stateOf(id: string): ProcessState {
+  return {
+    ...{ id, host: 'h', pid: 1, startedAt: '2026-11-22T00:00:00.000Z', phase: 'serving', configVersion: 'v' },
+    ...{ requestsPerSecond: 0, outcomes: {}, inFlight: 0, connections: 0, upstreams: [] },
+    store: { kind: 'redis', available: true },
+  };
+}
+
+describe.each(redisForms)('processes that share Redis, $name,', (form) => {
+  const place = startForm(form);
+
+  it('know each other, and of what several of them report there is one entry', async () => {
+    const prefix = freshPrefix();
+    const processes = await Promise.all(
+      ['p1', 'p2'].map(async (processId) => {
+        const records = await connectRedis({ prefix, place: place(), bounds });
+        const presence = createPresence({ records, own: () => stateOf(processId), bounds });
+        const changes = createChanges({ records, processId, nowMs: Date.now, bounds });
+        const events = createEvents({ records, processId, nowMs: Date.now, bounds });
+        presence.start();
+        onTestFinished(async () => {
+          await Promise.all([presence.close(), changes.close(), events.close()]);
+          await removeAll(records);
+        });
+        return { presence, changes, events };
+      }),
+    );
+    const [first, second] = processes;
+    if (!first || !second) throw new Error('two were made');
+    for (const { changes, events } of processes) {
+      changes.record({ action: 'reload', by: 'file', before: 'a', after: 'b' });
+      events.record({ kind: 'reload', before: 'a', after: 'b', edits: [] });
+    }
+    await expect
+      .poll(async () => (await second.presence.read()).processes.map(({ id }) => id))
+      .toEqual(['p1', 'p2']);
+    await expect
+      .poll(async () => (await first.changes.read({ limit: 9 })).changes.map((one) => one.processes))
+      .toEqual([2]);
+    await expect
+      .poll(async () => (await second.events.read({ limit: 9 })).events.map((one) => one.processes))
+      .toEqual([2]);
+  });
+});
