@@ -346,6 +346,9 @@ export const defaultBounds = Object.freeze({
   adminReplyBytesMax: 67_108_864,
   /** The longest secret that `tollgate keys whoami` reads; one in a header field is not longer. */
   secretInputCharsMax: 16_384,
+  /** How often `tollgate keys import --directory` sends a part again that could not be done just now, and how long it waits: over a minute, after which changes are counted anew. */
+  importRetries: 15,
+  importRetryMs: 5_000,
   /** How often `tollgate top` asks for the state and draws it, and after how long without a response it says so. */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,

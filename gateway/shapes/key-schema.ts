@@ -59,6 +59,13 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
 
+/** A secret of a key that is moved from one file or directory to another. */
+export const movedSecretSchema = fields('a secret: an object with sha256', {
+  sha256: digestOf('secret'),
+  createdAt: date.optional(),
+  expiresAt: date.optional(),
+});
+
 export const keyListSchema = list(keySchema, 'a list of keys');
 
 /** The names of everything that a key consists of. */

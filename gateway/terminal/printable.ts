@@ -22,9 +22,9 @@ export function printableJson(value: unknown): unknown {
   );
 }
 
-/** A JSON value as text with the same meaning, in which `JSON.stringify` has left nothing that a terminal obeys. */
-export function printableJsonText(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(unprintable, (character) =>
+/** A JSON value as text with the same meaning, in which `JSON.stringify` has left nothing that a terminal obeys. @param indent 0: on one line */
+export function printableJsonText(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(unprintable, (character) =>
     character === '\n'
       ? character
       : character

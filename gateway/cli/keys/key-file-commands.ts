@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { printable } from '../../terminal/printable.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
@@ -11,11 +12,17 @@ import { loadKeys } from './edit-keys.ts';
 import { definitionOf } from './file-keys.ts';
 import { configuredTable } from './key-views.ts';
 import { tellChange } from './tell-change.ts';
-import { exportKeys, importedLines, importToFile, parseExport } from './transfer.ts';
+import { importedLines, importToFile, movedJson, movedKey, parseExport } from './transfer.ts';
+import { exportDirectory, importToDirectory, writeExport } from './transfer-directory.ts';
 import { type Owner, ownerBy, ownerIn, ownerLines, readSecret } from './whoami.ts';
 
 interface Options extends GatewayOptions {
   readonly json?: true;
+}
+
+interface MovingOptions extends Options {
+  /** Of the directory, in place of the keys file. */
+  readonly directory?: true;
 }
 
 /** The commands that look into the keys file. @param keys what they belong to */
@@ -54,28 +61,36 @@ export function addLookingCommands(keys: Command): void {
 
 /** The commands that move keys from one file to another. @param keys what they belong to */
 export function addMovingCommands(keys: Command): void {
-  keys
-    .command('export')
-    .helpGroup('Move:')
+  withGateway(keys.command('export').helpGroup('Move:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
-    .addOption(configOption())
+    .option('--directory', 'those of the directory, by the admin API, in place of the keys file')
     .option('--json', 'as without it')
-    .action((options: Options) =>
-      printJson({ keys: exportKeys(loadKeys(configurationOf(options)).written) }),
-    );
+    .action(async (options: MovingOptions) => {
+      const pages = options.directory
+        ? exportDirectory(clientOf(options))
+        : [loadKeys(configurationOf(options)).written.map((one) => movedJson(movedKey(one)))];
+      await writeExport(pages, writeOut);
+    });
 
   withGateway(keys.command('import').helpGroup('Move:'))
     .argument('<file>', 'what "keys export" printed; - is standard input')
     .description('add keys to the keys file; those that are there already are left alone')
+    .option('--directory', 'to the directory, by the admin API, in place of the keys file')
     .option('--json', 'what became of them: created, unchanged, refused')
-    .action(async (file: string, options: Options) => {
-      const moved = parseExport(readExport(file), printable(file));
-      const { imported, file: keysFile } = await importToFile(configurationOf(options), moved);
+    .action(async (file: string, options: MovingOptions) => {
+      const moved = parseExport(await readExport(file), file);
+      const { imported, where } = options.directory
+        ? {
+            imported: await importToDirectory(clientOf(options), moved, defaultBounds),
+            where: 'the directory',
+          }
+        : await importToFile(configurationOf(options), moved);
       if (options.json) printJson(imported);
-      else print(importedLines(imported, keysFile).map(printable));
-      if (imported.refused.length > 0) process.exitCode = 1;
-      const { created } = imported;
-      if (created > 0) await tellChange(options, { action: 'import', after: { created } });
+      else print(importedLines(imported, where).map(printable));
+      const { created, refused } = imported;
+      if (refused.length > 0) process.exitCode = 1;
+      if (created === 0 || options.directory) return;
+      await tellChange(options, { action: 'import', after: { created } });
     });
 }
 
@@ -99,13 +114,19 @@ function configurationOf({ config }: Options) {
   return { file: requireConfig(config), env: process.env };
 }
 
-function readExport(file: string): string {
+async function readExport(file: string): Promise<string> {
   try {
-    return readFileSync(file === '-' ? process.stdin.fd : file, 'utf8');
+    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
     throw new CommandError(`The file ${file} cannot be read (${reason}).`);
   }
+}
+
+function writeOut(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write(text, () => resolve());
+  });
 }
 
 function screenNow() {

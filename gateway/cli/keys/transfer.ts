@@ -2,27 +2,20 @@ import * as z from 'zod';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import type { Settings } from '../../model.ts';
-import { date, keySchema } from '../../shapes/key-schema.ts';
+import { keySchema, movedSecretSchema } from '../../shapes/key-schema.ts';
 import { toLimits } from '../../shapes/limit-fields.ts';
-import { digestOf, fields, list } from '../../shapes/schema-parts.ts';
+import { fields, list } from '../../shapes/schema-parts.ts';
 import { shapeFaults } from '../../shapes/shape-faults.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
 import { type Configuration, editKeys } from './edit-keys.ts';
 
-/** Keys with whole digests, as they are moved between files and directories. It is what `GET /directory` gives. */
+/** Keys with whole digests, as they are moved between files and directories: what `GET /directory` gives. */
 const movedKeys = fields('an object with keys', {
   keys: list(
     fields('a key', {
       ...keySchema.shape,
-      secrets: list(
-        fields('a secret: an object with sha256', {
-          sha256: digestOf('secret'),
-          createdAt: date.optional(),
-          expiresAt: date.optional(),
-        }),
-        'a list of secrets, each with a sha256',
-      ),
+      secrets: list(movedSecretSchema, 'a list of secrets, each with a sha256'),
     }),
     'a list of keys',
   ),
@@ -39,16 +32,26 @@ export const imported = z.object({
 
 export type Imported = z.output<typeof imported>;
 
-/** The keys of a configuration, for `export`. */
-export function exportKeys(written: readonly WrittenKey[]) {
-  return written.map(({ key: { secrets, ...key } }) => ({
+/** A key of a configuration, as it is moved. */
+export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
+  return {
     ...key,
-    secrets: secrets.map(({ sha256, created, expires }) => ({
+    secrets: secrets.map(({ sha256, created, expires }) => {
+      return { sha256, createdAt: created, expiresAt: expires };
+    }),
+  };
+}
+
+/** The same with its instants as text. */
+export function movedJson({ secrets, ...key }: MovedKey): object {
+  return {
+    ...key,
+    secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
       sha256,
-      ...(created !== undefined && { createdAt: new Date(created).toISOString() }),
-      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+      ...(createdAt !== undefined && { createdAt: new Date(createdAt).toISOString() }),
+      ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
     })),
-  }));
+  };
 }
 
 /** @throws a CommandError that names the first thing that is wrong with it */
@@ -71,15 +74,15 @@ export function parseExport(text: string, file: string): MovedKey[] {
 export async function importToFile(
   configuration: Configuration,
   keys: readonly MovedKey[],
-): Promise<{ readonly imported: Imported; readonly file: string }> {
+): Promise<{ readonly imported: Imported; readonly where: string }> {
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
   const { file } = await editKeys(configuration, ({ settings, written }) => {
-    const known = new Map(written.map(({ key }) => [key.id, likenessOf(key, ({ expires }) => expires)]));
+    const known = new Map(written.map((one) => [one.key.id, likenessOf(movedKey(one))]));
     const taken = new Set(settings.secrets.keys());
     const added: MovedKey[] = [];
     const refused: { id: string; reason: string }[] = [];
     for (const key of keys) {
-      const likeness = likenessOf(key, ({ expiresAt }) => expiresAt);
+      const likeness = likenessOf(key);
       const existing = known.get(key.id);
       if (existing === likeness) continue;
       const reason = existing ? 'it is there already, and is different' : reasonAgainst(key, settings, taken);
@@ -94,25 +97,13 @@ export async function importToFile(
     result = { created: added.length, unchanged: keys.length - added.length - refused.length, refused };
     return added.length === 0 ? [] : [{ kind: 'append', path: [], entries: added.map(entryOf) }];
   });
-  return { imported: result, file };
+  return { imported: result, where: file };
 }
 
 /** The same text for keys that are the same, however their members and secrets are ordered. */
-function likenessOf<Secret extends { readonly sha256: string }>(
-  key: Omit<MovedKey, 'secrets'> & { readonly secrets: readonly Secret[] },
-  endOf: (secret: Secret) => number | undefined,
-): string {
-  const { id, plan, name, limits, operations, disabled } = key;
-  const secrets = key.secrets.map((secret) => `${secret.sha256} ${endOf(secret) ?? ''}`).toSorted();
-  return JSON.stringify([
-    id,
-    plan,
-    name,
-    limits && toLimits(limits),
-    operations?.toSorted(),
-    disabled,
-    secrets,
-  ]);
+function likenessOf({ id, plan, name, limits, operations, disabled, secrets }: MovedKey): string {
+  const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
+  return JSON.stringify([id, plan, name, limits && toLimits(limits), operations?.toSorted(), disabled, ends]);
 }
 
 function reasonAgainst(

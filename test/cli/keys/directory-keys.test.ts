@@ -1,6 +1,11 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseExport } from '../../../gateway/cli/keys/transfer.ts';
+import { importToDirectory } from '../../../gateway/cli/keys/transfer-directory.ts';
+import { CommandError } from '../../../gateway/cli/output/command-error.ts';
+import { digestSecret } from '../../../gateway/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';
+import { configFolder } from '../../support/config-folder.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -18,6 +23,7 @@ beforeAll(async () => {
   const prefix = freshPrefix();
   const start = () => startGateway(config(prefix), { tuning: { bounds: patientStore } });
   gateways = await Promise.all([start(), start()]);
+  await run('create taken --plan free --directory');
 });
 afterAll(async () => {
   await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
@@ -101,10 +107,95 @@ test.each([
   ['revoke \u001b[2J --directory', 'There is no key \\u{1b}[2J'],
   ['rotate taken --overlap soon --directory', 'It must be a duration such as 24h'],
 ])('%s says what is wrong', async (command, message) => {
-  await run('create taken --plan free --directory');
   const { exitCode, stdout, stderr } = await run(command);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain(message);
+});
+
+test('whoami finds the owner of a secret in the directory; it calls one unknown that a gateway does not know', async () => {
+  const { stdout: secret } = await run('create whose --plan free --directory --expires 2100-01-01');
+  const { exitCode, stdout, stderr } = await run('whoami', secret);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(/^KEY +whose\nplan +free\nwritten in +the directory\n/);
+  const json = await run('whoami --json', secret);
+  expect(JSON.parse(json.stdout)).toEqual({
+    ...{ known: true, id: 'whose', plan: 'free', source: 'directory' },
+    ...{ expiresAt: '2100-01-01T00:00:00.000Z', isExpired: false, isDisabled: false },
+  });
+  const unknown = await run('whoami', 'tg_nothing');
+  expect(unknown).toMatchObject({
+    exitCode: 2,
+    stderr: '',
+    stdout: expect.stringContaining('No key has this secret.'),
+  });
+});
+
+test('all of the directory moves to another one and into a file, over several pages, and the secrets work there', async () => {
+  const { stdout: secret } = await run('create mover --plan enterprise --per-day 5 --name Mover --directory');
+  const many = Array.from({ length: 1_200 }, (_, index) => ({
+    ...{ id: `many-${index}`, plan: 'free', disabled: index % 2 === 0 },
+    secrets: [{ sha256: digestSecret(`many-${index}`), expiresAt: '2100-01-01T00:00:00.000Z' }],
+  }));
+  const first = await run('import - --directory', JSON.stringify({ keys: many }));
+  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '1,200 keys added to the directory\n' });
+  const again = await run(
+    'import - --directory --json',
+    JSON.stringify({ keys: [...many, { ...many[0], plan: 'pro' }] }),
+  );
+  expect({ ...JSON.parse(again.stdout), exitCode: again.exitCode }).toEqual({
+    exitCode: 1,
+    ...{ created: 0, unchanged: 1_200, refused: [{ id: 'many-0', reason: expect.any(String) }] },
+  });
+  expect(await statusOf('many-1')).toBe(200);
+
+  const { stdout: moved } = await run('export --directory');
+  const { keys } = JSON.parse(moved);
+  expect(keys.length).toBeGreaterThan(1_200);
+  expect(moved.split('\n')).toHaveLength(keys.length + 3);
+  const elsewhere = await startGateway(config(freshPrefix()));
+  try {
+    const env = {
+      ...{ TOLLGATE_ADMIN: elsewhere.adminUrl, TOLLGATE_ADMIN_TOKEN: writer.token },
+      ...{ TOLLGATE_CONFIG: `${elsewhere.configDir}/gateway.yaml` },
+    };
+    const imported = await runTollgate(['keys', 'import', '-', '--directory'], env, moved);
+    expect(imported).toMatchObject({ exitCode: 0, stderr: '' });
+    const headers = { authorization: `Bearer ${secret.trim()}` };
+    expect((await fetch(`${elsewhere.baseUrl}/pets`, { headers })).status).toBe(200);
+    const exported = await runTollgate(['keys', 'export', '--directory'], env);
+    expect(exported.stdout).toBe(moved);
+
+    const { plans, api } = config('x');
+    const file = configFolder({
+      'gateway.yaml': JSON.stringify({ ...config('x'), plans, api, keys: 'keys.yaml' }),
+      'keys.yaml': '',
+    });
+    const toFile = { TOLLGATE_CONFIG: file.pathOf('gateway.yaml') };
+    expect((await runTollgate(['keys', 'import', '-'], toFile, moved)).exitCode).toBe(0);
+    const written = JSON.parse((await runTollgate(['keys', 'export'], toFile)).stdout);
+    expect(written.keys).toEqual(keys);
+  } finally {
+    await elsewhere.stop('SIGKILL');
+  }
+});
+
+test('an import that cannot go on says how far it came', async () => {
+  const keys = (index: number) => [{ id: `part-${index}`, plan: 'free', secrets: [] }];
+  let parts = 0;
+  const client: Parameters<typeof importToDirectory>[0] = {
+    async send(_, schema) {
+      parts += 1;
+      if (parts > 2) throw new CommandError('Nobody answers.', 'passing');
+      const json = { created: 1, unchanged: 0, refused: [] };
+      return { json, body: schema.parse(json) };
+    },
+  };
+  const bounds = { importKeysMax: 1, importBytesMax: 10_000, importRetries: 2, importRetryMs: 1 };
+  const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x'));
+  await expect(importToDirectory(client, all, bounds)).rejects.toThrow(
+    'Nobody answers. Until then 2 of 4 keys were added; the same command goes on from there.',
+  );
+  expect(parts).toBe(5);
 });
 
 test('without a directory, and for a key that is written in a file, the command says so', async () => {

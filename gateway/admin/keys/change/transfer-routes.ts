@@ -2,8 +2,8 @@ import type * as z from 'zod';
 import type { DirectoryKey } from '../../../directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directory.ts';
 import type { Away } from '../../../directory/store/directory-store.ts';
-import { date, keySchema } from '../../../shapes/key-schema.ts';
-import { digestOf, expects, fields, list } from '../../../shapes/schema-parts.ts';
+import { keySchema, movedSecretSchema } from '../../../shapes/key-schema.ts';
+import { expects, fields, list } from '../../../shapes/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -62,15 +62,10 @@ export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
 
 function movedKeySchema(secretsMax: number) {
   const wanted = `a list of at most ${secretsMax} secrets, each with a sha256`;
-  const secret = fields('a secret: an object with sha256', {
-    sha256: digestOf('secret'),
-    createdAt: date.optional(),
-    expiresAt: date.optional(),
-  });
   return fields('a key: an object with id, plan and secrets', {
     ...keySchema.shape,
     id: newKeyId,
-    secrets: list(secret, wanted).max(secretsMax, expects(wanted)),
+    secrets: list(movedSecretSchema, wanted).max(secretsMax, expects(wanted)),
   });
 }
 

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod';
+import { printableJsonText } from '../../terminal/printable.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { CommandError } from '../output/command-error.ts';
+import { figure } from '../output/figures.ts';
+import { type Imported, imported, type MovedKey, movedJson } from './transfer.ts';
+
+const directoryPage = z.object({ keys: z.array(z.unknown()), next: z.string().optional() });
+
+/** The keys of the directory, a page after the other. @throws a CommandError */
+export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncGenerator<readonly unknown[]> {
+  let after: string | undefined;
+  do {
+    const { json } = await client.get('/directory', { after }, directoryPage);
+    const { keys, next } = Object(json);
+    yield keys;
+    after = next;
+  } while (after !== undefined);
+}
+
+/** Writes `{ "keys": […] }`, a key a line, and no more at a time than a page: a directory may have a million keys. */
+export async function writeExport(
+  pages: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
+  write: (text: string) => Promise<void>,
+): Promise<void> {
+  let separator = '{"keys":[';
+  for await (const keys of pages) {
+    let text = '';
+    for (const key of keys) {
+      text += `${separator}\n${printableJsonText(key, 0)}`;
+      separator = ',';
+    }
+    await write(text);
+  }
+  await write(`${separator === ',' ? '' : separator}\n]}\n`);
+}
+
+/** Puts keys into the directory, in parts. @throws a CommandError that says how many were put there before it failed */
+export async function importToDirectory(
+  client: Pick<AdminClient, 'send'>,
+  keys: readonly MovedKey[],
+  bounds: ImportBounds,
+): Promise<Imported> {
+  const sum = { created: 0, unchanged: 0, refused: [] as Imported['refused'] };
+  try {
+    for (const part of partsOf(keys.map(movedJson), bounds)) {
+      const body = await sendPart(client, part, bounds);
+      sum.created += body.created;
+      sum.unchanged += body.unchanged;
+      sum.refused.push(...body.refused);
+    }
+    return sum;
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    throw new CommandError(
+      `${error.message} Until then ${figure(sum.created)} of ${figure(keys.length)} keys were added; the same command goes on from there.`,
+    );
+  }
+}
+
+export type ImportBounds = Pick<
+  Bounds,
+  'importKeysMax' | 'importBytesMax' | 'importRetries' | 'importRetryMs'
+>;
+
+/** A key that is there already is left alone, so a part can be sent again: after a while, where a gateway had enough of changes. */
+async function sendPart(
+  client: Pick<AdminClient, 'send'>,
+  keys: readonly unknown[],
+  { importRetries, importRetryMs }: ImportBounds,
+): Promise<Imported> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return (await client.send({ method: 'POST', path: '/directory', body: { keys } }, imported)).body;
+    } catch (error) {
+      const isPassing = error instanceof CommandError && error.kind === 'passing';
+      if (!isPassing || retries === importRetries) throw error;
+      await sleep(importRetryMs);
+    }
+  }
+}
+
+function* partsOf(
+  keys: readonly unknown[],
+  { importKeysMax, importBytesMax }: ImportBounds,
+): Generator<readonly unknown[]> {
+  // The object around the list, and a comma behind each.
+  const bytesMax = importBytesMax - 100;
+  let part: unknown[] = [];
+  let bytes = 0;
+  for (const key of keys) {
+    const length = Buffer.byteLength(JSON.stringify(key)) + 1;
+    if (part.length > 0 && (part.length === importKeysMax || bytes + length > bytesMax)) {
+      yield part;
+      part = [];
+      bytes = 0;
+    }
+    part.push(key);
+    bytes += length;
+  }
+  if (part.length > 0) yield part;
+}
