@@ -9,6 +9,7 @@ import { measureKills } from './kills.ts';
 import { measureManyKeys } from './many-keys.ts';
 import { type Fault, measureOutage } from './outage.ts';
 import { measureGrant, measurePlanEdit } from './plan-edit.ts';
+import { measureRevocation } from './revocation.ts';
 import { measureSlowClients } from './slow-clients.ts';
 import { measureSoak } from './soak.ts';
 import { measureStrayOctets } from './stray-octets.ts';
@@ -189,6 +190,17 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${crossed.length} of ${requests} responses had anything of another's; ${shared} connections carried both keys; the other key got ${statuses(others)}`,
         holds: crossed.length === 0 && failures.length === 0 && shared > 0,
+      };
+    },
+  },
+  {
+    rows: '34',
+    what: 'a key of the directory revoked 40 times on three processes, their connections to Redis delayed and cut',
+    async measure() {
+      const found = await measureRevocation({ times: 40 });
+      return {
+        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes that Redis was away for; of another key Redis decided ${found.othersShared}`,
+        holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
       };
     },
   },

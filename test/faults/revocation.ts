@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { directoryOf } from '../support/directory-of.ts';
+import { startFleet } from '../support/fleet.ts';
+import { startLoad } from '../support/load.ts';
+import type { TcpRelay } from '../support/tcp-relay.ts';
+import type { Tuning } from '../support/tuning.ts';
+
+export interface Revocation {
+  readonly failures: readonly string[];
+  /** Requests that arrived while the key was revoked, by who decided: admitted with Redis, which must not be; refused; alone. */
+  readonly admittedShared: number;
+  readonly refused: number;
+  readonly admittedAlone: number;
+  /** Requests of a key that nobody revoked which Redis decided meanwhile: it was mostly there. */
+  readonly othersShared: number;
+}
+
+/** Patient enough that a delay is mostly survived and a cut is not. */
+const bounds = {
+  directoryCachedMs: 2_000,
+  directoryLookUpDeadlineMs: 1_000,
+  storeDeadlineMs: 1_000,
+  storeSilenceMaxMs: 3_000,
+} satisfies Tuning['bounds'];
+
+/** A key that is revoked and restored again and again, while three processes use it and their connections are delayed and cut. */
+export async function measureRevocation({ times }: { readonly times: number }): Promise<Revocation> {
+  const fleet = await startFleet({
+    starts: [1, 2, 3].map(() => ({ tuning: { bounds } })),
+    config: { keys: { directory: true } },
+    relayed: true,
+  });
+  const directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
+  try {
+    const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
+    for (const id of ['revoked', 'other']) await directory.issue(id, [id], { plan: 'enterprise', limits });
+    const load = startLoad({ origins: fleet.origins, secrets: ['revoked', 'other'], clients: 9, pauseMs: 3 });
+    const disturbance = disturb(fleet.relay);
+    const revoked: { readonly fromMs: number; readonly toMs: number }[] = [];
+    for (let time = 0; time < times; time++) {
+      await sleep(300 + Math.random() * 1_500);
+      await directory.edit('revoked', { disabled: true });
+      const fromMs = Date.now();
+      await sleep(200 + Math.random() * 500);
+      revoked.push({ fromMs, toMs: Date.now() });
+      await directory.edit('revoked', { disabled: false });
+    }
+    await disturbance.stop();
+    const { failures } = await load.stop();
+    // The last access lines are on their way.
+    await sleep(1_500);
+    const lines = fleet.gateways.flatMap((gateway) => gateway.lines);
+    const during = lines.filter(({ keyId, time, totalMs }) => {
+      const endMs = Date.parse(String(time));
+      // The log has whole milliseconds.
+      const arrivedMs = endMs - Number(totalMs) - 2;
+      return keyId === 'revoked' && revoked.some(({ fromMs, toMs }) => arrivedMs > fromMs && endMs < toMs);
+    });
+    const admitted = during.filter(({ status }) => status === 200);
+    return {
+      failures,
+      admittedShared: admitted.filter(({ source }) => source === 'shared').length,
+      refused: during.filter(({ status }) => status === 401).length,
+      admittedAlone: admitted.filter(({ source }) => source === 'local').length,
+      othersShared: lines.filter(({ keyId, source }) => keyId === 'other' && source === 'shared').length,
+    };
+  } finally {
+    directory.close();
+    await fleet.stop();
+  }
+}
+
+/** Cuts the connections to Redis now and then, and delays what is on them. */
+function disturb(relay: TcpRelay | undefined): { stop(): Promise<void> } {
+  let isStopped = false;
+  const done = run();
+  return {
+    stop() {
+      isStopped = true;
+      return done;
+    },
+  };
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      await sleep(500 + Math.random() * 1_500);
+      if (Math.random() < 0.3) relay?.cut();
+      else relay?.delay({ toServerMs: Math.random() * 40, toClientMs: Math.random() * 90 });
+      await sleep(Math.random() * 300);
+      relay?.delay({ toServerMs: 0, toClientMs: 0 });
+    }
+  }
+}
