@@ -17,11 +17,13 @@ export function decisionAt(
       source,
     };
   }
-  const after = rateLimitState(state, { limits, windowsMs, nowMs });
-  const freeAtMs = roomAtMs(after, state, { limits, windowsMs, nowMs });
-  if (index < admitted + refused) return { kind: 'refused', rateLimit: after, source, retryAtMs: freeAtMs };
+  const terms = { limits, windowsMs, nowMs };
+  const after = rateLimitState(state, terms);
+  if (index < admitted + refused) {
+    return { kind: 'refused', rateLimit: after, source, retryAtMs: roomAtMs(after, state, terms) };
+  }
   const banUntilMs = state.bannedUntilMs;
-  const retryAtMs = Math.max(banUntilMs, freeAtMs);
+  const retryAtMs = roomAtMs(after, state, terms, banUntilMs);
   return { kind: 'banned', rateLimit: bannedState(after, { banUntilMs, retryAtMs }), source, retryAtMs };
 }
 

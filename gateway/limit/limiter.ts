@@ -217,7 +217,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const grant = runningGrant(state.grant, atMs);
     const status = { rateLimit, used, strikes, banLevel, ...(grant && { grant }) };
     if (banUntilMs <= atMs) return status;
-    const retryAtMs = Math.max(banUntilMs, roomAtMs(rateLimit, state, terms));
+    const retryAtMs = roomAtMs(rateLimit, state, terms, banUntilMs);
     return { ...status, rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }) };
   }
 

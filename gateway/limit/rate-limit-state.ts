@@ -43,13 +43,18 @@ function refusesFirst(window: Window, other: Window): boolean {
 }
 
 /**
- * When a request finds room again: the latest reset among the spent windows, 0 when none is spent. Where a grant ends before
- * that, the windows must have room without it.
+ * When a request finds room again, from `fromMs` on: the latest reset among the spent windows. Where a grant ends before that,
+ * the windows must have room without it.
  *
  * @param told what `rateLimitState` makes of the same state
  */
-export function roomAtMs(told: RateLimitState, state: Readonly<QuotaState>, terms: Terms): number {
-  const atMs = lastReset(told);
+export function roomAtMs(
+  told: RateLimitState,
+  state: Readonly<QuotaState>,
+  terms: Terms,
+  fromMs = 0,
+): number {
+  const atMs = Math.max(fromMs, lastReset(told));
   const grant = runningGrant(state.grant, terms.nowMs);
   if (grant === undefined || atMs < grant.untilMs) return atMs;
   return Math.max(atMs, lastReset(rateLimitState({ ...state, grant: undefined }, terms)));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { decisionAt } from '../../gateway/limit/decision-at.ts';
 import { rateLimitState, roomAtMs } from '../../gateway/limit/rate-limit-state.ts';
-import { decideQuota, emptyQuotaState } from '../../gateway/limit/store/decide-quota.ts';
+import { decideQuota, emptyQuotaState, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { noBans } from './limiter-fixture.ts';
 
@@ -125,5 +125,18 @@ describe('under a grant', () => {
       retryAtMs,
     );
     expect(later.admitted).toBe(1);
+  });
+
+  it('a banned request is told when it will find room after the ban, if the grant ends before that', () => {
+    const bannedUntilMs = minuteEnd + 30_000;
+    const before = stateUnder(bannedUntilMs, 200);
+    const retryAtMs = (state: QuotaState) => {
+      const outcome = { nowMs, admitted: 0, refused: 0, banned: 1, state: { ...state, bannedUntilMs } };
+      const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+      return decision.kind === 'banned' ? decision.retryAtMs : undefined;
+    };
+    expect(retryAtMs(before)).toBe(dayEnd);
+    expect(retryAtMs(stateUnder(bannedUntilMs + 1, 200))).toBe(bannedUntilMs);
+    expect(retryAtMs({ ...before, dayUsed: 99 })).toBe(bannedUntilMs);
   });
 });

@@ -24,7 +24,7 @@ export function createRedisQuotaStore(deps: {
   windowsMs: WindowsMs;
   /** A decision without a reply by then has failed, though it may have run. */
   deadlineMs: number;
-  /** The same for what people ask: to read, lift, reset. */
+  /** The same for what people ask: to read, lift, reset, grant. */
   patientDeadlineMs: number;
 }): QuotaStore {
   const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
