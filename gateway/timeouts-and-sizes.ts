@@ -73,6 +73,8 @@ export const defaultBounds = Object.freeze({
   storeConnectTimeoutMs: 1_000,
   /** A connection that owes replies and says nothing for this long is given up: its peer froze or vanished. */
   storeSilenceMaxMs: 1_000,
+  /** How often it is tried again whether a Redis user may run what its ACL refused. */
+  storeAclRetryMs: 10_000,
   /** A store that is there is asked this often whether it still is, so that `/readyz` is true without traffic. */
   storeHeartbeatIntervalMs: 1_000,
   /** Failed calls in a row after which the store counts as away; a lost connection counts at once. */

@@ -59,6 +59,8 @@ interface StoreOnRedis {
   readonly since: string;
   /** Why it is away. */
   readonly reason?: string;
+  /** What the ACL of its user refuses, though it is needed. */
+  readonly missingCommands?: readonly string[];
   /** Those of a Redis Cluster: each may be away on its own. */
   readonly servers?: readonly {
     readonly name: string;
@@ -90,6 +92,9 @@ export function judgeReadiness(state: GatewayState): Readiness {
     if (servers.some(({ available }) => available)) reasons.push(...serversAway(state.store));
     else if (onFailure === 'refuse') fatal.push('Redis is away and redis.onFailure is refuse');
     else reasons.push('Redis is away; limits are counted by each process on its own');
+  }
+  if (state.store.kind === 'redis' && state.store.missingCommands !== undefined) {
+    reasons.push(`the Redis user may not run ${state.store.missingCommands.join(', ')}`);
   }
   reasons.push(...upstreamReasons(state.upstreams));
   if (state.config.lastError !== undefined) {

@@ -13,6 +13,7 @@ import type {
   StaleKey,
   StoreEvent,
 } from '../model.ts';
+import { watchMissingCommands } from '../redis/missing-commands.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -79,6 +80,8 @@ export type StoreState =
   | ({
       readonly kind: 'redis';
       readonly onFailure: 'local' | 'refuse';
+      /** What the ACL of its user refuses, though it is needed. */
+      readonly missingCommands?: readonly string[];
     } & WatchedState);
 
 export interface KeysRead {
@@ -249,6 +252,17 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         void keys.report();
       },
     });
+    const missing = watchMissingCommands(connection, {
+      retryMs: bounds.storeAclRetryMs,
+      onChange(commands) {
+        if (commands.length === 0) log.info('the Redis user may run every command that is needed');
+        else
+          log.error(
+            { commands },
+            `the Redis user may not run ${commands.join(', ')}; its ACL must allow them`,
+          );
+      },
+    });
     const shared = { connection, available: (key: string) => watch.of(key).available() };
     return {
       store: createRedisQuotaStore({
@@ -259,9 +273,16 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       }),
       health: watch,
       ...openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
-      state: () => ({ kind: 'redis', onFailure, ...watch.state() }),
+      state() {
+        const missingCommands = missing.current();
+        return {
+          ...{ kind: 'redis', onFailure, ...watch.state() },
+          ...(missingCommands.length > 0 && { missingCommands }),
+        };
+      },
       close() {
         watch.close();
+        missing.close();
         connection.close();
       },
     };
