@@ -9,6 +9,9 @@ export interface Totals {
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
+  /** Keys that are refused more then than now, and fewer. */
+  readonly keysRefusedMore: number;
+  readonly keysRefusedLess: number;
   /** Keys that are refused something then and nothing now, and the other way round. */
   readonly newlyLimitedKeys: number;
   readonly freedKeys: number;
@@ -106,6 +109,8 @@ export class VerdictBuilder {
     totals.refusedThen += refusedThen;
     totals.refusedThenMin += refusedThenMin;
     totals.refusedThenMax += refusedThenMax;
+    if (refusedThen > refusedNow) totals.keysRefusedMore += 1;
+    if (refusedThen < refusedNow) totals.keysRefusedLess += 1;
     if (refusedNow === 0 && refusedThen > 0) totals.newlyLimitedKeys += 1;
     if (refusedNow > 0 && refusedThen === 0) totals.freedKeys += 1;
     if (refusedNow === 0 && refusedThenMax === 0) return;
@@ -197,6 +202,8 @@ const noTotals: Totals = {
   refusedThen: 0,
   refusedThenMin: 0,
   refusedThenMax: 0,
+  keysRefusedMore: 0,
+  keysRefusedLess: 0,
   newlyLimitedKeys: 0,
   freedKeys: 0,
 };

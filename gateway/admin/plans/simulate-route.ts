@@ -48,6 +48,7 @@ const body = fields('an object with plans and keys, the limits to try', {
   minutesOf: keyId.optional(),
   listed: wholeNumber(0, keysListedMax).default(keysListedMax),
   after: keyId.optional(),
+  until: keyId.optional(),
 });
 
 export interface SimulateSources {

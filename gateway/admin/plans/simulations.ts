@@ -27,6 +27,8 @@ export interface Simulation {
   readonly plan?: string | undefined;
   /** Behind the last key of an earlier part. */
   readonly after?: string | undefined;
+  /** No key behind this one. */
+  readonly until?: string | undefined;
   readonly keysListed: number;
   /** The key whose minutes are wanted one by one. */
   readonly minutesOf?: string | undefined;
@@ -77,6 +79,7 @@ export function createSimulations(
     edits,
     plan,
     after,
+    until,
     keysListed,
     minutesOf,
   }: Simulation): Promise<Simulated | undefined> {
@@ -94,12 +97,17 @@ export function createSimulations(
       .filter(({ limits }) => limits.length > 0)
       .filter((key) => (plan === undefined || key.plan === plan) && (!isEdit || isEdited(edits, key)))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
-    const left = after === undefined ? wanted : wanted.filter(({ id }) => id > after);
+    const left = wanted.filter(
+      ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
+    );
     const builder = new VerdictBuilder(minuteMs);
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
-    let examined = 0;
-    while (examined < left.length && (examined === 0 || performance.now() < deadlineMs)) {
+    let [examined, minutesExamined] = [0, 0];
+    // No more than is kept, so that the same part under other limits reads nothing.
+    const isOver = () =>
+      performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
+    while (examined < left.length && (examined === 0 || !isOver())) {
       const part = left.slice(examined, examined + keysPerTurn);
       const read = await readMinutes(part, { present, edits, period });
       if (read === undefined) return undefined;
@@ -116,6 +124,7 @@ export function createSimulations(
         );
         builder.add(key, verdict);
         replayed += recorded.minute.length;
+        minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
         replayed = 0;
         await nextTurn();

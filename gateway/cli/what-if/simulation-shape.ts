@@ -10,6 +10,8 @@ const totals = {
   refusedThen: count,
   refusedThenMin: count,
   refusedThenMax: count,
+  keysRefusedMore: count,
+  keysRefusedLess: count,
   newlyLimitedKeys: count,
   freedKeys: count,
 };

@@ -53,18 +53,45 @@ export function nowMs() {
  * @returns {Promise<any>} the body
  * @throws {ApiError}
  */
-export async function ask(path, signal) {
+export function ask(path, signal) {
+  return request(path, signal ? { signal } : {});
+}
+
+/** Everything that is asked again and again. @type {Set<() => void>} */
+const polls = new Set();
+
+/** Asks anew for all that the page shows: something was changed. */
+export function askForAll() {
+  for (const poll of polls) poll();
+}
+
+/**
+ * Has the API change something.
+ *
+ * @param {'POST' | 'PATCH' | 'DELETE'} method
+ * @param {string} path below `/api/v1`
+ * @param {object} [json]
+ * @returns {Promise<any>} the body; undefined where there is none
+ * @throws {ApiError}
+ */
+export function change(method, path, json) {
+  const body = json && { body: JSON.stringify(json), headers: { 'Content-Type': 'application/json' } };
+  return request(path, { method, signal: AbortSignal.timeout(askTimeoutMs), ...body });
+}
+
+/** @param {string} path @param {RequestInit} options @returns {Promise<any>} @throws {ApiError} */
+async function request(path, { headers, ...options }) {
   const token = sessionStorage.getItem(tokenName) ?? '';
   let response;
   let body;
   try {
     response = await fetch(`/api/v1${path}`, {
-      headers: { Authorization: `Bearer ${token}` },
-      ...(signal && { signal }),
+      ...options,
+      headers: { ...headers, Authorization: `Bearer ${token}` },
     });
-    body = await response.json();
+    body = response.status === 204 ? undefined : await response.json();
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new ApiError(response?.status ?? 0, 'The gateway does not answer.');
   }
   noteClock(response.headers.get('Date'));
@@ -215,8 +242,10 @@ function repeat(everyMs, find, tell) {
   }
 
   void run();
+  polls.add(run);
   document.addEventListener('visibilitychange', run);
   return () => {
+    polls.delete(run);
     leaving.abort();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', run);

@@ -1,0 +1,301 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { change, nowMs } from '../api.js';
+import { alongTime, Chart } from '../charts.js';
+import { clock, count, counted, fullInstant, percent } from '../formats.js';
+import { html, Section } from '../parts.js';
+import { changeQuery, keyPath } from '../router.js';
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
+const keysListed = 50;
+const differencesShown = 5;
+
+/** How many days are replayed, by what the address says. @type {Record<string, number>} */
+export const replayedDays = { 1: 1, 7: 7 };
+
+/**
+ * @typedef {object} WhatIf
+ * @property {any} found what the simulator said last; undefined before that
+ * @property {string | undefined} error
+ * @property {boolean} isAsking whether it is about to say something else
+ * @property {number} fromMs
+ * @property {number} toMs
+ */
+
+/**
+ * Asks the simulator for these limits of a plan, and again for whatever they are when it has answered. Its period ends with the
+ * last whole minute before the page was opened: so the gateway reads the record once.
+ *
+ * @param {{ plan: string, limits: Record<string, number>, days: number, key: string | undefined }} asked limits by window; those that are tried alone
+ * @returns {WhatIf}
+ */
+export function useWhatIf({ plan, limits, days, key }) {
+  const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
+  const fromMs = toMs + 1 - days * dayMs;
+  const fields = Object.entries(limits).map(([window, max]) => [fieldOf(window), max]);
+  const wanted = JSON.stringify({
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    plan,
+    ...(fields.length > 0 && { plans: { [plan]: Object.fromEntries(fields) } }),
+    ...(key !== undefined && { minutesOf: key }),
+    listed: keysListed,
+  });
+  const [answer, setAnswer] = useState(/** @type {{ to?: string, found?: any, error?: string }} */ ({}));
+  const latest = useRef(wanted);
+  latest.current = wanted;
+  /** Where the first part of the work ended: later ones are about the same keys. */
+  const until = useRef(/** @type {Record<number, string | undefined>} */ ({}));
+  const isUnderWay = useRef(false);
+
+  useEffect(() => {
+    if (isUnderWay.current) return;
+    isUnderWay.current = true;
+    void askUntilLatest();
+  }, [wanted]);
+
+  async function askUntilLatest() {
+    let asked;
+    while (asked !== latest.current) {
+      asked = latest.current;
+      const end = until.current[days];
+      try {
+        const found = await change('POST', '/simulate', { ...JSON.parse(asked), ...(end && { until: end }) });
+        if (found.next !== undefined) until.current[days] ??= found.next;
+        setAnswer({ to: asked, found });
+      } catch (error) {
+        setAnswer(({ found }) => ({ to: asked, found, error: String(/** @type {Error} */ (error).message) }));
+      }
+    }
+    isUnderWay.current = false;
+  }
+
+  return { found: answer.found, error: answer.error, isAsking: answer.to !== wanted, fromMs, toMs };
+}
+
+/** What the limits that are tried would have done, in words and by key. */
+export function WhatIfSection({ plan, windows, tried, days, openKey, whatIf }) {
+  const { found, error, isAsking } = whatIf;
+  const isTried = Object.keys(tried).length > 0;
+  const tools = html`<span class="choice" role="group" aria-label="Period">
+      ${Object.keys(replayedDays).map(
+        (name) => html`<button
+          type="button"
+          key=${name}
+          aria-pressed=${replayedDays[name] === days}
+          onClick=${() => changeQuery({ days: name === '1' ? undefined : name }, { replace: true })}
+        >
+          ${name === '1' ? '24 h' : `${name} days`}
+        </button>`,
+      )}
+    </span>
+    ${isTried && html`<button type="button" onClick=${() => changeQuery(noLimits(windows), { replace: true })}>As it is</button>`}`;
+  return html`<${Section} title="What if" name="what-if" tools=${tools}>
+    <div class="tried">
+      ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name]} />`)}
+      <${CopyYaml} plan=${plan} windows=${windows} tried=${tried} />
+    </div>
+    <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
+      ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
+      ${
+        found === undefined
+          ? error === undefined && html`<p class="empty" role="status">Replaying …</p>`
+          : html`<${Verdict} found=${found} isTried=${isTried} tried=${tried} plan=${plan} openKey=${openKey} whatIf=${whatIf} />`
+      }
+    </div>
+  <//>`;
+}
+
+function LimitField({ window, limit, value }) {
+  const onInput = (/** @type {any} */ { target }) => {
+    const number = Number(target.value);
+    if (!Number.isInteger(number) || number < 1 || number > 1e15) return;
+    changeQuery({ [window]: number === limit ? undefined : String(number) }, { replace: true });
+  };
+  return html`<label>
+    ${`${count(limit)} a ${window} → `}
+    <input type="number" min="1" step="1" name=${window} value=${value ?? limit} onInput=${onInput} />
+  </label>`;
+}
+
+function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
+  const { totals, reproduced, keys, moreKeys, activeKeys, examinedKeys } = found;
+  if (activeKeys === 0) return html`<p class="empty">No key of ${plan} sent a request in this time.</p>`;
+  const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
+  const part =
+    examinedKeys < activeKeys
+      ? ` Of ${count(activeKeys)} active keys, ${count(examinedKeys)} are replayed.`
+      : '';
+  return html`
+    <p class="sentence verdict-text" role="status">${isTried ? sentenceOf(totals, tried) : `${counted(totals.refusedNow, 'request')} of ${count(totals.offered)} (${percent(totals.refusedNow / totals.offered)}) were refused. Drag a limit, or write another one.`}${part}</p>
+    ${
+      totals.refusedThenMin < totals.refusedThenMax &&
+      html`<p class="muted">
+        Bans and limits of the second depend on the order within a minute: at least ${count(totals.refusedThenMin)} and at most ${count(totals.refusedThenMax)}
+        would have been refused.
+      </p>`
+    }
+    <p class=${minutesThatDiffer === 0 ? 'proof muted' : 'proof near'}>
+      Replay of the present plan: ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'refusal')} reproduced${
+        minutesThatDiffer === 0 ? '.' : `; ${counted(minutesThatDiffer, 'minute')} differ:`
+      }
+    </p>
+    ${
+      minutesThatDiffer > 0 &&
+      html`<ul class="differences">
+        ${differences.slice(0, differencesShown).map(
+          ({ at, keys, of, recordedRefusals, replayedRefusals, why }) => html`<li key=${at}>
+            ${clock(Date.parse(at), nowMs())}, ${keys === 1 ? of[0] : counted(keys, 'key')}: recorded ${count(recordedRefusals)}, replayed
+            ${count(replayedRefusals)}. ${why}
+          </li>`,
+        )}
+      </ul>`
+    }
+    ${keys.length > 0 && html`<${KeyTable} keys=${keys} openKey=${openKey} isTried=${isTried} />`}
+    ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}
+    ${openKey !== undefined && found.minutes !== undefined && html`<${Picture} id=${openKey} minutes=${found.minutes} isTried=${isTried} ...${whatIf} />`}
+  `;
+}
+
+/** @param {any} totals @param {Record<string, number>} tried */
+function sentenceOf(
+  { refusedNow, refusedThen, offered, keysRefusedMore, keysRefusedLess, newlyLimitedKeys, freedKeys },
+  tried,
+) {
+  const limits = Object.entries(tried)
+    .map(([window, max]) => `${count(max)} a ${window}`)
+    .join(' and ');
+  const change = refusedThen - refusedNow;
+  if (change === 0)
+    return `With ${limits}, just as many requests would have been refused: ${count(refusedNow)}.`;
+  const share = percent(Math.abs(change) / offered);
+  const who = change > 0 ? counted(keysRefusedMore, 'key') : counted(keysRefusedLess, 'key');
+  const first =
+    newlyLimitedKeys > 0
+      ? ` ${count(newlyLimitedKeys)} of them ${newlyLimitedKeys === 1 ? 'was' : 'were'} never refused before.`
+      : '';
+  const freed = freedKeys > 0 ? ` ${counted(freedKeys, 'key')} would not have been refused at all.` : '';
+  return `With ${limits}, ${who} would have been refused ${count(Math.abs(change))} ${change > 0 ? 'more' : 'fewer'} requests (${share} of the plan's).${first}${freed}`;
+}
+
+function KeyTable({ keys, openKey, isTried }) {
+  return html`<table class="cards">
+    <thead>
+      <tr>
+        <th scope="col">Key</th>
+        <th scope="col">Change</th>
+        <th scope="col" class="number">Asked</th>
+        <th scope="col" class="number">Refused now</th>
+        <th scope="col" class="number">Then</th>
+        <th scope="col">First time</th>
+        <th scope="col" class="number">Censored minutes</th>
+        <th scope="col"><span class="sr">Picture</span></th>
+      </tr>
+    </thead>
+    <tbody>
+      ${keys.map(
+        (key) => html`<tr key=${key.id}>
+          <td class="id"><a href=${keyPath(key.id)}>${key.id}</a></td>
+          <td data-label="Change"><${ChangeWord} ...${key} /></td>
+          <td class="number" data-label="Asked">${count(key.offered)}</td>
+          <td class="number" data-label="Refused now">${count(key.refusedNow)}</td>
+          <td class="number" data-label="Then" title=${boundsText(key)}>${count(key.refusedThen)}${key.refusedThenMin !== undefined && ' *'}</td>
+          <td data-label="First time">${key.firstRefusedAt === undefined ? '–' : html`<time dateTime=${key.firstRefusedAt} title=${fullInstant(Date.parse(key.firstRefusedAt))}>${clock(Date.parse(key.firstRefusedAt), nowMs())}</time>`}</td>
+          <td class="number" data-label="Censored minutes">${count(key.censoredMinutes)}</td>
+          <td>
+            <button
+              type="button"
+              aria-label=${`Picture of ${key.id}`}
+              aria-pressed=${openKey === key.id}
+              onClick=${() => changeQuery({ key: openKey === key.id ? undefined : key.id }, { replace: true })}
+            >
+              Picture
+            </button>
+          </td>
+        </tr>`,
+      )}
+    </tbody>
+  </table>
+  ${isTried && keys.some(({ refusedThenMin }) => refusedThenMin !== undefined) && html`<p class="muted">* between two bounds: point at it</p>`}`;
+}
+
+function boundsText({ refusedThenMin, refusedThenMax }) {
+  return refusedThenMin === undefined
+    ? ''
+    : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`;
+}
+
+function ChangeWord({ refusedNow, refusedThen }) {
+  if (refusedNow === 0 && refusedThen > 0) return html`<span class="state bad">newly limited</span>`;
+  if (refusedNow > 0 && refusedThen === 0) return html`<span class="state">freed</span>`;
+  if (refusedThen > refusedNow) return html`<span class="state near">more</span>`;
+  return refusedThen < refusedNow ? html`<span class="state">less</span>` : '';
+}
+
+/** One key under both limits. */
+function Picture({ id, minutes, isTried, fromMs, toMs }) {
+  const stepMs = toMs - fromMs > dayMs ? 30 * minuteMs : 5 * minuteMs;
+  const { timesMs, series } = useMemo(() => {
+    const rows = new Map(minutes.map((/** @type {any} */ row) => [Date.parse(row.at), row]));
+    const sumOf = (/** @type {any[]} */ rows, /** @type {string} */ name) =>
+      rows.reduce((sum, row) => sum + row[name], 0);
+    const { timesMs, found } = alongTime(rows, { fromMs, toMs, stepMs, merge: (rows) => rows });
+    const line = (/** @type {string} */ name) => found.map((rows) => rows && sumOf(rows, name));
+    return {
+      timesMs,
+      series: [
+        { label: 'asked for', colour: 'grey', values: line('offered') },
+        { label: 'admitted now', colour: 'blue', values: line('admittedNow') },
+        ...(isTried
+          ? [{ label: 'admitted then', colour: 'orange', values: line('admittedThen'), isDashed: true }]
+          : []),
+      ],
+    };
+  }, [minutes, isTried, fromMs, toMs]);
+  return html`<h3 class="picture">${id}, in ${stepMs / minuteMs} minutes each</h3>
+    <${Chart}
+      kind="lines"
+      timesMs=${timesMs}
+      fromMs=${fromMs}
+      toMs=${toMs}
+      series=${series}
+      write=${count}
+      note="It sent no request in this time."
+      label=${`Requests of ${id} and what is admitted under both limits, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
+    />`;
+}
+
+function CopyYaml({ plan, windows, tried }) {
+  const [copied, setCopied] = useState('');
+  const limits = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
+  const yaml = `plans:\n  ${yamlName(plan)}: { ${limits} }\n`;
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(yaml);
+      setCopied('copied');
+    } catch {
+      // Without TLS, and not on localhost, a browser has no clipboard for pages.
+      setCopied(yaml);
+    }
+    setTimeout(() => setCopied(''), 10_000);
+  };
+  return html`<button type="button" class="copy" title=${yaml} onClick=${copy}>Copy as YAML</button>
+    <span class="muted" role="status">${copied}</span>`;
+}
+
+/** A name that YAML could take for something else is quoted. @param {string} name */
+function yamlName(name) {
+  return /^[A-Za-z][\w-]*$/.test(name) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(name)
+    ? name
+    : JSON.stringify(name);
+}
+
+/** @param {string} window */
+function fieldOf(window) {
+  return `per${window.charAt(0).toUpperCase()}${window.slice(1)}`;
+}
+
+/** @param {{ name: string }[]} windows @returns {Record<string, undefined>} */
+function noLimits(windows) {
+  return Object.fromEntries(windows.map(({ name }) => [name, undefined]));
+}

@@ -1,0 +1,164 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pino } from 'pino';
+import type { Browser, Page } from 'puppeteer-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { makeToken } from '../support/admin-client.ts';
+import { startBrowser, watchedPage } from '../support/browser.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { settingsOf } from '../support/settings-of.ts';
+
+/** What if: the limit of a plan is dragged over the keys' busiest minutes, and the simulator says what that would have done. */
+let browser: Browser;
+let gateway: Gateway;
+let origin: string;
+
+const { token, entry } = makeToken('read');
+const keys = [
+  { key: makeKey({ id: 'acme', plan: 'free' }), requests: 70 },
+  { key: makeKey({ id: 'calm', plan: 'free' }), requests: 12 },
+  { key: makeKey({ id: 'busy', plan: 'free' }), requests: 45 },
+];
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+beforeAll(async () => {
+  // In the minute before the last one, which the page replays whole.
+  let aheadMs = -120_000;
+  const settings = await settingsOf({
+    upstream: { url: 'http://127.0.0.1:1' },
+    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom' },
+    keys: keys.map(({ key }) => key.entry),
+    admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+  });
+  const startMs = Date.now();
+  // It stands still meanwhile, so that all of a key's requests are in one minute.
+  const nowMs = () => (aheadMs === 0 ? Date.now() : startMs + aheadMs);
+  gateway = createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, nowMs });
+  const [started, chromium] = await Promise.all([gateway.start(), startBrowser()]);
+  browser = chromium;
+  origin = `http://127.0.0.1:${started.admin.port}`;
+  for (const { key, requests } of keys) {
+    for (let request = 0; request < requests; request++) {
+      const headers = { authorization: `Bearer ${key.secret}` };
+      await (await fetch(`http://127.0.0.1:${started.listen.port}/v1/nothing`, { headers })).arrayBuffer();
+    }
+  }
+  aheadMs = 0;
+}, 300_000);
+afterAll(async () => {
+  await gateway.drain({ graceMs: 0 });
+  await browser.close();
+});
+
+const textOf = (page: Page, selector: string) =>
+  page.$$eval(selector, (elements) =>
+    elements.map(({ textContent }) => textContent?.replaceAll(/\s+/g, ' ').trim() ?? ''),
+  );
+const verdictOf = async (page: Page) => (await textOf(page, '.verdict-text'))[0];
+
+async function open(path: string, width = 1280) {
+  const watched = await watchedPage(browser, origin, width);
+  await watched.page.goto(`${origin}${path}#token=${token}`);
+  await watched.page.waitForSelector('.verdict-text');
+  await watched.page.waitForSelector('.spread .handle');
+  return watched;
+}
+
+it('the line of a limit is dragged: figures, table and address follow, and the address brings it back', async () => {
+  const { page, complaints } = await open('/plans?plan=free');
+  expect(await verdictOf(page)).toBe(
+    '10 requests of 127 (7.9 %) were refused. Drag a limit, or write another one.',
+  );
+  expect((await textOf(page, '.proof'))[0]).toBe('Replay of the present plan: 10 of 10 refusals reproduced.');
+
+  const boxOf = async (selector: string) => {
+    const box = await (await page.$(selector))?.boundingBox();
+    if (!box) throw new Error(`${selector} is not on the page`);
+    return box;
+  };
+  await page.waitForSelector('.spread tr[data-from="20"]');
+  const handle = await boxOf('.spread .handle');
+  await page.mouse.move(handle.x + 20, handle.y + handle.height / 2);
+  await page.mouse.down();
+  const row = await boxOf('.spread tr[data-from="10"]');
+  await page.mouse.move(row.x + 20, row.y + row.height / 2, { steps: 8 });
+  await page.mouse.up();
+  await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toMatch(/^1[3-7]$/);
+  const limit = Number(new URL(page.url()).searchParams.get('minute'));
+  const more = 60 - limit + 45 - limit;
+  await expect
+    .poll(() => verdictOf(page))
+    .toBe(
+      `With ${limit} a minute, 2 keys would have been refused ${more} more requests (${Math.floor((100 * more) / 127)} % of the plan's). 1 of them was never refused before.`,
+    );
+  const rows = await textOf(page, '.what-if tbody tr');
+  expect(rows).toHaveLength(2);
+  expect(rows.find((text) => text.startsWith('busy'))).toContain('newly limited');
+  expect(await textOf(page, '.spread .limit.before')).toContain('now 60');
+
+  const before = await verdictOf(page);
+  await page.reload();
+  await expect.poll(() => verdictOf(page)).toBe(before);
+  expect(complaints).toEqual([]);
+});
+
+it('a limit is written or moved by keys too; a higher one frees keys', async () => {
+  const { page } = await open('/plans?plan=free&minute=80');
+  await expect
+    .poll(() => verdictOf(page))
+    .toBe(
+      "With 80 a minute, 1 key would have been refused 10 fewer requests (7.9 % of the plan's). 1 key would not have been refused at all.",
+    );
+  expect((await textOf(page, '.what-if tbody tr'))[0]).toContain('freed');
+  await page.focus('.spread .handle');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowUp');
+  await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('65');
+  expect(await page.evaluate('document.activeElement?.className')).toBe('handle');
+  await page.$eval('input[name="minute"]', (input) => (input as HTMLInputElement).select());
+  await page.type('input[name="minute"]', '5');
+  await expect.poll(() => verdictOf(page)).toMatch(/^With 5 a minute, 3 keys/);
+});
+
+it('"Copy as YAML" gives the edit of the plan, with all of its limits', async () => {
+  const { page } = await open('/plans?plan=free&minute=30');
+  await page
+    .browserContext()
+    .overridePermissions(origin, ['clipboard-read', 'clipboard-write', 'clipboard-sanitized-write']);
+  await page.bringToFront();
+  await page.click('.what-if .copy');
+  await page.waitForFunction(
+    "[...document.querySelectorAll('.tried [role=status]')].some((one) => one.textContent !== '')",
+  );
+  const yaml = String(await page.evaluate('navigator.clipboard.readText()'));
+  expect(parse(yaml)).toEqual({ plans: { free: { perMinute: 30, perDay: 1_000 } } });
+});
+
+it.each([1280, 390])(
+  'shows one of the keys under both limits, whole at %i px in both themes',
+  async (width) => {
+    const { page, complaints } = await open('/plans?plan=free&minute=30&key=busy', width);
+    await page.waitForSelector('.what-if .chart canvas');
+    expect(await textOf(page, '.what-if .legend')).toEqual([
+      expect.stringMatching(/^asked for/),
+      expect.stringMatching(/^admitted now/),
+      expect.stringMatching(/^admitted then/),
+    ]);
+    for (const theme of ['light', 'dark'] as const) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await page.evaluate(axe);
+      const findings = await page.evaluate(
+        'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 150))]))',
+      );
+      expect([theme, findings]).toEqual([theme, []]);
+      const folder = process.env.SCREENSHOTS;
+      if (folder === undefined) continue;
+      mkdirSync(folder, { recursive: true });
+      await page.screenshot({ path: `${folder}/plans-${width}-${theme}.png`, fullPage: true });
+    }
+    expect(complaints).toEqual([]);
+  },
+);
