@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
 import { makeToken } from '../support/admin-client.ts';
-import { startBrowser, watchedPage } from '../support/browser.ts';
+import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -29,7 +27,6 @@ const [calm, limited, banned, hostile] = [
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Running {
   readonly gateway: Gateway;
@@ -126,7 +123,6 @@ it.each(allPages)(
     const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, path, parts[0]);
     for (const part of parts) await page.waitForSelector(part);
-    await page.evaluate(axe);
     for (const width of widths) {
       await page.setViewport({ width, height: 900 });
       await askAgain(page, asked);
@@ -172,11 +168,6 @@ async function askAgain(page: Page, asked: string): Promise<void> {
     'new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 500))',
   );
 }
-
-const axeFindings = (page: Page) =>
-  page.evaluate(
-    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html.slice(0, 150))]))',
-  );
 
 describe('the token', () => {
   it('of a link leaves the address at once, and is sent nowhere but in Authorization to its own origin', async () => {

@@ -1,5 +1,6 @@
-import type { Changes } from '../../fleet/changes.ts';
+import type { Changes, ChangesPage } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
+import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -68,7 +69,8 @@ export function createRoutes({
       path: '/state',
       needs: 'read',
       query: noQuery,
-      respond: async () => jsonResponse(stateView(state(), settings(), await presence.read())),
+      respond: async ({ token }) =>
+        jsonResponse(stateView(state(), settings(), await presence.read(), token)),
     }),
     defineRoute({
       method: 'GET',
@@ -112,7 +114,9 @@ export function createRoutes({
       needs: 'read',
       query: pageOf(bounds.changesPerPageMax),
       respond: async ({ query: { limit, after } }) =>
-        jsonResponse(await changes.read({ limit, ...(after !== undefined && { after }) })),
+        jsonResponse(
+          changesView(await changes.read({ limit, ...(after !== undefined && { after }) }), keys.nowMs()),
+        ),
     }),
     defineRoute({
       method: 'GET',
@@ -130,6 +134,21 @@ export function createRoutes({
       respond: () => ({ status: 200, body: apiDocument() }),
     }),
   ];
+}
+
+/** What was done to a key is told in a sentence too. */
+function changesView(page: ChangesPage, nowMs: number): object {
+  const changes = page.changes.map((change) => {
+    switch (change.action) {
+      case 'reload':
+      case 'reload_failed':
+      case 'token':
+        return change;
+      default:
+        return { ...change, text: keyChangeText(change, nowMs) };
+    }
+  });
+  return { ...page, changes };
 }
 
 /** A page of a list that all processes share. */

@@ -1,13 +1,14 @@
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
-import type { Settings } from '../../model.ts';
+import type { AdminToken, Settings } from '../../model.ts';
 import type { GatewayState } from '../readiness.ts';
 import { upstreamsInShort } from './upstreams-view.ts';
 
-/** How the gateway is: this process's configuration, store and certificates, and every process of the fleet. */
+/** How the gateway is: this process's configuration, store and certificates, every process of the fleet, and who asks. */
 export function stateView(
   state: GatewayState,
   { upstreams }: Pick<Settings, 'upstreams'>,
   fleet: Fleet,
+  { name, may }: AdminToken,
 ): object {
   const { environment, config, store, certificates, usage } = state;
   return {
@@ -24,6 +25,7 @@ export function stateView(
     ),
     isComplete: fleet.isComplete,
     answeredBy: fleet.answeredBy,
+    token: { name, may },
     processes: fleet.processes.map(processView),
   };
 }

@@ -98,6 +98,13 @@ export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
 
+/** Limits as they are stated: 60 a minute, 1,000 a day. @param {Record<string, number>} limits */
+export function limitsInWords(limits) {
+  return Object.entries(limits)
+    .map(([name, limit]) => `${count(limit)} a ${name.slice('per'.length).toLowerCase()}`)
+    .join(', ');
+}
+
 /** The first digits of a version of the configuration. @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);

@@ -3,6 +3,7 @@ import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { nowMs } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
+import { keyPath } from './router.js';
 
 // Small pieces that several pages are made of.
 
@@ -96,6 +97,29 @@ export function WindowBar({ name, limit, used, resetMs, now, isLong = false }) {
 function resetWords(ms) {
   // "in 0 s" for the last second would be wrong.
   return duration(Math.max(1_000, ms));
+}
+
+/** Copies a text, and says whether that worked. */
+export function CopyButton({ text }) {
+  const [said, setSaid] = useState('');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid('copied');
+    } catch {
+      // Without TLS, and not on localhost, a browser has no clipboard for pages.
+      setSaid('select the text to copy it');
+    }
+    setTimeout(() => setSaid(''), 3_000);
+  };
+  return html`<button type="button" onClick=${copy}>Copy</button> <span class="muted" role="status">${said}</span>`;
+}
+
+/** A sentence in which the key leads to its page. */
+export function TextWithKey({ text, keyId }) {
+  const at = keyId === undefined ? -1 : text.indexOf(keyId);
+  if (at === -1) return text;
+  return html`${text.slice(0, at)}<a href=${keyPath(keyId)}>${keyId}</a>${text.slice(at + keyId.length)}`;
 }
 
 /** Says how old figures are that should be younger, and why; empty while all is well. */

@@ -1,6 +1,6 @@
 import { queryOf, usePolled } from '../api.js';
-import { counted, shortVersion } from '../formats.js';
-import { html, Instant, Instead, Section } from '../parts.js';
+import { count, counted, limitsInWords, shortVersion } from '../formats.js';
+import { html, Instant, Instead, Section, TextWithKey } from '../parts.js';
 import { changeQuery } from '../router.js';
 
 const perPage = 50;
@@ -16,7 +16,7 @@ export function Changes({ query }) {
       changes.length === 0
         ? html`<${Instead} polled=${polled}>Nothing has been changed yet. Save an edit of the configuration: it stands here two seconds later.<//>`
         : html`<ul class="rows changes">
-            ${changes.map((change) => html`<${ChangeRow} key=${change.id} ...${change} />`)}
+            ${changes.map((change) => html`<${ChangeRow} key=${change.id} change=${change} />`)}
           </ul>`
     }
     <p class="paging">
@@ -26,18 +26,51 @@ export function Changes({ query }) {
   <//>`;
 }
 
-function ChangeRow({ at, action, by, before, after, error, processes }) {
-  const who = by === 'file' ? 'an edit of the files' : by;
-  const where = counted(processes, 'process', 'processes');
+function ChangeRow({ change }) {
+  const { at, error } = change;
   return html`<li>
     <span class="when"><${Instant} atMs=${Date.parse(at)} /></span>
-    <span class="what">
-      ${
-        action === 'reload_failed'
-          ? html`<span class="bad">Not loaded</span>: ${shortVersion(before)} stayed in force on ${where} (${who})`
-          : html`Configuration <b>${shortVersion(after)}</b> in force on ${where}, ${shortVersion(before)} before (${who})`
-      }
-    </span>
+    <span class="what"><${What} change=${change} /></span>
     ${error !== undefined && html`<pre class="error" tabindex="0" aria-label="Why it failed">${error}</pre>`}
   </li>`;
+}
+
+function What({ change: { action, by, key, text, before, after, processes } }) {
+  const who = by === 'file' ? 'an edit of the files' : by;
+  const where = counted(processes, 'process', 'processes');
+  switch (action) {
+    case 'reload_failed':
+      return html`<span class="bad">Not loaded</span>: ${shortVersion(before)} stayed in force on ${where} (${who})`;
+    case 'reload':
+      return html`Configuration <b>${shortVersion(after)}</b> in force on ${where}, ${shortVersion(before)} before (${who})`;
+    default:
+      return html`<${TextWithKey} text=${text ?? `Tokens of the admin API were changed by ${who}.`} keyId=${key} />
+        <span class="muted members">${membersInWords(before, after)}</span>`;
+  }
+}
+
+/** plan free → pro, secret 9f86d081. @param {Record<string, any>} [before] @param {Record<string, any>} [after] */
+function membersInWords(before = {}, after = {}) {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .map((name) => {
+      const [from, to] = [before[name], after[name]].map((value) =>
+        value === undefined ? undefined : inWords(value),
+      );
+      if (from === undefined) return `${name} ${to}`;
+      return to === undefined ? `${name} was ${from}` : `${name} ${from} → ${to}`;
+    })
+    .join(' · ');
+}
+
+/** @param {any} value @returns {string} */
+function inWords(value) {
+  if (typeof value === 'number') return count(value);
+  if (Array.isArray(value)) return value.map(inWords).join(', ');
+  if (typeof value !== 'object' || value === null) return String(value);
+  const isLimits = Object.keys(value).every((name) => name.startsWith('per'));
+  return isLimits
+    ? limitsInWords(value)
+    : Object.entries(value)
+        .map(([name, member]) => `${name} ${inWords(member)}`)
+        .join(', ');
 }

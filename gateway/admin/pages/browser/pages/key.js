@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, fullInstant, noFigure, relative } from '../formats.js';
-import { Age, Fresh, html, Instant, Section, StateWord, useNow, WindowBar } from '../parts.js';
+import { clock, count, counted, fullInstant, limitsInWords, noFigure, relative } from '../formats.js';
+import { KeyActions } from '../key-actions.js';
+import { Age, CopyButton, Fresh, html, Instant, Section, StateWord, useNow, WindowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
 
 const minuteMs = 60_000;
@@ -15,8 +16,11 @@ const periods = {
 };
 
 /** Why a key gets what it gets: in a sentence, then in figures, then over time. */
-export function Key({ params: { id }, query }) {
-  const polled = usePolled(`/keys/${encodeURIComponent(id)}`, 3_000);
+export function Key({ params: { id }, query, live }) {
+  const [result, setResult] = useState('');
+  const [isDeleted, setDeleted] = useState(false);
+  // Not asked for when it is deleted: a browser reports a 404 as an error.
+  const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
   const operations = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
   if (!key) {
@@ -26,47 +30,52 @@ export function Key({ params: { id }, query }) {
         : (error?.message ?? 'Loading …');
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${text}</p>`;
   }
+  const done = (/** @type {string} */ text, isEnd = false) => {
+    setResult(text);
+    setDeleted(isEnd);
+  };
+  // Its last body stays, which no longer holds.
+  if (isDeleted || error?.status === 404) {
+    return html`<p class="result" role="status">${result}</p>
+      <p class="empty">There is no key <b>${id}</b>. <a href="/keys">All keys</a> are on a page of their own.</p>`;
+  }
   return html`<div class="key">
     <header class="heading">
       <h1>${id}</h1>
       <p>
-        ${key.name !== undefined && html`<span>${key.name}</span> · `}${key.plan} · <${StateWord} state=${key.state} />
+        ${key.name !== undefined && html`<span>${key.name}</span> · `}${key.plan} · <${StateWord} state=${key.state} /> ·
+        <span class="muted"> ${placeOf(key)}</span>
         <${Age} polled=${polled} />
       </p>
+      <${KeyActions} of=${key} live=${live} result=${result} onDone=${done} />
     </header>
     <${Fresh} polled=${polled}>
       <${Why} sentence=${key.why.sentence} />
-      <${Windows} windows=${key.windows} ban=${key.ban} strikes=${key.strikes} />
+      <${Windows} windows=${key.windows} ban=${key.ban} strikes=${key.strikes} grant=${key.grant} />
     <//>
     <${UsageChart} id=${id} windows=${key.windows} ban=${key.ban} query=${query} />
     <div class="two">
       <${Operations} operations=${key.operations24h} known=${operations} polled=${polled} />
-      <${Secrets} secrets=${key.secrets} polled=${polled} />
+      <${Secrets} secrets=${key.secrets} source=${key.source} polled=${polled} />
     </div>
     <${Refusals} rows=${key.recentRefusals} polled=${polled} />
   </div>`;
 }
 
+/** Where it is written, which is where it is edited. @param {any} key */
+function placeOf({ source, file, line }) {
+  if (source === 'directory') return 'in the directory';
+  return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
+}
+
 function Why({ sentence }) {
-  const [copied, setCopied] = useState('');
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(sentence);
-      setCopied('copied');
-    } catch {
-      // Without TLS, and not on localhost, a browser has no clipboard for pages.
-      setCopied('select the text to copy it');
-    }
-    setTimeout(() => setCopied(''), 3_000);
-  };
   return html`<div class="why">
     <p>${sentence}</p>
-    <button type="button" onClick=${copy}>Copy</button>
-    <span class="muted" role="status">${copied}</span>
+    <${CopyButton} text=${sentence} />
   </div>`;
 }
 
-function Windows({ windows, ban, strikes }) {
+function Windows({ windows, ban, strikes, grant }) {
   const now = useNow();
   return html`<div class="windows">
     ${windows.map((window) => html`<${WindowBar} key=${window.name} ...${window} now=${now} isLong=${true} />`)}
@@ -75,9 +84,10 @@ function Windows({ windows, ban, strikes }) {
         ban
           ? html`<span class="bad">Banned</span>, level ${count(ban.level)}, <${Instant} atMs=${ban.untilMs} prefix="ends " />`
           : strikes > 0
-            ? `${count(strikes)} refusals count towards the next ban`
+            ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
             : 'no refusal counts towards a ban'
       }
+      ${grant && html` · granted ${limitsInWords(grant.limits)}, <${Instant} atMs=${grant.untilMs} prefix="ends " />`}
     </p>
   </div>`;
 }
@@ -214,7 +224,7 @@ function Operations({ operations, known, polled }) {
   <//>`;
 }
 
-function Secrets({ secrets, polled }) {
+function Secrets({ secrets, source, polled }) {
   const now = useNow();
   return html`<${Section} title="Secrets" polled=${polled}>
     ${
@@ -224,14 +234,18 @@ function Secrets({ secrets, polled }) {
             <thead>
               <tr>
                 <th scope="col">SHA-256 begins with</th>
+                <th scope="col" class="number">Created</th>
+                <th scope="col" class="number">Last used</th>
                 <th scope="col" class="number">Ends</th>
               </tr>
             </thead>
             <tbody>
-              ${secrets.map(({ digestStart, expiresAt, isExpired }) => {
+              ${secrets.map(({ digestStart, createdAt, lastUsedAt, expiresAt, isExpired }) => {
                 const endsMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
                 return html`<tr key=${digestStart}>
                   <td class="id"><code>${digestStart}…</code></td>
+                  <td class="number" data-label="Created">${createdAt === undefined ? noFigure : html`<${Instant} atMs=${Date.parse(createdAt)} />`}</td>
+                  <td class="number" data-label="Last used"><${Instant} atMs=${lastUsedAt && Date.parse(lastUsedAt)} /></td>
                   <td class=${`number ${isExpired ? 'bad' : ''}`} data-label="Ends">
                     ${
                       endsMs === undefined
@@ -244,6 +258,7 @@ function Secrets({ secrets, polled }) {
             </tbody>
           </table>`
     }
+    ${source === 'file' && html`<p class="muted">Its secrets, and whether it is revoked, are edited where it is written, by hand or with <code>tollgate keys</code>.</p>`}
   <//>`;
 }
 

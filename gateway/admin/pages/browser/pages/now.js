@@ -12,6 +12,7 @@ import {
   Sparkline,
   SteadyRows,
   staleAfterMs,
+  TextWithKey,
   useNow,
 } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
@@ -449,16 +450,9 @@ function Happened({ happened: { polled, events } }) {
             idOf=${({ id }) => id}
             row=${({ atMs, text, keyId }) => html`<li>
               <span class="when"><${Instant} atMs=${atMs} /></span>
-              <span class="what" title=${text}><${EventText} text=${text} keyId=${keyId} /></span>
+              <span class="what" title=${text}><${TextWithKey} text=${text} keyId=${keyId} /></span>
             </li>`}
           />`
     }
   <//>`;
-}
-
-/** The key in the sentence leads to its page. */
-function EventText({ text, keyId }) {
-  const at = keyId === undefined ? -1 : text.indexOf(keyId);
-  if (at === -1) return text;
-  return html`${text.slice(0, at)}<a href=${keyPath(keyId)}>${keyId}</a>${text.slice(at + keyId.length)}`;
 }

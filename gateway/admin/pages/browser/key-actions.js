@@ -1,0 +1,253 @@
+import { useState } from 'preact/hooks';
+import { ApiError, askForAll, change, nowMs } from './api.js';
+import { Dialog } from './dialog.js';
+import { count, counted, fullInstant, limitsInWords } from './formats.js';
+import { CopyButton, html } from './parts.js';
+
+/**
+ * What an operator can do to a key. Each says what will happen and where before it does.
+ *
+ * @typedef {object} Action
+ * @property {string} button
+ * @property {(key: any) => boolean} isOffered
+ * @property {string} title followed by the key's id
+ * @property {(key: any, where: string) => string} says `where` is "on 3 processes"
+ * @property {boolean} [isTyped] the id has to be typed, since the key stops working
+ * @property {(props: { of: any }) => any} [fields]
+ * @property {(key: any, form: FormData) => Promise<any>} run resolves with the body of the response
+ * @property {(key: any, form: FormData) => string} done
+ * @property {boolean} [isEnd] afterwards there is no key
+ */
+
+/** @param {any} key */
+const isInDirectory = ({ source }) => source === 'directory';
+/** @param {any} key */
+const isRevoked = ({ state }) => state === 'disabled';
+/** @param {any} key */
+const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
+
+/** @type {Record<string, Action>} */
+const actions = {
+  unban: {
+    button: 'Lift the ban…',
+    isOffered: ({ ban }) => ban !== undefined,
+    title: 'Lift the ban of',
+    says: ({ id }, where) =>
+      `${id} may call again within a second, ${where}. Its refusals until now no longer count towards the next ban; what it has used stays used.`,
+    run: (key) => change('POST', `${pathOf(key)}/unban`),
+    done: ({ id }) => `The ban of ${id} is lifted.`,
+  },
+  grant: {
+    button: 'Grant more…',
+    isOffered: () => true,
+    title: 'Other limits for',
+    says: ({ grant }, where) =>
+      `They replace its own within a second, ${where}, and end by themselves; what it has used stays used.${grant ? ' The grant that it has now is replaced.' : ''}`,
+    fields: GrantFields,
+    run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
+    done: ({ id }, form) => {
+      const { limits, untilAt } = grantIn(form);
+      return `${id} has ${limitsInWords(limits)} until ${fullInstant(Date.parse(untilAt))}.`;
+    },
+  },
+  ungrant: {
+    button: 'End the grant…',
+    isOffered: ({ grant }) => grant !== undefined,
+    title: 'End the grant of',
+    says: (_, where) => `Its own limits hold again within a second, ${where}; what it has used stays used.`,
+    run: (key) => change('DELETE', `${pathOf(key)}/grant`),
+    done: ({ id }) => `The grant of ${id} has ended: its own limits hold.`,
+  },
+  rotate: {
+    button: 'Rotate…',
+    isOffered: isInDirectory,
+    title: 'A new secret for',
+    says: (_, where) =>
+      `A new secret is issued, and shown once. The ones that it has end after the time you choose: requests with them are then answered 401, ${where}.`,
+    fields: RotateFields,
+    run: (key, form) => change('POST', `${pathOf(key)}/secrets`, overlapIn(form)),
+    done: ({ id }, form) => {
+      const { overlap } = overlapIn(form);
+      const others =
+        overlap === undefined
+          ? 'the others stay valid'
+          : overlap === '0s'
+            ? 'the others have ended'
+            : `the others end in ${overlaps[overlap]}`;
+      return `${id} has a new secret; ${others}.`;
+    },
+  },
+  restore: {
+    button: 'Restore…',
+    isOffered: (key) => isInDirectory(key) && isRevoked(key),
+    title: 'Restore',
+    says: (_, where) => `Its secrets work again within a second, ${where}; those that have ended stay so.`,
+    run: (key) => change('PATCH', pathOf(key), { disabled: false }),
+    done: ({ id }) => `${id} is restored.`,
+  },
+  revoke: {
+    button: 'Revoke…',
+    isOffered: (key) => isInDirectory(key) && !isRevoked(key),
+    title: 'Revoke',
+    says: ({ id }, where) =>
+      `Requests of ${id} are answered 401 from its next request on, ${where}. Nothing is deleted, and Restore takes it back; what was refused meanwhile stays refused.`,
+    isTyped: true,
+    run: (key) => change('PATCH', pathOf(key), { disabled: true }),
+    done: ({ id }) => `${id} is revoked: its requests are answered 401.`,
+  },
+  delete: {
+    button: 'Delete…',
+    isOffered: isInDirectory,
+    title: 'Delete',
+    says: ({ id }, where) =>
+      `${id} and its secrets are gone for good: its requests are answered 401 from the next one on, ${where}. What it has used stays on record.`,
+    isTyped: true,
+    run: (key) => change('DELETE', pathOf(key)),
+    done: ({ id }) => `${id} is deleted: its requests are answered 401.`,
+    isEnd: true,
+  },
+};
+
+/**
+ * The buttons of a key, for a token that may change it, and what came of the last one.
+ *
+ * @param {{ of: any, live: import('./live.js').Live, result: string, onDone: (result: string, isEnd?: boolean) => void }} props
+ */
+export function KeyActions({ of: key, live, result, onDone }) {
+  const [open, setOpen] = useState(/** @type {string | undefined} */ (undefined));
+  const { token, processes = [] } = live.state ?? {};
+  if (token?.may !== 'write') return undefined;
+  const offered = Object.entries(actions).filter(([, { isOffered }]) => isOffered(key));
+  const action = open === undefined ? undefined : actions[open];
+  return html`<div class="actions" role="group" aria-label="Actions">
+      ${offered.map(([name, { button }]) => html`<button key=${name} type="button" onClick=${() => setOpen(name)}>${button}</button>`)}
+    </div>
+    <p class="result" role="status">${result}</p>
+    ${
+      action &&
+      html`<${ActionDialog}
+        key=${open}
+        of=${key}
+        action=${action}
+        where=${`on ${counted(processes.length, 'process', 'processes')}`}
+        onDone=${onDone}
+        onClose=${() => setOpen(undefined)}
+      />`
+    }`;
+}
+
+/** @param {{ of: any, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
+function ActionDialog({ of: key, action, where, onDone, onClose }) {
+  // The key may be another one by the time the response is there: deleted, for one.
+  const [subject] = useState(key);
+  const [typed, setTyped] = useState('');
+  const [error, setError] = useState('');
+  const [isUnderWay, setUnderWay] = useState(false);
+  // It stands nowhere else, and is gone with the dialog.
+  const [secret, setSecret] = useState('');
+  const title = `${action.title} ${subject.id}`;
+  const isReady = !isUnderWay && (!action.isTyped || typed === subject.id);
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!isReady) return;
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    setUnderWay(true);
+    setError('');
+    try {
+      const body = await action.run(subject, form);
+      onDone(`${action.done(subject, form)} This holds ${where}.`, action.isEnd);
+      if (!action.isEnd) askForAll();
+      if (body?.secret === undefined) onClose();
+      else setSecret(body.secret);
+    } catch (problem) {
+      setError(
+        problem instanceof ApiError ? problem.message : 'There was no response: look before you repeat it.',
+      );
+      askForAll();
+    }
+    setUnderWay(false);
+  };
+  if (secret !== '') {
+    return html`<${Dialog} title=${`The new secret of ${subject.id}`} onClose=${onClose}>
+      <p>It is shown this once. Whoever gets it calls with <code>Authorization: Bearer …</code></p>
+      <pre class="secret" tabindex="0">${secret}</pre>
+      <p><${CopyButton} text=${secret} /></p>
+    <//>`;
+  }
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    <form onSubmit=${submit}>
+      <p>${action.says(subject, where)}</p>
+      ${action.fields && html`<${action.fields} of=${subject} />`}
+      ${
+        action.isTyped &&
+        html`<label for="typed">Type <b>${subject.id}</b> to confirm</label>
+          <input id="typed" autocomplete="off" spellcheck=${false} onInput=${(event) => setTyped(event.currentTarget.value)} />`
+      }
+      <p class="bad" role="alert">${error}</p>
+      <button type="submit" class="main" disabled=${!isReady}>${action.button.replace('…', '')}</button>
+    </form>
+  <//>`;
+}
+
+const hourMs = 3_600_000;
+
+/** How long a grant holds, by the name of the choice. @type {Record<string, { text: string, untilMs: () => number }>} */
+const spans = {
+  '1h': { text: 'for an hour', untilMs: () => nowMs() + hourMs },
+  '6h': { text: 'for 6 hours', untilMs: () => nowMs() + 6 * hourMs },
+  day: {
+    text: 'until the end of the day (UTC)',
+    untilMs: () => Math.ceil(nowMs() / (24 * hourMs)) * 24 * hourMs,
+  },
+  '24h': { text: 'for 24 hours', untilMs: () => nowMs() + 24 * hourMs },
+  '7d': { text: 'for 7 days', untilMs: () => nowMs() + 168 * hourMs },
+};
+
+function GrantFields({ of: { windows } }) {
+  return html`${windows.map(
+    ({ name, limit }) => html`<div class="field" key=${name}>
+        <label for=${`grant-${name}`}>Requests a ${name}, in place of ${count(limit)}</label>
+        <input id=${`grant-${name}`} name=${name} type="number" min="1" step="1" placeholder="unchanged" />
+      </div>`,
+  )}
+    <div class="field">
+      <label for="grant-span">How long</label>
+      <select id="grant-span" name="span">
+        ${Object.entries(spans).map(([name, { text }]) => html`<option key=${name} value=${name} selected=${name === 'day'}>${text}</option>`)}
+      </select>
+    </div>`;
+}
+
+/** As `/grant` takes it. @param {FormData} form */
+function grantIn(form) {
+  /** @type {Record<string, number>} */
+  const limits = {};
+  for (const [name, value] of form) {
+    if (name === 'span' || value === '') continue;
+    limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
+  }
+  const untilMs = spans[String(form.get('span'))]?.untilMs() ?? nowMs();
+  return { limits, untilAt: new Date(untilMs).toISOString() };
+}
+
+/** @type {Record<string, string>} */
+const overlaps = { '0s': 'at once', '1h': 'an hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' };
+
+function RotateFields() {
+  return html`<div class="field">
+    <label for="overlap">The secrets that it has now end</label>
+    <select id="overlap" name="overlap">
+      ${Object.entries(overlaps).map(
+        ([value, text]) =>
+          html`<option key=${value} value=${value} selected=${value === '24h'}>${value === '0s' ? text : `in ${text}`}</option>`,
+      )}
+      <option value="">not at all</option>
+    </select>
+  </div>`;
+}
+
+/** As `/secrets` takes it. @param {FormData} form @returns {{ overlap?: string }} */
+function overlapIn(form) {
+  const overlap = String(form.get('overlap'));
+  return overlap === '' ? {} : { overlap };
+}
