@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { originOf } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { countStatuses, quantile, startLoad } from '../support/load.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -163,9 +163,4 @@ function greeting(greed: Greed, secret: string, index: number): string {
     case 'never reads its response':
       return `GET /v1/pets?greedy HTTP/1.1\r\n${fields}\r\n`;
   }
-}
-
-function quantile(responses: readonly LoadResponse[], share: number): number {
-  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
-  return times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
 }

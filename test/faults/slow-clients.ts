@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { originOf } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { countStatuses, quantile, startLoad } from '../support/load.ts';
 import { descriptorsMax, openDescriptors } from '../support/process-figures.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
@@ -71,7 +71,7 @@ export async function measureSlowClients(options: SlowClientsOptions): Promise<S
       held: crowd.length,
       good: countStatuses([...baseline.responses, ...beside.responses]),
       failures: [...baseline.failures, ...beside.failures],
-      p99Ms: { baseline: p99(baseline.responses), besideSlow: p99(beside.responses) },
+      p99Ms: { baseline: quantile(baseline.responses, 0.99), besideSlow: quantile(beside.responses, 0.99) },
       descriptors: { before, during, after: descriptorsOf(gateway) },
     };
   } finally {
@@ -96,9 +96,4 @@ async function openSockets(port: number, count: number, greeting: string, from: 
 
 function descriptorsOf({ child }: GatewayProcess): number {
   return openDescriptors(child.pid ?? 0);
-}
-
-function p99(responses: readonly LoadResponse[]): number {
-  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
-  return times[Math.floor(times.length * 0.99)] ?? 0;
 }

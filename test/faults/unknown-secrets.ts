@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { directoryOf } from '../support/directory-of.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { countStatuses, quantile, startLoad } from '../support/load.ts';
 import type { FloodOrder, FloodOutcome } from './unknown-secrets-worker.ts';
 
 export interface UnknownSecretsOptions {
@@ -63,9 +63,9 @@ export async function measureUnknownSecrets(options: UnknownSecretsOptions): Pro
       flood: ended.statuses,
       floodPerSecond: ended.perSecond,
       p99Ms: {
-        alone: p99(alone.responses),
-        besideLookUps: p99(besideLookUps.responses),
-        besideGuesses: p99(besideGuesses.responses),
+        alone: quantile(alone.responses, 0.99),
+        besideLookUps: quantile(besideLookUps.responses, 0.99),
+        besideGuesses: quantile(besideGuesses.responses, 0.99),
       },
     };
   } finally {
@@ -89,9 +89,4 @@ function startFlood(order: FloodOrder): { stop(): Promise<FloodOutcome> } {
       return found;
     },
   };
-}
-
-function p99(responses: readonly LoadResponse[]): number {
-  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
-  return times[Math.floor(times.length * 0.99)] ?? 0;
 }

@@ -111,3 +111,9 @@ export function countStatuses(responses: readonly LoadResponse[]): Record<number
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
+
+/** How long the responses took, ms: so that this share of them took no longer. */
+export function quantile(responses: readonly LoadResponse[], share: number): number {
+  const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
+  return times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+}
