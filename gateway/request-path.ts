@@ -29,7 +29,7 @@ export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   /** Absent: all keys are in the configuration. */
-  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'drop'>;
+  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'>;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** Absent: nothing is recorded. */
@@ -131,7 +131,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   let { key } = identity;
   exchange.key = key;
 
-  if (page?.kind === 'limits') return answerLimits(exchange, stations, key);
+  if (page?.kind === 'limits') return answerLimits(exchange, stations, screened, key);
 
   let decision = await stations.limiter.decide(key, settings.bans);
   if (decision.kind === 'stale') {
@@ -225,13 +225,31 @@ async function answerPublicPage(exchange: Exchange, stations: Stations, file: Se
 const pageIsRead: Ending = { kind: 'refused', code: 'method_not_allowed', fields: ['Allow', pageMethods] };
 
 /** What a key reads of itself is charged to a bucket of its own and to no quota; a banned key may read it too. */
-async function answerLimits(exchange: Exchange, { limiter }: Stations, key: KnownKey): Promise<Ending> {
+async function answerLimits(
+  exchange: Exchange,
+  stations: Stations,
+  { authorization }: Pick<ScreenedRequest, 'authorization'>,
+  knownKey: KnownKey,
+): Promise<Ending> {
+  const { limiter, directory, nowMs } = stations;
+  let key = knownKey;
   const looks = await limiter.chargeLimits(key.id);
   exchange.decision = looks;
   if (looks.kind === 'refused') {
     return { kind: 'refused', ...bucketRefusal(looks, 'looks at the limits of this API key') };
   }
   if (!isPageMethod(exchange.req.method)) return pageIsRead;
+  if (key.generation !== undefined) {
+    // Nothing is decided, so nothing would show that the key was changed since it was read.
+    await directory?.readAgain(key.id);
+    const identity = exchange.snapshot.identifyKey(authorization, nowMs());
+    if (identity.kind !== 'identified') {
+      exchange.key = undefined;
+      return refuseUnidentified(exchange, stations, identity);
+    }
+    ({ key } = identity);
+    exchange.key = key;
+  }
   const read = await limiter.readOwn(key);
   if (read.kind === 'unavailable') {
     exchange.decision = read;

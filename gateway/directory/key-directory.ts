@@ -4,7 +4,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
-import { createLookUp, type LookUp, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
+import { createLookUps, type LookUpOutcome, type LookUps, lookUpOutcomes } from './look-ups.ts';
 import { createWarnOfKey, readSecret } from './read-secret.ts';
 import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
@@ -12,11 +12,10 @@ import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 /** The keys that are issued while gateways run. Nothing rejects. */
 export interface KeyDirectory
-  extends Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
-  /** What this process has read, under a configuration. */
+  extends LookUps,
+    Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
+  /** What this process has read, under a configuration. `lookUp` reads more. */
   keysRead(settings: Settings): KeysUnderSettings;
-  /** Reads the key of a secret that it has not read; then `keysRead` finds it. */
-  readonly lookUp: LookUp;
   counts(): DirectoryCounts;
   /** The key was changed since it was read in this generation: it must be read again. */
   drop(keyId: string, generation: number | undefined): void;
@@ -77,7 +76,7 @@ export function createKeyDirectory({
       },
       secretsMax: bounds.directoryCachedSecretsMax,
     }),
-    lookUp: createLookUp({
+    ...createLookUps({
       store,
       held,
       started: startOf(redis),

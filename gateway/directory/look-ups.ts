@@ -2,7 +2,7 @@ import { FairQueue } from '../structures/fair-queue.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { HeldKeys } from './held-keys.ts';
-import type { DirectoryStore } from './store/directory-store.ts';
+import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
  * `read`: what is held now says whose secret it is, or that it is nobody's. `away`: the store gives no answer, and nothing was
@@ -15,14 +15,18 @@ export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
 
-/** @param holder the group of the client's address (`address-group.ts`) */
-export type LookUp = (digest: string, holder: string) => Promise<LookUpResult>;
+export interface LookUps {
+  /** @param holder the group of the client's address (`address-group.ts`) */
+  lookUp(digest: string, holder: string): Promise<LookUpResult>;
+  /** Reads a key that was read before; without an answer of the store it stays as it was. */
+  readAgain(id: string): Promise<void>;
+}
 
 /**
  * Looks up secrets that this process has not read. Whoever floods it with unknown ones fills the queue of its own address
  * only, and addresses are served in turn. Requests with the same secret share a look-up.
  */
-export function createLookUp({
+export function createLookUps({
   store,
   held,
   started,
@@ -31,7 +35,7 @@ export function createLookUp({
   nowMs,
   bounds,
 }: {
-  readonly store: Pick<DirectoryStore, 'find'>;
+  readonly store: Pick<DirectoryStore, 'find' | 'read'>;
   readonly held: HeldKeys;
   /** The store has been reached, or should have been. */
   readonly started: Promise<unknown>;
@@ -40,25 +44,33 @@ export function createLookUp({
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'directoryLookUpsMax' | 'directoryLookUpsWaitingMax'>;
-}): LookUp {
+}): LookUps {
   const underWay = new Map<string, Promise<LookUpResult>>();
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
   let inFlight = 0;
 
-  return (digest, holder) => {
-    const before = underWay.get(digest);
-    if (before !== undefined) return before;
-    if (!places.take(holder, 1)) {
-      count('busy');
-      return Promise.resolve('busy');
-    }
-    const lookUp = run(digest, holder).finally(() => {
-      underWay.delete(digest);
-      places.give(holder, 1);
-    });
-    underWay.set(digest, lookUp);
-    return lookUp;
+  return {
+    lookUp(digest, holder) {
+      const before = underWay.get(digest);
+      if (before !== undefined) return before;
+      if (!places.take(holder, 1)) {
+        count('busy');
+        return Promise.resolve('busy');
+      }
+      const lookUp = run(digest, holder).finally(() => {
+        underWay.delete(digest);
+        places.give(holder, 1);
+      });
+      underWay.set(digest, lookUp);
+      return lookUp;
+    },
+    async readAgain(id) {
+      const before = changes.count();
+      const found = await store.read(id);
+      if (found.kind === 'absent') held.drop(id);
+      else if (found.kind === 'found') keep(found, before);
+    },
   };
 
   async function run(digest: string, holder: string): Promise<LookUpResult> {
@@ -82,9 +94,13 @@ export function createLookUp({
     count(found.kind);
     if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'read' : 'away';
     if (found.kind === 'absent') held.keepAbsent(digest, nowMs());
-    // What was read before this process changed the key is not kept: in memory there is no generation to show it.
-    else if (changes.lastOf(found.key.id) <= before) held.keep(found, nowMs());
+    else keep(found, before);
     return 'read';
+  }
+
+  /** What was read before this process changed the key is not kept: in memory there is no generation to show it. */
+  function keep(found: FoundKey, changesBefore: number): void {
+    if (changes.lastOf(found.key.id) <= changesBefore) held.keep(found, nowMs());
   }
 }
 

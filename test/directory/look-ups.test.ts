@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HeldKeys } from '../../gateway/directory/held-keys.ts';
-import { createLookUp } from '../../gateway/directory/look-ups.ts';
+import { createLookUps } from '../../gateway/directory/look-ups.ts';
 import type { Absent, Away, FoundKey } from '../../gateway/directory/store/directory-store.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { keyWith } from './directory-stores.ts';
@@ -20,8 +20,9 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const held = new HeldKeys(tuned);
   const asked = new Map<string, PromiseWithResolvers<FoundKey | Absent | Away>>();
   const calls: string[] = [];
+  const stored = new Map<string, FoundKey | Away>();
   let changed = { number: 0, id: '' };
-  const lookUp = createLookUp({
+  const { lookUp, readAgain } = createLookUps({
     store: {
       find(digest) {
         calls.push(digest);
@@ -29,6 +30,7 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
         asked.set(digest, reply);
         return reply.promise;
       },
+      read: (id) => Promise.resolve(stored.get(id) ?? absent),
     },
     held,
     started: Promise.resolve(),
@@ -40,7 +42,9 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   return {
     held,
     calls,
+    stored,
     lookUp,
+    readAgain,
     change: (id: string) => {
       changed = { number: changed.number + 1, id };
     },
@@ -99,6 +103,22 @@ describe('looking up secrets', () => {
     await reply('d', found('acme', 'd'));
     await next;
     expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
+  });
+});
+
+describe('reading a key again', () => {
+  it('replaces what was read, and drops a key that is gone; without an answer of the store it stays', async () => {
+    const { held, stored, readAgain } = open();
+    held.keep(found('acme', 'd', 1), nowMs);
+    stored.set('acme', away);
+    await readAgain('acme');
+    expect(held.find('d', nowMs)).toMatchObject({ generation: 1 });
+    stored.set('acme', found('acme', 'd', 2));
+    await readAgain('acme');
+    expect(held.find('d', nowMs)).toMatchObject({ generation: 2 });
+    stored.delete('acme');
+    await readAgain('acme');
+    expect(held.find('d', nowMs)).toBeUndefined();
   });
 });
 

@@ -23,6 +23,7 @@ async function start(bounds: Record<string, number>, relayed: boolean): Promise<
     config: {
       keys: { file: './keys.yaml', directory: true },
       addressBucket: { perMinute: addressPerMinute },
+      limitsPath: '/limits',
     },
     relayed,
     files: { 'keys.yaml': [configured.entry] },
@@ -35,9 +36,9 @@ async function stop(): Promise<void> {
   await fleet.stop();
 }
 
-async function send(process: number, secret: string, dispatcher = agent) {
+async function send(process: number, secret: string, dispatcher = agent, path = '/v1/pets') {
   const headers = { authorization: `Bearer ${secret}` };
-  const reply = await request(`${fleet.origins[process]}/v1/pets`, { dispatcher, headers });
+  const reply = await request(`${fleet.origins[process]}${path}`, { dispatcher, headers });
   await reply.body.dump();
   return reply;
 }
@@ -92,6 +93,16 @@ describe('keys of the directory', () => {
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
     await change(id);
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+  });
+
+  it('a key that was revoked does not read its limits any more, and one that moved reads the new ones', async () => {
+    await directory.issue(id, [secret]);
+    const limitsOf = async (process: number) => (await send(process, secret, agent, '/limits')).headers;
+    expect((await limitsOf(0))['x-ratelimit-limit']).toBe('60');
+    await directory.edit(id, { plan: 'pro' });
+    expect((await limitsOf(0))['x-ratelimit-limit']).toBe('300');
+    await directory.edit(id, { disabled: true });
+    expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
   it('a key that was revoked is served by every process within a second after it was restored', async () => {
