@@ -12,6 +12,9 @@ export const keyItem = z.object({
   name: z.string().optional(),
   plan: z.string(),
   state: z.string(),
+  source: z.string().optional(),
+  file: z.string().optional(),
+  line: count.optional(),
   windows: z.array(
     z.object({ name: z.string(), limit: count, used: count, remaining: count, resetMs: epochMs }),
   ),
@@ -40,6 +43,7 @@ export const keyDetail = keyItem.extend({
   secrets: z.array(
     z.object({
       digestStart: z.string(),
+      createdAt: z.string().optional(),
       lastUsedAt: z.string().optional(),
       expiresAt: z.string().optional(),
       isExpired: z.boolean(),

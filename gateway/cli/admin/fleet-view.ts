@@ -69,8 +69,7 @@ const changeColumns: readonly Column[] = [
   { title: 'WHEN (UTC)' },
   { title: 'WHAT', cutsTo: 14 },
   { title: 'BY', cutsTo: 6 },
-  { title: 'BEFORE', cutsTo: 6 },
-  { title: 'AFTER', cutsTo: 6 },
+  { title: 'CHANGE', cutsTo: 12 },
   { title: 'PROCESSES', align: 'right' },
 ];
 
@@ -80,8 +79,7 @@ export function changesLines({ changes }: Changes, screen: Screen): string[] {
     instant(at),
     isFailure(action) ? { text: action, tone: 'bad' as const } : `${action} ${key}`.trimEnd(),
     by,
-    changedText(before),
-    changedText(after),
+    changedText(before, after),
     figure(processes),
   ]);
   const [titles = '', ...lines] = table(changeColumns, rows, screen);
@@ -94,12 +92,32 @@ export function changesLines({ changes }: Changes, screen: Screen): string[] {
   ];
 }
 
-/** A version, or members: "plan free, disabled false". */
-function changedText(changed: Changes['changes'][number]['before'] = ''): string {
-  if (typeof changed === 'string') return changed;
-  return Object.entries(changed)
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ');
+type Changed = Changes['changes'][number]['before'];
+
+/** Versions, or members: `6a58bb3c6d31 → f91ecb874c7a`, `plan free → pro, name Acme`. */
+function changedText(before: Changed, after: Changed): string {
+  if (typeof before === 'string' || typeof after === 'string') {
+    return [before, after].filter((version) => version !== undefined).join(' → ');
+  }
+  const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
+  const parts = [...names].map((name) => {
+    const [from, to] = [before?.[name], after?.[name]];
+    if (from === undefined) return `${name} ${memberText(to)}`;
+    return `${name} ${memberText(from)} → ${to === undefined ? 'none' : memberText(to)}`;
+  });
+  return parts.join(', ');
+}
+
+function memberText(value: unknown): string {
+  if (typeof value === 'string') {
+    return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? instant(value).slice(0, 16) : value;
+  }
+  if (typeof value === 'number') return figure(value);
+  if (Array.isArray(value)) return value.map(memberText).join(' ');
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, member]) => `${name} ${memberText(member)}`)
+    .join(' ');
 }
 
 /** What was wrong with a configuration. A line of its file, with a caret below it, is not wrapped. */

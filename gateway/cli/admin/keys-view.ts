@@ -42,6 +42,11 @@ function fullestWindow({ windows }: KeyItem): string {
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
 }
 
+/** `keys.yaml:12`, or `the directory`. */
+export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file' | 'line'>): string {
+  return file === undefined ? `the ${source}` : `${file}:${line}`;
+}
+
 /** `minute 600, day 5,000 until 18:00:00 UTC`. */
 export function grantText({ limits, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
   const parts = toLimits(limits).map(({ window, max }) => `${window} ${figure(max)}`);
@@ -55,6 +60,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     ['state', key.state],
     ['plan', key.plan],
     ...(key.name === undefined ? [] : [['name', key.name] as const]),
+    ...(key.source === undefined ? [] : [['written in', placeText(key)] as const]),
     ...(key.operations === undefined ? [] : [['may call', key.operations.join(', ')] as const]),
     ...key.windows.map(
       ({ name, limit, used, resetMs }) =>
@@ -78,11 +84,12 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
           ] as const,
         ]),
     ...key.secrets.map(
-      ({ digestStart, lastUsedAt, expiresAt, isExpired }) =>
+      ({ digestStart, createdAt, lastUsedAt, expiresAt, isExpired }) =>
         [
           'secret',
           [
             `${digestStart}… (of its SHA-256)`,
+            ...(createdAt === undefined ? [] : [`issued ${instant(createdAt).slice(0, 10)}`]),
             ...(lastUsedAt === undefined ? [] : [`last used ${ago(Date.parse(lastUsedAt), nowMs)}`]),
             expiresAt === undefined
               ? 'never expires'

@@ -60,7 +60,7 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
 function indexOf(id: string, written: readonly WrittenKey[], settings: Settings): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
-  const elsewhere = settings.directory ? ', or --directory for a key of the directory' : '';
+  const elsewhere = settings.directory ? '; --directory is for keys of the directory' : '';
   const advice = didYouMean(id, settings.keys.keys()) || `; "keys configured" shows them${elsewhere}.`;
   throw new CommandError(`There is no key ${id}${advice}`);
 }

@@ -37,8 +37,11 @@ type CreateOptions = Changing &
  * @param keys the command that they belong to
  */
 export function addKeyCommands(keys: Command): void {
+  const before = keys.commands.length;
   const changing = (name: string) =>
-    withGateway(keys.command(name).helpGroup('Issue and change:'))
+    keys
+      .command(name)
+      .helpGroup('Issue and change:')
       .option('--directory', 'a key of the directory, by the admin API, in place of the keys file')
       .option('--json', 'the key, in the form of the admin API');
   const ofKey = (name: string) => changing(name).argument('<key>', 'its id');
@@ -46,9 +49,7 @@ export function addKeyCommands(keys: Command): void {
 
   const create = changing('create')
     .argument('[key]', 'its id, which quota and ban belong to')
-    .description(
-      'issue a key: its secret goes to standard output, once, and its digest into the keys file or the directory',
-    )
+    .description('issue a key; its secret goes to standard output, this once')
     .option('--id <id>', 'the same as the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'who it is for')
@@ -60,7 +61,7 @@ export function addKeyCommands(keys: Command): void {
       showSecret(issued, options, { isNew: true });
       await tell(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
     });
-  addLimitOptions(create, (window) => `requests in a ${window}, on a custom plan`);
+  addLimitOptions(create, (window) => `requests per ${window}, on a custom plan`);
 
   ofKey('rotate')
     .description('issue a new secret for a key, and let the older ones end a while later')
@@ -94,6 +95,8 @@ export function addKeyCommands(keys: Command): void {
     .action((id: string, options: Changing) => setDisabled(id, false, options));
 
   addBanAndGrant(keys);
+  // Behind the options of each command's own.
+  for (const command of keys.commands.slice(before)) withGateway(command);
 }
 
 function writable(options: Changing): WritableKeys {
@@ -130,7 +133,9 @@ async function tell(options: Changing, change: ToldChange): Promise<void> {
 /** Bans and grants are no part of the configuration: a gateway is asked, for keys of both kinds. */
 function addBanAndGrant(keys: Command): void {
   const asking = (name: string) =>
-    withGateway(keys.command(name).helpGroup('Let through:'))
+    keys
+      .command(name)
+      .helpGroup('Let through:')
       .argument('<key>', 'its id')
       .option('--json', 'what holds for the key now, as the admin API says');
 
@@ -154,7 +159,7 @@ function addBanAndGrant(keys: Command): void {
       const untilAt = untilInstant(options.until, Date.now());
       await showHeld(client, await grantKey(client, id, { limits, untilAt }), options, 'grant');
     });
-  addLimitOptions(grant, (window) => `requests in a ${window}, if its plan limits that`);
+  addLimitOptions(grant, (window) => `requests per ${window}, if its plan limits that`);
 
   asking('ungrant')
     .description('end the grant of a key: the limits of its plan hold again')

@@ -29,7 +29,7 @@ interface MovingOptions extends Options {
 export function addLookingCommands(keys: Command): void {
   withGateway(keys.command('whoami').helpGroup('Look:'))
     .description(
-      'whose a secret is, where that key is written, and whether it is valid; 2 where no key has it',
+      'whose a secret is, where that key is written, and whether it is valid; exit code 2 where no key has it',
     )
     .option('--json', 'one JSON object, in the form of the admin API')
     .addHelpText(

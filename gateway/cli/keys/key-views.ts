@@ -45,18 +45,17 @@ export function issuedText(
 }
 
 function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
+  if (older.length === 0) return '';
   const ends = older.map(({ expiresAt }) =>
     expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt),
   );
   const valid = ends.filter((endMs) => endMs > nowMs);
-  if (older.length === 0) return '';
   if (valid.length === 0) return 'No older one is valid any more.';
-  const lastMs = Math.max(...valid);
-  const many = counted(valid.length, 'older one');
-  const verb = valid.length === 1 ? 'stays' : 'stay';
-  return Number.isFinite(lastMs)
-    ? `${many} ${verb} valid until ${instant(lastMs)} UTC.`
-    : `${many} ${verb} valid without an end.`;
+  const many = `${counted(valid.length, 'older one')} ${valid.length === 1 ? 'stays' : 'stay'} valid`;
+  const endless = valid.filter((endMs) => endMs === Number.POSITIVE_INFINITY).length;
+  if (endless === valid.length) return `${many} without an end.`;
+  if (endless > 0) return `${many}, ${figure(endless)} without an end.`;
+  return `${many} until ${instant(Math.max(...valid))} UTC.`;
 }
 
 export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {

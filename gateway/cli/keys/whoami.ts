@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import * as z from 'zod';
 import { digestSecret, digestStart, hasRightChecksum } from '../../secrets.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
+import { placeText } from '../admin/keys-view.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -55,15 +56,16 @@ export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string)
 
 export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
   if (!found.known) return [unknownText(secret)];
-  const { id, plan, source, file, line, expiresAt, isExpired, isDisabled } = found;
+  const { id, plan, source, expiresAt, isExpired, isDisabled } = found;
+  const option = source === 'directory' ? ' --directory' : '';
   const state = isDisabled
     ? { text: 'revoked: the key is refused with all its secrets', tone: 'good' as const }
     : isExpired
       ? { text: 'expired: this secret is refused', tone: 'good' as const }
-      : { text: `valid: "keys rotate ${id} --overlap 0s" ends it`, tone: 'bad' as const };
+      : { text: `valid: "keys rotate ${id} --overlap 0s${option}" ends it`, tone: 'bad' as const };
   const rows = [
     ['plan', plan],
-    ['written in', file === undefined ? `the ${source}` : `${file}:${line}`],
+    ['written in', placeText(found)],
     ['secret', `${digestStart(digestSecret(secret))}… (of its SHA-256)`],
     ['expires', expiresAt === undefined ? 'never' : `${instant(expiresAt)} UTC`],
     ['state', state],

@@ -117,6 +117,7 @@ test('whoami finds the owner of a secret in the directory; it calls one unknown 
   const { exitCode, stdout, stderr } = await run('whoami', secret);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/^KEY +whose\nplan +free\nwritten in +the directory\n/);
+  expect(stdout).toContain('"keys rotate whose --overlap 0s --directory" ends it');
   const json = await run('whoami --json', secret);
   expect(JSON.parse(json.stdout)).toEqual({
     ...{ known: true, id: 'whose', plan: 'free', source: 'directory' },
