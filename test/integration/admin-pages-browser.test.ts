@@ -385,6 +385,20 @@ describe('what the pages say', () => {
 });
 
 describe('figures that change', () => {
+  it('move the charts within ten seconds of the first request, also where nothing was recorded before', async () => {
+    const running = await startForTest();
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/', '.chart .note');
+    expect(await textOf(page, '.chart .note')).toContain('No request was recorded in this time.');
+    // As the loop that `npm start` prints: one after the other until the minute is spent.
+    await send(running.api, limited.secret, 61);
+    await page.waitForFunction(
+      "document.querySelector('.chart .note') === null && !document.querySelector('.legend b').textContent.startsWith('0 ')",
+      { timeout: 10_000 },
+    );
+    await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of the minute used');
+  });
+
   it('leave a list that is in use in its order, and sort it when nobody points at it', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys', 'tbody tr');

@@ -2,10 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
 import { digestSecret, issueAdminToken } from '../../../gateway/secrets.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { freePort, startRedis } from '../../support/start-redis.ts';
 import { startStore } from '../../support/store-process.ts';
+import { patientStore } from '../../support/tuning.ts';
 
 /** Gateways with something to see: what screenshots are taken of, and what an open page is measured with. */
 export interface Scene {
@@ -32,7 +34,6 @@ const customers = ['initech', 'hooli', 'stark', 'wayne', 'cyberdyne', 'tyrell', 
 function keysAndRates() {
   const known = [
     { entry: { id: 'umbrella', plan: 'business', name: 'Umbrella Corp.' }, perSecond: 30 },
-    { entry: { id: 'acme', plan: 'free', name: 'Acme Inc.' }, perSecond: 1.4 },
     { entry: { id: 'globex', plan: 'free', name: 'Globex' }, perSecond: 4 },
     { entry: { id: 'initrode', plan: 'free', name: 'Initrode' }, perSecond: 0.9 },
     ...customers.map((id, index) => ({
@@ -63,11 +64,13 @@ export async function startScene({
   );
   const token = issueAdminToken();
   const keys = keysAndRates();
+  const file = join(folder, 'keys.yaml');
+  await writeFile(file, stringify(keys.map(({ entry }) => entry)));
   const config = testConfig({
     environment: 'production',
     upstream: { url: `http://store.internal:${port}`, health: '/healthz' },
     plans,
-    keys: keys.map(({ entry }) => entry),
+    keys: { file, directory: true },
     redis: { url: redis.url, prefix: 'scene' },
     admin: {
       host: '127.0.0.1',
@@ -76,10 +79,13 @@ export async function startScene({
     },
   });
   const gateways = await Promise.all(
-    Array.from({ length: number }, () => startGateway(config, { tuning: { hostsFile } })),
+    Array.from({ length: number }, () =>
+      startGateway(config, { tuning: { hostsFile, bounds: patientStore } }),
+    ),
   );
   const leaving = new AbortController();
-  const clients = keys.map((key) => callAgainAndAgain(key, gateways, leaving.signal));
+  const acme = { secret: await issueKey(gateways[0]?.adminUrl, token), perSecond: 1.4 };
+  const clients = [...keys, acme].map((key) => callAgainAndAgain(key, gateways, leaving.signal));
   let isKilled = false;
   return {
     origin: gateways[0]?.adminUrl ?? '',
@@ -97,6 +103,19 @@ export async function startScene({
       await rm(folder, { recursive: true });
     },
   };
+}
+
+/** A key of the directory. @returns its secret */
+async function issueKey(adminUrl: string | undefined, token: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ id: 'acme', plan: 'free', name: 'Acme Inc.' });
+  for (;;) {
+    const response = await fetch(`${adminUrl}/api/v1/keys`, { method: 'POST', headers, body });
+    const issued = (await response.json()) as { readonly secret?: string };
+    if (issued.secret !== undefined) return issued.secret;
+    // The connection to Redis is not there yet.
+    await sleep(100);
+  }
 }
 
 const paths = ['/pets?limit=5', '/pets?limit=5', '/pets?limit=20', '/pets/1', '/pets?limit=3'];

@@ -17,12 +17,12 @@ await scene.killTarget();
 await sleep(60_000);
 
 const browser = await startBrowser();
-for (const [name, path, ready, height] of [
-  ['now', '/', '.happened .rows', 900],
-  ['key', '/keys/acme', '.chart canvas', 900],
+for (const [name, path, ready] of [
+  ['now', '/', '.happened .rows'],
+  ['key', '/keys/acme', '.chart canvas'],
 ] as const) {
   const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height });
+  await page.setViewport({ width: 1280, height: 900 });
   await page.goto(`${scene.origin}${path}#token=${scene.token}`);
   await page.waitForSelector(ready);
   // Until all lists have been asked for twice.
