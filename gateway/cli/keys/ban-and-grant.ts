@@ -4,6 +4,7 @@ import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { ofKey, readKey } from '../admin/read-api.ts';
+import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 
 /** What holds for a key after its ban or its grant was changed. */
@@ -28,20 +29,18 @@ export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHe
   return ofKey(client, id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
 }
 
-/** What was done, and why the key gets now what it gets: a window may refuse what no ban refuses any more. */
-export async function nowHeldLines(
-  client: AdminClient,
-  { id, ban, grant }: NowHeld,
-  what: 'ban' | 'grant',
-  nowMs: number,
-): Promise<string[]> {
-  const held = {
-    ban:
-      ban === undefined
-        ? `${id} is not banned.`
-        : `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`,
-    grant: grant === undefined ? `${id} has no grant.` : `${id} has a grant: ${grantText(grant, nowMs)}.`,
-  };
-  const { body } = await readKey(client, id);
-  return [held[what], body.why.sentence];
+export function heldText({ id, ban, grant }: NowHeld, what: 'ban' | 'grant', nowMs: number): string {
+  if (what === 'grant')
+    return grant ? `${id} has a grant: ${grantText(grant, nowMs)}.` : `${id} has no grant.`;
+  return ban ? `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.` : `${id} is not banned.`;
+}
+
+/** Why the key gets now what it gets: a window may refuse what no ban refuses any more. What was done is done in any case. */
+export async function whyNow(client: AdminClient, id: string): Promise<string> {
+  try {
+    return (await readKey(client, id)).body.why.sentence;
+  } catch (error) {
+    if (error instanceof CommandError) return `What it gets now is not known: ${error.message}`;
+    throw error;
+  }
 }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type PlanWindow, planWindows } from '../../model.ts';
 import { agePattern, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { type LimitsByField, limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
+import { printable } from '../../terminal/printable.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
@@ -9,7 +10,7 @@ import { untilInstant } from '../admin/period.ts';
 import { requireConfig } from '../config-option.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
-import { grantKey, type NowHeld, nowHeldLines, unbanKey, ungrantKey } from './ban-and-grant.ts';
+import { grantKey, heldText, type NowHeld, unbanKey, ungrantKey, whyNow } from './ban-and-grant.ts';
 import { createDirectoryKeys } from './directory-keys.ts';
 import { createFileKeys, limitOption } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
@@ -121,7 +122,7 @@ function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isN
     printJson(issued.json);
     return;
   }
-  console.error(issuedText(issued, about, Date.now()));
+  console.error(printable(issuedText(issued, about, Date.now())));
   print([issued.secret]);
 }
 
@@ -175,8 +176,9 @@ async function showHeld(
   options: Changing,
   what: 'ban' | 'grant',
 ): Promise<void> {
-  if (options.json) printJson(json);
-  else print(await nowHeldLines(client, body, what, Date.now()));
+  if (options.json) return printJson(json);
+  print([heldText(body, what, Date.now())]);
+  print([await whyNow(client, body.id)]);
 }
 
 function addLimitOptions(command: Command, describe: (window: PlanWindow) => string): void {
@@ -210,7 +212,7 @@ async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
 async function setDisabled(id: string, disabled: boolean, options: Changing): Promise<void> {
   const changed = await writable(options).setDisabled(id, disabled);
   if (options.json) printJson(changed.json);
-  else print([disabledText(changed, Date.now())]);
+  else print([printable(disabledText(changed, Date.now()))]);
   if (!changed.isChanged) return;
   const action = disabled ? 'revoke' : 'restore';
   await tell(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });

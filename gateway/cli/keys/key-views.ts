@@ -1,4 +1,5 @@
 import type { Settings } from '../../model.ts';
+import { printable } from '../../terminal/printable.ts';
 import { counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
@@ -23,7 +24,7 @@ export function configuredTable({ keys, secrets }: Settings, nowMs: number, scre
     plan,
     limits.map(({ window, max }) => `${max}/${window}`).join(' '),
     disabled ? 'disabled' : String(valid.get(id) ?? 0),
-    name ?? '',
+    printable(name ?? ''),
   ]);
   return table(columns, rows, screen);
 }

@@ -1,7 +1,8 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import * as z from 'zod';
 import { digestSecret, digestStart, hasRightChecksum } from '../../secrets.ts';
+import { printable } from '../../terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { placeText } from '../admin/keys-view.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -40,7 +41,7 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
     id: key.id,
     plan: key.plan,
     source: 'file',
-    file: settings.keysFile?.path,
+    ...(settings.keysFile && { file: printable(settings.keysFile.path) }),
     line,
     ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
     isExpired: expiresMs <= nowMs,
@@ -106,15 +107,18 @@ async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<stri
   return text;
 }
 
-/** What is typed or pasted at a terminal is not shown. */
+/** What is typed or pasted at a terminal is not shown. Nothing where it is ended without a line. */
 async function readHidden(input: NodeJS.ReadStream): Promise<string> {
-  process.stderr.write('The secret, then Enter (it is not shown): ');
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // From here on the terminal shows nothing by itself.
   const lines = createInterface({ input, output: nowhere, terminal: true });
-  try {
-    return await lines.question('');
-  } finally {
-    lines.close();
-    process.stderr.write('\n');
-  }
+  process.stderr.write('The secret, then Enter (it is not shown): ');
+  const line = await new Promise<string>((resolve) => {
+    lines.once('line', resolve);
+    lines.once('SIGINT', () => resolve(''));
+    lines.once('close', () => resolve(''));
+  });
+  lines.close();
+  process.stderr.write('\n');
+  return line;
 }

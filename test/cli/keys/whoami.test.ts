@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/secrets.ts';
 import { configFolder } from '../../support/config-folder.ts';
+import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { until } from '../../support/until.ts';
 
 const secret = issueSecret();
 const entries = (more = '', ofSecret = '') => `# The keys.
@@ -82,4 +84,29 @@ test('where there is a directory, whoami does not call a secret unknown that no 
   expect(stderr).toMatch(
     /^No key in .*keys\.yaml has this secret\. Of those in the directory a gateway is asked: Which token\?/,
   );
+});
+
+test('at a terminal the secret is asked for, and nothing of it is shown; Ctrl-C and Ctrl-D end the question', async () => {
+  const { file } = configFolder({ 'keys.yaml': entries() });
+  const ask = async (typed: string) => {
+    const terminal = await runInTerminal(['keys', 'whoami', '--config', file], {}, { columns: 80, rows: 24 });
+    await until('it asks', () => terminal.output().includes('The secret, then Enter'));
+    terminal.type(typed);
+    return { ...(await terminal.ended()), output: terminal.output() };
+  };
+  const found = await ask(`${secret}\r`);
+  expect(found).toMatchObject({
+    exitCode: 0,
+    isRestored: true,
+    output: expect.stringContaining('keys.yaml:4'),
+  });
+  expect(found.output).not.toContain(secret.slice(3, 11));
+  for (const key of ['\u0003', '\u0004']) {
+    const ended = await ask(key);
+    expect(ended).toMatchObject({
+      exitCode: 1,
+      isRestored: true,
+      output: expect.stringContaining('Which secret?'),
+    });
+  }
 });
