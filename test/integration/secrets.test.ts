@@ -17,6 +17,7 @@ const disabled = makeKey({ disabled: true }, randomSecret());
 const unknown = randomSecret();
 const redisPassword = randomSecret();
 const reader = makeToken('read');
+const writer = makeToken('write');
 const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword, reader.token];
 
 let fleet: Fleet;
@@ -26,10 +27,11 @@ beforeAll(async () => {
   fleet = await startFleet({
     starts: [{}, { onFailure: 'refuse' }],
     config: {
-      keys: [valid.entry, tight.entry, disabled.entry],
+      keys: { file: './keys.yaml', directory: true },
       addressBucket: { perMinute: 1_000 },
-      admin: { host: '127.0.0.1', port: 0, tokens: [reader.entry] },
+      admin: { host: '127.0.0.1', port: 0, tokens: [reader.entry, writer.entry] },
     },
+    files: { 'keys.yaml': [valid.entry, tight.entry, disabled.entry] },
     redisPassword,
   });
 });
@@ -54,6 +56,45 @@ describe('no part of a secret leaves the gateway', () => {
       expectNoDigestIn('/metrics', text);
       for (const { entry } of [valid, tight, disabled]) expect(text).not.toContain(entry.id);
     }
+  });
+
+  it('but in the response that issues it, and none that somebody sends to the wrong place of a change', async () => {
+    const [port = 0] = fleet.gateways.map(({ adminUrl }) => Number(new URL(adminUrl).port));
+    const ask = (method: string, path: string, options: object) =>
+      askAdmin(port, `/api/v1${path}`, { token: writer.token, method, ...options });
+    const created = await ask('POST', '/keys', { json: { id: 'issued', plan: 'free' } });
+    const rotated = await ask('POST', '/keys/issued/secrets', { json: { overlap: '1h' } });
+    expect([created.status, rotated.status]).toEqual([201, 201]);
+    const issued: string[] = [created.body.secret, rotated.body.secret];
+    secrets.unshift(...issued, writer.token);
+    const texts: string[] = [];
+    for (const secret of issued) {
+      for (const { port } of fleet.gateways)
+        texts.push(await responsesTo(port, oddRequests(secret)[0] ?? ''));
+      for (const [method, path, options] of [
+        ['POST', '/keys', { json: { id: 'b', plan: secret } }],
+        ['POST', '/keys', { json: { id: 'b', plan: 'free', secret } }],
+        ['POST', '/keys', { json: { id: 'b', plan: 'free', [secret]: 1 } }],
+        ['POST', '/keys', { json: { id: 'b', plan: 'free', operations: [secret] } }],
+        ['POST', '/keys', { bytes: secret, headers: { 'content-type': 'application/json' } }],
+        ['POST', '/whoami', { json: { sha256: secret } }],
+        ['PATCH', '/keys/issued', { json: { name: 'n' }, headers: { 'if-match': secret } }],
+        ['PATCH', `/keys/${secret}`, { json: { name: 'n' } }],
+        ['DELETE', `/keys/issued/secrets/${secret}`, {}],
+        ['POST', '/changes', { json: { action: 'create', key: 'b', after: { note: secret } } }],
+      ] as const) {
+        const { status, text } = await ask(method, path, options);
+        expect([method, path.slice(0, 12), status >= 400]).toEqual([method, path.slice(0, 12), true]);
+        texts.push(text);
+      }
+      const done = await ask('PATCH', '/keys/issued', {
+        json: { name: `n ${texts.length}` },
+        headers: { 'idempotency-key': secret, cookie: secret },
+      });
+      texts.push(JSON.stringify(done.headers), done.text);
+    }
+    expect(texts.join('\n')).toMatch(/HTTP 200 /);
+    expectNoSecretIn('a response', texts.join('\n'));
   });
 
   it('through the admin API, whoever asks it for whatever; of a digest it shows eight digits', async () => {
@@ -106,12 +147,14 @@ async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
   const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));
   expect(paths.length).toBeGreaterThan(4);
+  // A token that may write is shown whole digests by `/directory`.
+  const notTokens = secrets.filter((secret) => secret !== reader.token && secret !== writer.token);
   const texts: string[] = [];
   for (const path of paths) {
     const url = `/api/v1${path}`;
     const replies = [
       await askAdmin(port, url, { token: reader.token }),
-      ...(await Promise.all(secrets.slice(0, -1).map((token) => askAdmin(port, url, { token })))),
+      ...(await Promise.all(notTokens.map((token) => askAdmin(port, url, { token })))),
       ...(await Promise.all(
         secrets.map((secret) => askAdmin(port, `${url}?${secret}=${secret}`, { token: reader.token })),
       )),
