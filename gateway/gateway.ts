@@ -20,7 +20,7 @@ import { type ProcessState, upstreamsSeen } from './fleet/process-state.ts';
 import { tokenEdit } from './fleet/token-edit.ts';
 import { createForwarder } from './forward/forwarder.ts';
 import { calendarWindowsMs, type WindowsMs } from './limit/calendar-windows.ts';
-import { createLimiter } from './limit/limiter.ts';
+import { createLimiter, type StoreState } from './limit/limiter.ts';
 import { listenOn } from './listen/listen-on.ts';
 import { createListener } from './listen/listener.ts';
 import { matchOperation } from './match/operation-table.ts';
@@ -239,6 +239,7 @@ export function createGateway({
       ...(directory && { directory: directory.counts() }),
       ...(state.usage && { usage: state.usage }),
       storeAvailable: store.kind === 'memory' || store.available,
+      storeServersAway: serversAway(store),
       storeCalls: calls,
       decidedLocally,
       bans,
@@ -386,6 +387,11 @@ export function createGateway({
       clearInterval(noticeTimer);
     },
   };
+}
+
+function serversAway(store: StoreState): number {
+  if (store.kind === 'memory' || store.available) return 0;
+  return store.servers?.filter(({ available }) => !available).length ?? 1;
 }
 
 /** What the usage record needs of an exchange that is over. */

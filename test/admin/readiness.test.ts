@@ -49,6 +49,28 @@ describe('judgeReadiness', () => {
     },
   );
 
+  it.each([
+    [
+      'local',
+      /^Redis server b:1 is away \(closed\); limits of its keys are counted by each process on its own$/,
+    ],
+    ['refuse', /^Redis server b:1 is away \(closed\); requests of its keys are answered 503$/],
+  ] as const)(
+    'stays ready under `%s` while one of the servers of a Cluster is away, and names it',
+    (onFailure, reason) => {
+      const since = healthy.config.loadedAt;
+      const [there, away] = [
+        { name: 'a:1', available: true, since },
+        { name: 'b:1', available: false, since, reason: 'closed' },
+      ];
+      const store = { ...redisAway, onFailure };
+      const part = judgeReadiness({ ...healthy, store: { ...store, servers: [there, away] } });
+      expect([part.httpStatus, part.body.reasons]).toEqual([200, [expect.stringMatching(reason)]]);
+      const all = judgeReadiness({ ...healthy, store: { ...store, servers: [away] } });
+      expect(all.httpStatus).toBe(onFailure === 'refuse' ? 503 : 200);
+    },
+  );
+
   it('names the upstream in a reason when there are several', () => {
     const up = { address: '10.0.0.1:80', healthy: true, full: false };
     const store = upstreamWith({ ...up, full: true }, { ...up, address: '10.0.0.2:80', healthy: false });

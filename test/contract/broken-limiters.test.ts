@@ -5,6 +5,7 @@ import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-sto
 import type { Grant, Limits } from '../../gateway/model.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { toLimitFields, toLimits } from '../../gateway/shapes/limit-fields.ts';
+import { allRedisForms, startForm } from '../support/start-form.ts';
 import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
@@ -77,9 +78,10 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
   },
 ];
 
-describe('the contract catches a limiter in which', () => {
+describe.each(allRedisForms)('on Redis as $name the contract catches a limiter in which', (form) => {
+  const place = startForm(form);
   it.concurrent.each(broken)('$mistake', async ({ caughtBy, make }) => {
-    const subject = await redisSubject(make);
+    const subject = await redisSubject(make, place());
     const check = all[caughtBy];
     await expect(check?.(subject)).rejects.toThrow(/expected/);
     await subject.close();

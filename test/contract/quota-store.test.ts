@@ -5,7 +5,7 @@ import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-sto
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
-import { redisForms } from '../support/redis-forms.ts';
+import { allRedisForms } from '../support/start-form.ts';
 import {
   callOf,
   decide,
@@ -16,7 +16,7 @@ import {
 } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
-describe.each(redisForms)('the Redis store on $name', ({ start }) => {
+describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
   let subject: RedisSubject;
   let stop = () => Promise.resolve();
   beforeAll(async () => {

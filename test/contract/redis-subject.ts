@@ -2,7 +2,7 @@ import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
 import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/connect-redis.ts';
-import { freshPrefix } from '../support/redis.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
 /** Makes a store on Redis; the broken limiters have the same signature. */
@@ -17,7 +17,10 @@ export type MakeStore = (deps: {
 }) => QuotaStore;
 
 /** Stores on a Redis, each with its own connection. @param place by default that of this test run */
-export async function redisSubject(make: MakeStore, place?: RedisPlace): Promise<RedisSubject> {
+export async function redisSubject(
+  make: MakeStore,
+  place: RedisPlace = { url: redisUrl() },
+): Promise<RedisSubject> {
   const prefix = freshPrefix();
   const connections: RedisConnection[] = [];
   const own = await connect();
@@ -43,7 +46,7 @@ export async function redisSubject(make: MakeStore, place?: RedisPlace): Promise
   };
 
   async function connect(): Promise<RedisConnection> {
-    const connection = await connectRedis({ prefix, ...(place && { place }) });
+    const connection = await connectRedis({ prefix, place });
     connections.push(connection);
     return connection;
   }

@@ -3,14 +3,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DirectoryStore } from '../../gateway/directory/store/directory-store.ts';
 import { redisKeys } from '../../gateway/redis-keys.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
-import { redisForms, startForm } from '../support/redis-forms.ts';
+import { allRedisForms, startForm } from '../support/start-form.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
 
 const subjects = [
   { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
-  ...redisForms.map((form) => {
+  ...allRedisForms.map((form) => {
     const place = startForm(form);
     return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
   }),

@@ -4,7 +4,7 @@ import { createRedisDirectoryStore } from '../../gateway/directory/store/redis-d
 import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
 import { connectRedis, type RedisPlace, removeAll } from '../support/connect-redis.ts';
-import { freshPrefix } from '../support/redis.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -28,7 +28,7 @@ const patient = {
 
 /** @param options.place by default the Redis of this test run */
 export async function redisDirectorySubject({
-  place,
+  place = { url: redisUrl() },
   bounds = {},
 }: {
   readonly place?: RedisPlace;
@@ -42,7 +42,7 @@ export async function redisDirectorySubject({
 > {
   const prefix = freshPrefix();
   const tuned = tunedBounds({ ...patient, ...bounds });
-  const redis = await connectRedis({ prefix, bounds: tuned, ...(place && { place }) });
+  const redis = await connectRedis({ prefix, place, bounds: tuned });
   return {
     redis,
     client: redis.commands,

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LimitsByField, toLimits } from '../../gateway/shapes/limit-fields.ts';
+import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { type LoadResponse, startLoad } from '../support/load.ts';
+import type { RedisForm } from '../support/redis-forms.ts';
 import { patientStore, type Tuning } from '../support/tuning.ts';
 
 export interface ExactnessOptions {
@@ -13,6 +15,8 @@ export interface ExactnessOptions {
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
   /** The load starts this long before the shortest window ends, so that it continues in the next one. */
   readonly startBeforeEndMs: number;
+  /** Default: one server. */
+  readonly form?: RedisForm;
 }
 
 export interface Exactness {
@@ -40,12 +44,14 @@ interface WindowCount {
 
 /** Many clients with one key on three gateway processes, whose clocks are 90 s behind, correct, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
-  const { requests, clients, limits, windowsMs, startBeforeEndMs } = options;
+  const { requests, clients, limits, windowsMs, startBeforeEndMs, form } = options;
   const stated = toLimits(limits);
   const [shortest, longest] = [stated.at(0), stated.at(-1)];
   if (shortest === undefined || longest === undefined) throw new Error('no limits');
   const key = makeKey({ plan: 'enterprise', limits });
+  const redis = await form?.start();
   const fleet = await startFleet({
+    ...(redis && { place: redis.place }),
     starts: [-90_000, 0, 90_000].map((clockSkewMs) => ({
       tuning: { clockSkewMs, bounds: patientStore, ...(windowsMs && { windowsMs }) },
     })),
@@ -63,7 +69,8 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
     });
     const { responses, failures } = await load.done;
     const seconds = (performance.now() - startedMs) / 1000;
-    const hash = await fleet.inspector.hgetall(`${fleet.prefix}:{${key.entry.id}}`);
+    const name = `${fleet.prefix}:{${key.entry.id}}`;
+    const hash = redis ? await hashIn(redis.place, name) : await fleet.inspector.hgetall(name);
     return {
       ...countWindows(responses, longest.max),
       failures,
@@ -72,7 +79,15 @@ export async function measureExactness(options: ExactnessOptions): Promise<Exact
     };
   } finally {
     await fleet.stop();
+    await redis?.stop();
   }
+}
+
+async function hashIn(place: RedisPlace, name: string): Promise<Record<string, string>> {
+  const connection = await connectRedis({ prefix: '', place });
+  const hash = await connection.commands.hgetall(name);
+  connection.close();
+  return hash;
 }
 
 /**

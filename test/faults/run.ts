@@ -1,10 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureBan } from './ban.ts';
+import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
+import { type Loss, measureDeadShard } from './dead-shard.ts';
 import { measureDrain, measureRollingRestart } from './drain.ts';
 import { type Exactness, measureExactness } from './exactness.ts';
 import { type Greed, greeds, measureGreedyKeys } from './greedy-keys.ts';
+import { measureIsolatedMaster } from './isolated-master.ts';
 import { measureKills } from './kills.ts';
 import { measureManyKeys } from './many-keys.ts';
 import { type Fault, measureOutage } from './outage.ts';
@@ -114,6 +118,57 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${keysWithoutExpiry.length} of ${keys} keys without expiry after ${kills} kills and ${responses} responses`,
         holds: keysWithoutExpiry.length === 0,
+      };
+    },
+  },
+  ...redisForms.map(exactnessOn),
+  {
+    rows: '35',
+    what: 'Redis Cluster: the slot of a key moved from server to server under load, also to a new one; three limiters',
+    async measure() {
+      const { requests, admitted, used, moves, local } = await measureMigration({
+        limit: 30_000,
+        requests: 90_000,
+      });
+      return {
+        figure: `${moves} moves, ${requests} requests: ${Math.max(0, admitted - 30_000)} over, ${Math.max(0, 30_000 - admitted)} under, Redis counted ${used}; ${local} decided without Redis`,
+        holds: admitted === 30_000 && used === 30_000 && local === 0,
+      };
+    },
+  },
+  {
+    rows: '35',
+    what: 'Redis Cluster: a master killed between a script and its reply, its replica promoted',
+    async measure() {
+      const { sent, counted, countedByDefault } = await measureLostReply();
+      return {
+        figure: `${sent} requests without a reply, ${counted} counted afterwards; of one request of a client that sends again, ${countedByDefault}`,
+        holds: counted === sent && countedByDefault === 2,
+      };
+    },
+  },
+  {
+    rows: '35',
+    what: 'Redis Cluster: a master killed, its replica promoted after a second; two limiters',
+    async measure() {
+      const { limit, admitted, used, backAfterMs } = await measureClusterFailover(400);
+      const total = admitted.before + admitted.away + admitted.after;
+      return {
+        figure: `${total} admitted of a limit of ${limit}, ${admitted.away} of them meanwhile, ${used} counted afterwards; back after ${ms(backAfterMs)}`,
+        holds: total === limit && used === limit,
+      };
+    },
+  },
+  ...(['killed', 'frozen'] as const).map(deadShard),
+  {
+    rows: '36',
+    what: 'Redis under Sentinel: the master cut off from Sentinels and replicas, not from two limiters under load',
+    async measure() {
+      const found = await measureIsolatedMaster(3_000);
+      const beyond = found.admitted - found.limit;
+      return {
+        figure: `another master announced after ${ms(found.announcedAfterMs)}, every limiter with it after ${ms(found.backAfterMs)}; the old one took writes for ${ms(found.wroteToOldForMs)} after that; ${beyond} admitted beyond ${found.limit}, ${found.lost} counted by the old master alone`,
+        holds: beyond >= found.lost && beyond <= found.lost + 2 && found.used === found.limit,
       };
     },
   },
@@ -230,6 +285,50 @@ const measurements: readonly Measurement[] = [
     },
   },
 ];
+
+function exactnessOn(form: RedisForm): Measurement {
+  return {
+    rows: '1, 3',
+    what: `Redis as ${form.name}: one key, three processes with clocks ±90 s, windows of one second`,
+    measure: async () =>
+      judgeExactness(
+        await measureExactness({
+          requests: 40_000,
+          clients: 48,
+          limits: { perMinute: 500, perDay: 1_000_000_000 },
+          windowsMs: { minute: 1_000, day: day },
+          startBeforeEndMs: 300,
+          form,
+        }),
+      ),
+  };
+}
+
+function deadShard(loss: Loss): Measurement {
+  return {
+    rows: '35',
+    what: `Redis Cluster: one of three servers ${loss} under load, without a replica, for 5 s`,
+    async measure() {
+      const found = await measureDeadShard(loss, { holdMs: 5_000 });
+      const { shared = 0, local = 0 } = found.othersDecidedBy;
+      return {
+        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis meanwhile and ${local} alone; keys of the lost one ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
+        holds:
+          found.failures.length === 0 &&
+          Object.keys(found.others).join() === '200' &&
+          Object.keys(found.lost).join() === '200' &&
+          // A decision that took over 50 ms on a busy machine.
+          local <= shared / 100 &&
+          found.ready.every(
+            ({ httpStatus, reasons }) => httpStatus === 200 && reasons.join().includes(found.name),
+          ) &&
+          found.refusing.join() === '503,200' &&
+          found.usedAfter === found.admittedAway &&
+          found.slowestMs < 1_000,
+      };
+    },
+  };
+}
 
 function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =

@@ -5,7 +5,7 @@ import { createPresence } from '../../gateway/fleet/presence.ts';
 import type { ProcessState } from '../../gateway/fleet/process-state.ts';
 import { connectRedis, removeAll } from '../support/connect-redis.ts';
 import { freshPrefix } from '../support/redis.ts';
-import { redisForms, startForm } from '../support/redis-forms.ts';
+import { allRedisForms, startForm } from '../support/start-form.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -19,7 +19,7 @@ function stateOf(id: string): ProcessState {
   };
 }
 
-describe.each(redisForms)('processes that share Redis, $name,', (form) => {
+describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
   const place = startForm(form);
 
   it('know each other, and of what several of them report there is one entry', async () => {

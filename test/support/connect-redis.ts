@@ -1,6 +1,5 @@
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import type { RedisConnection } from '../../gateway/redis/redis-connection.ts';
-import { redisUrl } from './redis.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 import { patientStore } from './tuning.ts';
 import { until } from './until.ts';
@@ -8,14 +7,14 @@ import { until } from './until.ts';
 /** Where Redis is, as the configuration says it. */
 export type RedisPlace = Omit<Parameters<typeof openRedis>[0], 'prefix'>;
 
-/** Connects as the gateway does, and waits until every server is connected. By default to the Redis of this test run. */
+/** Connects as the gateway does, and waits until every server is connected. */
 export async function connectRedis({
   prefix,
-  place = { url: redisUrl() },
+  place,
   bounds = tunedBounds(patientStore),
 }: {
   readonly prefix: string;
-  readonly place?: RedisPlace;
+  readonly place: RedisPlace;
   readonly bounds?: Parameters<typeof openRedis>[1];
 }): Promise<RedisConnection> {
   const redis = openRedis({ ...place, prefix }, bounds);

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { RedisPlace } from './connect-redis.ts';
 import { type GatewayProcess, type GatewayStart, startGateway, testConfig } from './gateway-process.ts';
 import { inspect } from './inspect.ts';
 import { type RedisServer, startRedis } from './start-redis.ts';
@@ -34,6 +35,8 @@ export interface FleetOptions {
   readonly relayed?: boolean;
   /** Further files of the configuration, by name. */
   readonly files?: Readonly<Record<string, unknown>>;
+  /** Where the gateways find Redis, in place of the server that belongs to the fleet. */
+  readonly place?: RedisPlace;
 }
 
 export interface FleetMember extends GatewayStart {
@@ -47,6 +50,7 @@ export async function startFleet({
   config,
   redisPassword,
   relayed = false,
+  place,
   files = {},
 }: FleetOptions): Promise<Fleet> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
@@ -66,7 +70,7 @@ export async function startFleet({
   ) => ({
     ...shared,
     ...own,
-    redis: { url: redisUrl.href, prefix, onFailure },
+    redis: { ...(place ?? { url: redisUrl.href }), prefix, onFailure },
     ...overrides,
   });
   const gateways = await Promise.all(

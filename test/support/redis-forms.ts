@@ -1,20 +1,15 @@
-import { afterAll, beforeAll } from 'vitest';
 import type { RedisPlace } from './connect-redis.ts';
-import { redisUrl } from './redis.ts';
 import { startCluster } from './start-cluster.ts';
 import { startSentinel } from './start-sentinel.ts';
 
-/** Redis as an operator may run it. What a suite shows, it shows on each of these. */
+/** Redis as an operator may run it. */
 export interface RedisForm {
   readonly name: string;
   start(): Promise<{ readonly place: RedisPlace; stop(): Promise<void> }>;
 }
 
+/** Redis of more than one server: three masters with a replica each, and one with two replicas and three Sentinels. */
 export const redisForms: readonly RedisForm[] = [
-  {
-    name: 'one server',
-    start: () => Promise.resolve({ place: { url: redisUrl() }, stop: () => Promise.resolve() }),
-  },
   {
     name: 'a Cluster',
     async start() {
@@ -31,16 +26,3 @@ export const redisForms: readonly RedisForm[] = [
     },
   },
 ];
-
-/** Starts it for all tests of the file in which this is called; the result is where it is. */
-export function startForm(form: RedisForm): () => RedisPlace {
-  let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
-  beforeAll(async () => {
-    started = await form.start();
-  }, 60_000);
-  afterAll(() => started?.stop());
-  return () => {
-    if (started === undefined) throw new Error('it is started before the first test');
-    return started.place;
-  };
-}

@@ -334,7 +334,7 @@ describe('the record of several processes', () => {
       }
     }
     await usage.close();
-    const redis = await connectRedis({ prefix });
+    const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
     onTestFinished(redis.close);
     const bytes = await redis.commands.memory(
       'USAGE',
@@ -418,7 +418,7 @@ describe('the totals of past days', () => {
       usageSlicesPerFlush: 2,
       usageTotalsPauseMs: 2,
     });
-    const redis = await connectRedis({ prefix, bounds: all });
+    const redis = await connectRedis({ prefix, place: { url: redisUrl() }, bounds: all });
     const open = () =>
       createUsage({
         redis,

@@ -7,7 +7,7 @@ import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/co
 import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { inspect } from '../support/inspect.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
-import { redisForms, startForm } from '../support/redis-forms.ts';
+import { allRedisForms, startForm } from '../support/start-form.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 import { memorySubject, redisStoreSubject } from './usage-stores.ts';
@@ -42,7 +42,7 @@ async function contentOf(store: UsageStore, record = day): Promise<Record<string
 
 const subjects = [
   { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
-  ...redisForms.map((form) => {
+  ...allRedisForms.map((form) => {
     const place = startForm(form);
     return { name: `in Redis, ${form.name}`, start: () => redisStoreSubject(place()) };
   }),

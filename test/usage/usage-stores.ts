@@ -3,7 +3,7 @@ import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-s
 import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/connect-redis.ts';
-import { freshPrefix } from '../support/redis.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -28,10 +28,10 @@ export function memorySubject(): StoreSubject {
 
 /** @param place by default the Redis of this test run */
 export async function redisStoreSubject(
-  place?: RedisPlace,
+  place: RedisPlace = { url: redisUrl() },
 ): Promise<StoreSubject & { client: RedisCommands; prefix: string; keys(): Promise<string[]> }> {
   const prefix = freshPrefix();
-  const redis = await connectRedis({ prefix, bounds: usageBounds, ...(place && { place }) });
+  const redis = await connectRedis({ prefix, place, bounds: usageBounds });
   const stores: UsageStore[] = [];
   return {
     client: redis.commands,

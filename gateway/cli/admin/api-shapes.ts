@@ -126,6 +126,7 @@ export const state = z.object({
     available: z.boolean(),
     sinceAt: z.string().optional(),
     reason: z.string().optional(),
+    servers: z.array(z.object({ name: z.string(), available: z.boolean() })).optional(),
   }),
   usage: z.object({ keptDays: count, pausedBecause: z.string().optional() }).optional(),
   upstreams: z.array(

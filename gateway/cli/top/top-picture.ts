@@ -85,6 +85,13 @@ interface Problem {
   readonly text: string;
 }
 
+/** Of a Redis Cluster a part may be away. */
+function awayText({ servers = [] }: State['store']): string {
+  const away = servers.filter(({ available }) => !available).length;
+  if (away === servers.length) return 'Redis is away';
+  return `${away} of ${servers.length} servers of Redis ${away === 1 ? 'is' : 'are'} away`;
+}
+
 function problemsOf(state: State, version: string): Problem[] {
   const { store, upstreams, config, certificates, processes, isComplete, usage } = state;
   const bad = (text: string): Problem => ({ tone: 'bad', text });
@@ -95,7 +102,7 @@ function problemsOf(state: State, version: string): Problem[] {
   return [
     ...(store.available
       ? []
-      : [bad(`Redis is away${store.reason === undefined ? '' : ` (${store.reason})`}.`)]),
+      : [bad(`${awayText(store)}${store.reason === undefined ? '' : ` (${store.reason})`}.`)]),
     ...(store.available && away.length > 0
       ? [bad(`Redis is away for ${counted(away.length, 'process', 'processes')}.`)]
       : []),

@@ -8,6 +8,8 @@ import type { RequestMetrics } from './request-metrics.ts';
 export interface ObservedState {
   readonly config: { readonly version: string; readonly loadedAt: string; readonly lastError?: string };
   readonly storeAvailable: boolean;
+  /** Servers of Redis that are away: in a Cluster each on its own. */
+  readonly storeServersAway: number;
   /** Absent: there is none. */
   readonly directory?: { readonly lookUps: Iterable<readonly [string, number]>; readonly heldKeys: number };
   /** Absent: nothing is recorded. */
@@ -123,6 +125,9 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
   );
   family('store_available', 'gauge', '1 while the store of the counts replies, 0 while it is away.', () =>
     one(observe().storeAvailable ? 1 : 0),
+  );
+  family('store_servers_away', 'gauge', 'Servers of Redis that are away: in a Cluster each on its own.', () =>
+    one(observe().storeServersAway),
   );
   family('store_calls_total', 'counter', 'Calls to the store, by how they went.', () =>
     by('result', Object.entries(observe().storeCalls)),

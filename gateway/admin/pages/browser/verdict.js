@@ -43,11 +43,19 @@ function storeFaults({ store }, nowMs) {
   if (store.available) return [];
   const sinceMs = Date.parse(store.sinceAt ?? '');
   const since = Number.isNaN(sinceMs) ? '' : ` since ${clock(sinceMs, nowMs)} (${duration(nowMs - sinceMs)})`;
+  const servers = store.servers ?? [];
+  const away = servers.filter((server) => !server.available);
+  const isPart = away.length < servers.length;
+  const what = isPart
+    ? `${away.length} of ${servers.length} servers of Redis (${away.map(({ name }) => name).join(', ')})`
+    : 'Redis';
   const effect =
     store.onFailure === 'refuse'
-      ? 'requests with a key are answered 503'
-      : 'limits are counted by each process on its own';
-  return [{ tone: 'bad', text: `Redis is away${since}; ${effect}.` }];
+      ? `requests with a key${isPart ? ' of theirs' : ''} are answered 503`
+      : `limits${isPart ? ' of their keys' : ''} are counted by each process on its own`;
+  return [
+    { tone: 'bad', text: `${what} ${isPart && away.length > 1 ? 'are' : 'is'} away${since}; ${effect}.` },
+  ];
 }
 
 /** @param {any} state @returns {{ tone: 'bad' | 'near', text: string }[]} */

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { RedisPlace } from './connect-redis.ts';
+import { redisUrl } from './redis.ts';
+import { type RedisForm, redisForms } from './redis-forms.ts';
+
+/** What a suite shows of Redis, it shows on each of these. The one server is that of this test run. */
+export const allRedisForms: readonly RedisForm[] = [
+  {
+    name: 'one server',
+    start: () => Promise.resolve({ place: { url: redisUrl() }, stop: () => Promise.resolve() }),
+  },
+  ...redisForms,
+];
+
+/** Starts it for all tests of the file in which this is called; the result is where it is. */
+export function startForm(form: RedisForm): () => RedisPlace {
+  let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
+  beforeAll(async () => {
+    started = await form.start();
+  }, 60_000);
+  afterAll(() => started?.stop());
+  return () => {
+    if (started === undefined) throw new Error('it is started before the first test');
+    return started.place;
+  };
+}
