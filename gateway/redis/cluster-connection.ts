@@ -58,12 +58,22 @@ export function connectToCluster({
   };
   const known = new Map<string, RedisNode>();
   let nodes: readonly RedisNode[] = [nobody];
+  let isClosing = false;
+  /** What is sent to a server that was just found waits for its first connection: another server has said that it is there. */
+  const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
     lastError = error.lastNodeError?.message ?? error.message;
   });
   cluster.on('refresh', update);
-  cluster.on('+node', update);
+  cluster.on('+node', (client: Redis) => {
+    client.on('ready', () => events.emit('ready'));
+    isFirstConnection.add(client);
+    client.once('close', () => isFirstConnection.delete(client));
+    ignoreLostAsking(client);
+    leaveGently(client);
+    update();
+  });
   cluster.on('-node', update);
 
   return {
@@ -76,7 +86,11 @@ export function connectToCluster({
       for (const stream of streams) stream.uncork();
       return sent;
     },
-    isReady: (key) => nodeOf(key).client?.status === 'ready',
+    isReady(key) {
+      const { client } = nodeOf(key);
+      if (client === undefined) return false;
+      return client.status === 'ready' || (isFirstConnection.has(client) && client.status !== 'end');
+    },
     nodeOf,
     clockOf: (key) => clockOfNode(nodeOf(key)),
     nodes: () => nodes,
@@ -87,7 +101,10 @@ export function connectToCluster({
     refresh() {
       if (cluster.status === 'ready') cluster.refreshSlotsCache();
     },
-    close: () => cluster.disconnect(),
+    close() {
+      isClosing = true;
+      cluster.disconnect();
+    },
   };
 
   function nodeOf(key: string): RedisNode {
@@ -120,11 +137,22 @@ export function connectToCluster({
     if (before?.client === client && before !== undefined) return before;
     const node = { name, client, keyHere: keysOn(name) };
     known.set(name, node);
-    client?.on('ready', () => events.emit('ready'));
-    if (client?.status === 'ready') events.emit('ready');
     // The library would connect with the first command, and that one would wait for it.
     if (client?.status === 'wait') client.connect().catch(() => {});
     return node;
+  }
+
+  /**
+   * The library disconnects a server at once when it has no slots. It still owes replies when its last slot was just moved
+   * away; and one that is given its first slot has none yet, but gets commands that ASK sends on.
+   */
+  function leaveGently(client: Redis): void {
+    const disconnect = client.disconnect.bind(client);
+    client.disconnect = (reconnect = false) => {
+      const mayOweReplies = ['connecting', 'connect', 'ready'].includes(client.status);
+      if (reconnect || isClosing || !mayOweReplies) disconnect(reconnect);
+      else setTimeout(disconnect, bounds.storeSilenceMaxMs).unref();
+    };
   }
 
   function keysOn(name: string): (base: string) => string {
@@ -138,6 +166,19 @@ export function connectToCluster({
       return base;
     };
   }
+}
+
+/**
+ * Before a command that ASK sends on, the library sends ASKING and does not look at its reply. When the connection closes
+ * before that, its promise is rejected with nobody to hear it, which would end the process.
+ */
+function ignoreLostAsking(client: Redis): void {
+  const asking = client.asking.bind(client);
+  client.asking = () => {
+    const reply = asking();
+    reply.catch(() => {});
+    return reply;
+  };
 }
 
 function addressOf(url: string): { host: string; port: number } {
