@@ -13,7 +13,7 @@ export const redisKeys = {
     expiry:
       'the end of the longest limited window, of the strikes, of a grant, or `bans.max` after a ban ended or was lifted',
     writer:
-      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/note-change.lua',
+      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/change-record.lua',
     count: 'one per API key seen within its expiry',
     // 232 with a minute and a day: 232 MB for a million API keys. A grant is 50 more; one of four
     // windows or five may be longer than the 64 octets up to which Redis keeps a hash that small.
@@ -109,7 +109,7 @@ export const redisKeys = {
     type: 'hash',
     slot: 'by key id',
     expiry: 'none: it is the truth about a key',
-    writer: 'directory/store/write-record.lua with each change of a key of the directory',
+    writer: 'directory/store/change-record.lua with each change of a key of the directory',
     count: 'one per API key of the directory',
     // 460 with one secret and a name; each further secret takes 120.
     bytesEach: 3_000,

@@ -107,10 +107,10 @@ export const defaultBounds = Object.freeze({
   directorySecretsPerKeyMax: 16,
   /** For how long a process uses what it has read of a key of the directory, before it reads it again. Changes are noticed at once. */
   directoryCachedMs: 60_000,
-  /** Keys of the directory that a process remembers; the one that it read longest ago is forgotten. About 2 kB each. */
-  directoryCachedKeysMax: 50_000,
+  /** Keys of the directory that a process remembers; the one that it read longest ago is forgotten. About 640 octets each. */
+  directoryCachedKeysMax: 100_000,
   /** Secrets of theirs whose digest it need not compute again. */
-  directoryCachedSecretsMax: 100_000,
+  directoryCachedSecretsMax: 150_000,
   /**
    * For how long it remembers that a secret is nobody's or its key is refused, and of how many; and, while Redis is away, how
    * long it waits before it tries once more to read a key again.

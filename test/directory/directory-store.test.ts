@@ -219,6 +219,25 @@ describe('the directory in Redis', () => {
     expect(await store.readMany(['acme', 'other'])).toEqual({ kind: 'found', keys: [undefined, undefined] });
   });
 
+  it('a key can be revoked and removed while Redis is out of memory, and none can be created', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { client, open: openStore, redis } = await redisDirectorySubject({ place: { url: server.url } });
+    onTestFinished(() => redis.close());
+    const store = openStore();
+    await store.create(keyWith('acme', ['a', 'b']));
+    const before = await store.read('acme');
+    await client.config('SET', 'maxmemory', '1');
+    expect(await store.create(keyWith('other', ['c']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    const revoked = keyWith('acme', ['a'], { disabled: true });
+    expect(await store.replace(revoked, 1)).toEqual({ kind: 'written', key: { ...revoked, revision: 2 } });
+    const found = await store.read('acme');
+    expect(found).toMatchObject({ key: { disabled: true, revision: 2 } });
+    expect(found).not.toHaveProperty('generation', before.kind === 'found' ? before.generation : undefined);
+    expect(await foundBy(store, 'a', 'b')).toEqual(['acme', 'absent']);
+    expect(await store.remove('acme', 2)).toEqual({ kind: 'removed' });
+  });
+
   it('without a connection nothing has run; a change whose reply is late may have', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());

@@ -15,18 +15,17 @@ import {
   type Unrevised,
 } from './directory-store.ts';
 
-const noteScript = readScript('note-change.lua');
-const writeScript = readScript('write-record.lua');
+const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
 const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
 /** Behind every character that an id may have. */
 const lastCharacter = '\x7f';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Each command and script has one key, so that it works on a Redis Cluster, and
- * several are not one transaction: their order makes up for it. The id is listed first, so that no key is missing from the
- * list; then the record is written, and last the index of digests. A digest that is not in the record is none of the key's.
- * Removing begins with the record.
+ * The directory in Redis (`redis-keys.ts`). Commands have one key each, and the script has two of one slot, so that it works
+ * on a Redis Cluster. Several of them are no transaction: their order makes up for it. The id is listed first, so that no key
+ * is missing from the list; then the record is written, and last the index of digests. A digest that is not in the record is
+ * none of the key's. Removing begins with the record.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -125,7 +124,12 @@ export function createRedisDirectoryStore({
   }
 
   async function index(id: string, digests: readonly string[], before: readonly string[]): Promise<void> {
-    await Promise.all(digests.map((digest) => client.set(digestName(digest), id)));
+    const set = async (digest: string) => {
+      const written = client.set(digestName(digest), id);
+      // It mostly stands there already. A Redis that is out of memory refuses to write it anew.
+      await (before.includes(digest) ? written.catch(() => {}) : written);
+    };
+    await Promise.all(digests.map(set));
     await drop(
       id,
       before.filter((digest) => !digests.includes(digest)),
@@ -139,19 +143,11 @@ export function createRedisDirectoryStore({
     if ((await client.exists(recordName(id))) === 1) await client.zadd(idsName, 0, id);
   }
 
-  /** The note is first: without room for it the record must not change, or processes would go on with the old one. */
   async function change(id: string, expectedRevision: number, record: string): Promise<RecordChange> {
-    const replies = await client
-      .multi()
-      .eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs)
-      .eval(writeScript, 1, recordName(id), expectedRevision, record)
-      .exec();
-    const [[noteError] = [], [writeError, reply] = []] = replies ?? [];
-    if (writeError) throw writeError;
+    const names = [recordName(id), redisKeys.quota.name(prefix, id)];
+    const reply = await client.eval(changeScript, 2, ...names, expectedRevision, record, notedMs);
     const [kind, revision, before] = reply as [RecordChange['kind'], number, string];
-    if (kind !== 'done') return { kind };
-    if (noteError) throw new Error(`the record has changed, which was not noted: ${noteError.message}`);
-    return { kind, revision, before };
+    return kind === 'done' ? { kind, revision, before } : { kind };
   }
 
   /** What the index says of another key by now stays. */
@@ -210,8 +206,4 @@ function digestsOf(key: Pick<DirectoryKey, 'secrets'> | undefined): readonly str
 
 function hasDigest(key: DirectoryKey, digest: string): boolean {
   return key.secrets.some((secret) => secret.digest === digest);
-}
-
-function readScript(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8');
 }
