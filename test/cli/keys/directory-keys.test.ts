@@ -133,25 +133,25 @@ test('whoami finds the owner of a secret in the directory; it calls one unknown 
 
 test('all of the directory moves to another one and into a file, over several pages, and the secrets work there', async () => {
   const { stdout: secret } = await run('create mover --plan enterprise --per-day 5 --name Mover --directory');
-  const many = Array.from({ length: 1_200 }, (_, index) => ({
+  const many = Array.from({ length: 600 }, (_, index) => ({
     ...{ id: `many-${index}`, plan: 'free', disabled: index % 2 === 0 },
     secrets: [{ sha256: digestSecret(`many-${index}`), expiresAt: '2100-01-01T00:00:00.000Z' }],
   }));
   const first = await run('import - --directory', JSON.stringify({ keys: many }));
-  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '1,200 keys added to the directory\n' });
+  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '600 keys added to the directory\n' });
   const again = await run(
     'import - --directory --json',
     JSON.stringify({ keys: [...many, { ...many[0], plan: 'pro' }] }),
   );
   expect({ ...JSON.parse(again.stdout), exitCode: again.exitCode }).toEqual({
     exitCode: 1,
-    ...{ created: 0, unchanged: 1_200, refused: [{ id: 'many-0', reason: expect.any(String) }] },
+    ...{ created: 0, unchanged: 600, refused: [{ id: 'many-0', reason: expect.any(String) }] },
   });
   expect(await statusOf('many-1')).toBe(200);
 
   const { stdout: moved } = await run('export --directory');
   const { keys } = JSON.parse(moved);
-  expect(keys.length).toBeGreaterThan(1_200);
+  expect(keys.length).toBeGreaterThan(600);
   expect(moved.split('\n')).toHaveLength(keys.length + 3);
   const elsewhere = await startGateway(config(freshPrefix()));
   try {
@@ -178,7 +178,7 @@ test('all of the directory moves to another one and into a file, over several pa
   } finally {
     await elsewhere.stop('SIGKILL');
   }
-});
+}, 180_000);
 
 test('an import that cannot go on says how far it came', async () => {
   const keys = (index: number) => [{ id: `part-${index}`, plan: 'free', secrets: [] }];
