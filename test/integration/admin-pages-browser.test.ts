@@ -10,6 +10,7 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { freePort, startRedis } from '../support/start-redis.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 /** The operators' pages as a browser shows them, of real gateways with a store behind them. */
 let browser: Browser;
@@ -26,6 +27,8 @@ const [calm, limited, banned, hostile] = [
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
+// A busy machine is no target that is silent, which would stand among what happened.
+const bounds = tunedBounds({ healthTimeoutMs: 20_000 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 interface Running {
@@ -51,7 +54,7 @@ async function start(
     })),
     ...change,
   };
-  const gateway = createGateway({ settings, log });
+  const gateway = createGateway({ settings, log, bounds });
   const { listen, admin } = await gateway.start();
   return {
     gateway,

@@ -210,35 +210,42 @@ function toApiError(error) {
  * @returns {() => void} stops it
  */
 function repeat(everyMs, find, tell) {
-  const leaving = new AbortController();
+  let asking = new AbortController();
+  let isLeft = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isUnderWay = false;
   let isFirst = true;
+  let isWanted = false;
 
   async function run() {
     clearTimeout(timer);
-    if (isUnderWay || leaving.signal.aborted || document.visibilityState === 'hidden') return;
+    // What is under way may be from before what was changed.
+    isWanted = isUnderWay;
+    if (isUnderWay || isLeft || document.visibilityState === 'hidden') return;
     isUnderWay = true;
+    asking = new AbortController();
+    const deadline = setTimeout(() => asking.abort(), askTimeoutMs);
     const startedMs = performance.now();
     /** @type {Partial<Polled>} */
     let change;
     try {
-      const body = await find(AbortSignal.any([leaving.signal, AbortSignal.timeout(askTimeoutMs)]));
+      const body = await find(asking.signal);
       change = { body, atMs: Date.now(), error: undefined };
     } catch (error) {
       change = { error: toApiError(error) };
     }
-    if (leaving.signal.aborted) return;
+    clearTimeout(deadline);
+    if (isLeft) return;
     isUnderWay = false;
     const show = () => {
-      if (!leaving.signal.aborted) tell((before) => ({ ...before, ...change }));
+      if (!isLeft) tell((before) => ({ ...before, ...change }));
     };
     if (isFirst) show();
     else showSoon(show);
     isFirst = false;
     const tookMs = performance.now() - startedMs;
-    timer = setTimeout(run, Math.max(everyMs - tookMs, tookMs / busyShareMax));
+    timer = setTimeout(run, isWanted ? 0 : Math.max(everyMs - tookMs, tookMs / busyShareMax));
   }
 
   void run();
@@ -246,7 +253,8 @@ function repeat(everyMs, find, tell) {
   document.addEventListener('visibilitychange', run);
   return () => {
     polls.delete(run);
-    leaving.abort();
+    isLeft = true;
+    asking.abort();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', run);
   };
