@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -90,6 +90,19 @@ describe('the pages of operators', () => {
     const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0);
     expect(bytes, JSON.stringify(sizes)).toBeLessThan(150_000);
     expect(sizes.find(({ path }) => path === '/assets/main.js')?.coding).toBe('br');
+  });
+
+  it('stand in the README as two pictures below 100 kB, which are not served', async () => {
+    const root = new URL('../../', import.meta.url);
+    const readme = readFileSync(new URL('README.md', root), 'utf8');
+    const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, path = '']) => path);
+    expect(pictures).toHaveLength(2);
+    for (const path of pictures) {
+      const { size } = statSync(new URL(path, root));
+      expect([path, size < 100_000]).toEqual([path, true]);
+      const { status } = await get(`/assets/${path.slice('gateway/admin/pages/'.length)}`);
+      expect([path, status]).toEqual([path, 404]);
+    }
   });
 
   it('are asked for again each time, and answered 304 without content where they are the same', async () => {
