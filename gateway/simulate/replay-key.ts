@@ -68,6 +68,18 @@ export function replayKey(
   let [offered, admittedNow, admittedThen, recordedRefusals, replayedRefusals, censoredMinutes] = [
     0, 0, 0, 0, 0, 0,
   ];
+  // Most minutes are admitted whole under both terms: these take a shorter way.
+  const wholeMost =
+    onMinute === undefined
+      ? Math.min(
+          minuteMaxNow,
+          minuteMaxThen,
+          secondNow?.inMinute ?? Infinity,
+          secondThen?.inMinute ?? Infinity,
+        )
+      : -1;
+  const run = { place: 0, used: 0 };
+  let admittedWhole = 0;
   let firstRefusedMinute = Infinity;
   let isCertain = secondThen === undefined;
   let [usedNow, usedThen] = [0, 0];
@@ -85,6 +97,23 @@ export function replayKey(
       const bySecondHere = bySecond[place] ?? 0;
       const bannedHere = banned[place] ?? 0;
       const recorded = (refused[place] ?? 0) + bySecondHere;
+      const refusedHere = recorded + bannedHere + (undecided[place] ?? 0);
+      if (
+        refusedHere === 0 &&
+        admittedHere <= wholeMost &&
+        admittedHere <= Math.min(roomNow, roomThen) &&
+        isReplayed
+      ) {
+        run.place = place;
+        admitWhole(minutes, run, endMinute, wholeMost, Math.min(roomNow, roomThen));
+        usedNow += run.used;
+        usedThen += run.used;
+        roomNow -= run.used;
+        roomThen -= run.used;
+        admittedWhole += run.used;
+        place = run.place - 1;
+        continue;
+      }
       const decided = admittedHere + recorded;
       // What was admitted is used, whatever should have been: a minute that differs makes no later one differ.
       usedNow += admittedHere;
@@ -108,12 +137,15 @@ export function replayKey(
         firstRefusedMinute = Math.min(firstRefusedMinute, minute);
         if (possible.refuse(minute, decided - admits)) isCertain = false;
       } else if (bannedHere > 0) firstRefusedMinute = Math.min(firstRefusedMinute, minute);
-      offered += decided + bannedHere + (undecided[place] ?? 0);
+      offered += admittedHere + refusedHere;
       admittedNow += admittedHere;
       admittedThen += admits;
       onMinute?.(minute, admits);
     }
   }
+  offered += admittedWhole;
+  admittedNow += admittedWhole;
+  admittedThen += admittedWhole;
   const estimate = offered - admittedThen;
   const [least, most] = isCertain ? [estimate, estimate] : boundsOf(key, calendar);
   return {
@@ -127,6 +159,29 @@ export function replayKey(
     recordedRefusals,
     replayedRefusals,
   };
+}
+
+/**
+ * Goes over the minutes of which all was admitted and is again, as long as there is room. It is a function of its own, without
+ * an object for its arguments, since that makes it twice as fast.
+ */
+function admitWhole(
+  { minute, admitted, refused, bySecond, banned, undecided }: KeyMinutes,
+  run: { place: number; used: number },
+  endMinute: number,
+  most: number,
+  room: number,
+): void {
+  let [place, used] = [run.place, 0];
+  for (; place < minute.length && (minute[place] ?? 0) < endMinute; place++) {
+    const here = admitted[place] ?? 0;
+    const others =
+      (refused[place] ?? 0) | (bySecond[place] ?? 0) | (banned[place] ?? 0) | (undecided[place] ?? 0);
+    if (others !== 0 || here > most || used + here > room) break;
+    used += here;
+  }
+  run.place = place;
+  run.used = used;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { KeysFigures } from './growth-keys.ts';
 import { type MetricsFigures, metricsAtMost } from './measure-metrics.ts';
 import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
+import { type SimulationFigures, simulationAtMost } from './measure-simulation.ts';
 import type { TlsFigures } from './measure-tls.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
@@ -29,6 +30,7 @@ export interface Report {
   readonly keys: readonly KeysFigures[];
   readonly metrics?: MetricsFigures;
   readonly record?: RecordFigures;
+  readonly simulation?: SimulationFigures;
 }
 
 /** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
@@ -75,6 +77,9 @@ export function renderReport(report: Report): string {
     ...(report.record === undefined
       ? []
       : ['## The usage record, with it and without', renderRecord(report.record)]),
+    ...(report.simulation === undefined
+      ? []
+      : ['## A simulation, once the record has been read', renderSimulation(report.simulation)]),
     '## Machine',
     table(['what', 'which'], Object.entries(machine)),
   ]
@@ -243,6 +248,18 @@ function renderRecord({ loads, list }: RecordFigures): string {
     ],
   );
   return table(['figure', 'at most', 'measured', 'met'], rows);
+}
+
+function renderSimulation({ keys, days, minutes, seconds: took }: SimulationFigures): string {
+  const { seconds: atMost } = simulationAtMost;
+  const cells = [
+    whole(keys),
+    whole(days),
+    whole(minutes),
+    spread(took, seconds),
+    took.median <= atMost ? 'yes' : 'NO',
+  ];
+  return table(['keys', 'days', 'minutes', `CPU s of one core (at most ${atMost})`, 'met'], [cells]);
 }
 
 const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;

@@ -11,6 +11,7 @@ import { describeMachine } from './machine.ts';
 import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
 import { measureRecord, type RecordFigures } from './measure-record.ts';
 import { measureScenarios } from './measure-scenarios.ts';
+import { measureSimulation, type SimulationFigures } from './measure-simulation.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, killAllProcesses } from './processes.ts';
@@ -31,7 +32,15 @@ const firstWarmUpSeconds = 8;
 /** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
 /** What `--only` takes. */
-const names = [...scenarios.map(({ name }) => name), 'connections', 'tls', 'keys', 'metrics', 'record'];
+const names = [
+  ...scenarios.map(({ name }) => name),
+  'connections',
+  'tls',
+  'keys',
+  'metrics',
+  'record',
+  'simulation',
+];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds and few sizes: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
@@ -113,6 +122,8 @@ async function bench(options: Options, dir: string): Promise<number> {
       seconds: options.quick ? 1 : 2,
     });
   }
+  let simulation: SimulationFigures | undefined;
+  if (options.wanted('simulation')) simulation = measureSimulation(options);
   redis.close();
 
   const own = running.find(({ subject }) => subject === tollgate);
@@ -131,6 +142,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     keys,
     ...(metrics && { metrics }),
     ...(record && { record }),
+    ...(simulation && { simulation }),
   };
   return writeReport(report);
 }

@@ -1,0 +1,72 @@
+import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import { replayKey, type Terms } from '../../gateway/simulate/replay-key.ts';
+import type { KeyMinutes } from '../../gateway/usage/key-minutes.ts';
+import { type Spread, spreadOf } from './statistics.ts';
+
+/** What it takes to replay the record of many keys, once it has been read. */
+export interface SimulationFigures {
+  readonly keys: number;
+  readonly days: number;
+  /** Minutes in which a key sent requests, all keys together. */
+  readonly minutes: number;
+  /** CPU of one core. */
+  readonly seconds: Spread;
+}
+
+/** What it may take. */
+export const simulationAtMost = { seconds: 2 };
+
+const [keys, days] = [10_000, 7];
+const minutesPerDay = 1_440;
+/** Keys differ in their traffic; so many are made, and replayed in turn. */
+const kinds = 32;
+
+/** Every key sends in every minute, the most that a record can hold; the limit that is tried refuses in one minute of fifty. */
+export function measureSimulation({ quick }: { quick: boolean }): SimulationFigures {
+  console.log(`simulation: ${keys} keys, ${days} days`);
+  const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+  const terms = (perMinute: number): Terms => ({
+    limits: [
+      { window: 'minute', max: perMinute },
+      { window: 'day', max: 100_000 },
+    ],
+    bans,
+  });
+  const [present, edited] = [terms(60), terms(40)];
+  const calendar = { minuteMs: 60_000, windowsMs: calendarWindowsMs };
+  const records = Array.from({ length: kinds }, (_, kind) => recordOf(kind));
+  const fromMinute = records[0]?.minute[0] ?? 0;
+  const replayAll = (): number => {
+    const before = process.cpuUsage();
+    for (let key = 0; key < keys; key++) {
+      const minutes = records[key % kinds];
+      if (minutes !== undefined) replayKey({ minutes, fromMinute, present, edited }, calendar);
+    }
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1e6;
+  };
+  replayAll();
+  const samples = Array.from({ length: quick ? 1 : 5 }, replayAll);
+  return { keys, days, minutes: keys * days * minutesPerDay, seconds: spreadOf(samples) };
+}
+
+/** Traffic that is the same in every run: about 20 requests a minute, up to 60 in one of fifty. */
+function recordOf(kind: number): KeyMinutes {
+  const length = days * minutesPerDay;
+  const none = new Uint32Array(length);
+  let state = 1 + kind;
+  // A linear congruential generator (Numerical Recipes).
+  const random = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  const first = Math.floor(Date.UTC(2026, 0, 5) / 60_000);
+  return {
+    minute: Float64Array.from({ length }, (_, index) => first + index),
+    admitted: Uint32Array.from({ length }, () => (random() < 0.02 ? 40 + 21 * random() : 1 + 38 * random())),
+    refused: none,
+    bySecond: none,
+    banned: none,
+    undecided: none,
+  };
+}
