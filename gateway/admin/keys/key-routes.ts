@@ -14,6 +14,8 @@ import { rowsOf, usageRows, usageSteps } from './usage-rows.ts';
 
 const pageMax = 500;
 const pageDefault = 50;
+/** All that are known: whoever writes to them needs each. */
+const callersMax = 10_000;
 const dayMs = 86_400_000;
 const trafficDaysMax = 8;
 
@@ -99,7 +101,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       method: 'GET',
       path: '/operations/{operationId}/callers',
       needs: 'read',
-      query: queryOf({ ...period, limit: wholeNumber(1, pageMax).default(pageDefault) }),
+      query: queryOf({ ...period, limit: wholeNumber(1, callersMax).default(pageDefault) }),
       async respond({ params: { operationId = '' }, query: { limit, ...asked } }) {
         const within = periodOf(asked);
         if (typeof within === 'string') return errorResponse('invalid_request', within);

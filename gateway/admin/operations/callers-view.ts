@@ -1,4 +1,4 @@
-import type { Period } from '../../usage/usage-reader.ts';
+import type { Period, UsageReader } from '../../usage/usage-reader.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
@@ -17,7 +17,9 @@ export async function callersView(
     usage === undefined
       ? []
       : await usage.reader.callers(operationId, keptPeriod(period, usage.state(), nowMs()));
-  if (callers === undefined) return undefined;
+  const days =
+    usage === undefined ? [] : await callsByDay(usage.reader, operationId, usage.state().keptDays, nowMs());
+  if (callers === undefined || days === undefined) return undefined;
   const shown = callers.slice(0, limit);
   const found = await findKeys(
     sources,
@@ -42,5 +44,27 @@ export async function callersView(
       };
     }),
     ...(callers.length > limit && { more: callers.length - limit }),
+    days,
   };
 }
+
+/** All calls of an operation on each day that is on record, also of keys that are no longer active: whether they become fewer. */
+async function callsByDay(
+  reader: Pick<UsageReader, 'operations'>,
+  operationId: string,
+  keptDays: number,
+  nowMs: number,
+): Promise<readonly object[] | undefined> {
+  const today = Math.floor(nowMs / dayMs);
+  const days: object[] = [];
+  for (let day = today - Math.min(keptDays, trendDaysMax) + 1; day <= today; day++) {
+    const used = await reader.operations({ fromMs: day * dayMs, toMs: (day + 1) * dayMs - 1 });
+    if (used === undefined) return undefined;
+    const requests = used.find((one) => one.operationId === operationId)?.requests ?? 0;
+    days.push({ at: `${new Date(day * dayMs).toISOString().slice(0, 19)}Z`, requests });
+  }
+  return days;
+}
+
+const dayMs = 86_400_000;
+const trendDaysMax = 14;

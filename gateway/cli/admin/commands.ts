@@ -16,7 +16,7 @@ import { clientOf, withGateway } from './gateway-options.ts';
 import { keyLines, keysTable } from './keys-view.ts';
 import { type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { readCallers, readChanges, readKey, readKeys, readUsage } from './read-api.ts';
-import { callersTable, usageCsv, usageTable } from './usage-view.ts';
+import { callersCsv, callersTable, usageCsv, usageTable } from './usage-view.ts';
 
 /** What every command that asks a gateway can be told. */
 interface Asking extends GatewayOptions {
@@ -122,15 +122,20 @@ export function addReadingCommands(program: Command, keys: Command): void {
   ofPeriod(program.command('callers'))
     .argument('<operation>', 'its operationId')
     .description('who called an operation and when last, of the keys that were active lately')
-    .option('--limit <count>', 'how many at most, up to 500', wholeNumber, 50)
-    .action(async (operation: string, { from, to, limit, ...options }: UsageOptions & { limit: number }) => {
-      const query = { ...periodQuery({ from, to }, Date.now()), limit: String(limit) };
-      const { body, json } = await readCallers(clientOf(options), operation, query);
-      if (options.json) return printJson(json);
-      const period = `from ${instant(body.fromAt)} to ${instant(body.toAt)} UTC`;
-      if (body.callers.length === 0) return print([`Nobody called ${oneLine(body.operationId)} ${period}.`]);
-      print([`${oneLine(body.operationId)}, ${period}`, ...callersTable(body, Date.now(), screenNow())]);
-    });
+    .option('--limit <count>', 'how many at most, up to 10,000', wholeNumber, 50)
+    .option('--csv', 'all of them as comma-separated values: a mailing list')
+    .action(
+      async (operation: string, { from, to, limit, csv, ...options }: UsageOptions & { limit: number }) => {
+        const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
+        const { body, json } = await readCallers(clientOf(options), operation, query);
+        if (options.json) return printJson(json);
+        if (csv) return print(callersCsv(body));
+        const period = `from ${instant(body.fromAt)} to ${instant(body.toAt)} UTC`;
+        if (body.callers.length === 0)
+          return print([`Nobody called ${oneLine(body.operationId)} ${period}.`]);
+        print([`${oneLine(body.operationId)}, ${period}`, ...callersTable(body, Date.now(), screenNow())]);
+      },
+    );
 
   ofPeriod(program.command('usage'))
     .argument('<key>', 'its id')
@@ -171,6 +176,9 @@ export function addReadingCommands(program: Command, keys: Command): void {
       print([...notice, ...changesLines(body, screenNow())]);
     });
 }
+
+/** As many as one response has. */
+const callersMax = 10_000;
 
 /** Options may stand before the id, which then looks like one more file of `--log`. */
 function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {

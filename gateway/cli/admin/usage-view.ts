@@ -1,3 +1,4 @@
+import { oneLine } from '../../terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
@@ -77,6 +78,21 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
       refused[name] = (refused[name] ?? 0) + requests;
   }
   return sum;
+}
+
+/** A line for each key, for a mailing list: who it is, and how much it calls. */
+export function callersCsv({ callers }: Callers): string[] {
+  const lines = callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) =>
+    [id, name, plan, requests, new Date(lastSeenMs).toISOString()].map(csvField).join(','),
+  );
+  return ['id,name,plan,requests,last_call', ...lines];
+}
+
+/** RFC 4180 §2.6 and §2.7. Spreadsheets take a field that begins with one of these signs for a formula, so it gets a quote in front. */
+function csvField(value: string | number): string {
+  const text = oneLine(String(value));
+  const safe = /^[=+\-@\t]/.test(text) && typeof value === 'string' ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 export function callersTable({ callers, more = 0 }: Callers, nowMs: number, screen: Screen): string[] {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callersCsv } from '../../../gateway/cli/admin/usage-view.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
@@ -7,6 +8,8 @@ import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientStore } from '../../support/tuning.ts';
 
+const caller = { requests: 1, clientErrors: 0, serverErrors: 0, lastSeenMs: 0 };
+const none = { operationId: 'listPets', fromAt: '', toAt: '', caller };
 const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 5 } });
 const long = makeKey({ id: `long-${'x'.repeat(94)}`, plan: 'business' });
@@ -194,6 +197,16 @@ describe('what people read', () => {
       .map((_, column) => rows.reduce((sum, row) => sum + Number(row.split(',')[column]), 0));
     expect(sums.slice(1)).toEqual([9, 5, 0, 0, 0, 4, 0, 0, 0]);
     expect(await run('usage', 'customer-0', '--csv')).toBe(`${titles}\n`);
+  });
+
+  it('callers --csv is a mailing list: every caller, with name, plan and last call, and no formula', async () => {
+    const [titles, ...rows] = (await run('callers', 'listPets', '--csv')).trimEnd().split('\n');
+    expect(titles).toBe('id,name,plan,requests,last_call');
+    expect(rows).toHaveLength(1);
+    expect(rows[0]).toMatch(/^acme,The company .* of acme 猫,enterprise,9,\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(callersCsv({ ...none, callers: [{ ...none.caller, id: 'a', name: '=1+"1",2' }] })[1]).toBe(
+      `a,"'=1+""1"",2",,1,1970-01-01T00:00:00.000Z`,
+    );
   });
 
   it('callers says who called an operation, and in which period', async () => {

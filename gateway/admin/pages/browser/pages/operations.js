@@ -1,6 +1,6 @@
 import { usePolled } from '../api.js';
-import { count, milliseconds, noFigure, percent } from '../formats.js';
-import { html, Instant, Instead, Section, SteadyRows } from '../parts.js';
+import { count, counted, milliseconds, noFigure, percent } from '../formats.js';
+import { html, Instant, Instead, Section, Sparkline, SteadyRows } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
 /** What is called, what fails, and who still calls what is about to be removed: that first. */
@@ -16,7 +16,7 @@ export function Operations({ query }) {
           : html`<${OperationsTable} operations=${operations} open=${open} />`
       }
     <//>
-    ${open !== undefined && html`<${Callers} key=${open} operationId=${open} />`}
+    ${open !== undefined && html`<${Callers} key=${open} operationId=${open} deprecation=${operations.find((one) => one.operationId === open)?.deprecation} />`}
   </div>`;
 }
 
@@ -112,13 +112,31 @@ function OperationState({ stability, deprecation, isCalled }) {
   }`;
 }
 
+/** Whether the calls become fewer, and how long there is until the operation is removed. */
+function Trend({ days, deprecation, callers, operationId }) {
+  const perDay = days.map((/** @type {any} */ { requests }) => requests);
+  const { daysToSunset } = deprecation ?? {};
+  const left =
+    daysToSunset === undefined
+      ? ''
+      : daysToSunset > 0
+        ? `, and it is removed in ${counted(daysToSunset, 'day')}`
+        : ', and it was removed';
+  const text = `${counted(callers, 'key')} called it in the last 24 hours${deprecation ? left : ''}. Calls by day, today last: ${perDay.map(count).join(', ')}.`;
+  return html`<div class="trend">
+    <p class="sentence">${text} <span class="muted">The mailing list: <code>tollgate callers ${operationId} --csv</code></span></p>
+    <${Sparkline} values=${perDay} label=${`Calls by day: ${perDay.map(count).join(', ')}`} />
+  </div>`;
+}
+
 /** Who calls an operation, most first. */
-function Callers({ operationId }) {
+function Callers({ operationId, deprecation }) {
   const polled = usePolled(`/operations/${encodeURIComponent(operationId)}/callers?limit=100`, 10_000);
-  const { callers = [], more } = polled.body ?? {};
+  const { callers = [], more, days = [] } = polled.body ?? {};
   const all = callers.reduce((sum, { requests }) => sum + requests, 0);
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
   return html`<${Section} title=${`Who calls ${operationId}`} polled=${polled} tools=${tools}>
+    ${days.length > 0 && html`<${Trend} days=${days} deprecation=${deprecation} callers=${callers.length + (more ?? 0)} operationId=${operationId} />`}
     ${
       callers.length === 0
         ? html`<${Instead} polled=${polled}>Nobody has called it in the last 24 hours.<//>`
