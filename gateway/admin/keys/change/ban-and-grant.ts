@@ -5,7 +5,7 @@ import type { Grant, Key, KeyStatus } from '../../../model.ts';
 import { date, limits } from '../../../shapes/key-schema.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
 import { fields } from '../../../shapes/schema-parts.ts';
-import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { banAndGrant } from '../key-item.ts';
@@ -22,6 +22,7 @@ import {
 const grantBody = fields('an object with limits and untilAt', { limits, untilAt: date });
 
 interface Verb {
+  readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<VerbReply>;
   /** What of the key's status it changes, for the record of changes. */
@@ -38,16 +39,14 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
       path: '/keys/{id}/unban',
       needs: 'write',
       query: noQuery,
-      async respond(request) {
-        const found = await findKey(sources, request);
-        if (found.kind === 'refused') return found.response;
-        return change(sources, request, found.key, {
+      respond: (request) =>
+        change(sources, request, () => ({
+          kind: 'verb',
           action: 'unban',
           run: limiter.liftBan,
           before: ({ rateLimit: { banUntilMs } }) =>
             banUntilMs === undefined ? {} : { bannedUntilAt: new Date(banUntilMs).toISOString() },
-        });
-      },
+        })),
     }),
     defineRoute({
       method: 'POST',
@@ -55,34 +54,32 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
       needs: 'write',
       query: noQuery,
       body: grantBody,
-      async respond({ body, ...request }) {
-        const found = await findKey(sources, request);
-        if (found.kind === 'refused') return found.response;
-        const fault = grantFault(sources, found.key, body);
-        if (fault !== undefined) return errorResponse('invalid_request', fault);
-        const grant = { limits: toLimits(body.limits), untilMs: body.untilAt };
-        return change(sources, request, found.key, {
-          action: 'grant',
-          run: (keyId) => limiter.grant(keyId, grant),
-          before: grantMembers,
-          after: grantMembers({ grant }),
-        });
-      },
+      respond: ({ body, ...request }) =>
+        change(sources, request, (key) => {
+          const fault = grantFault(sources, key, body);
+          if (fault !== undefined) return refused('invalid_request', fault);
+          const grant = { limits: toLimits(body.limits), untilMs: body.untilAt };
+          return {
+            kind: 'verb',
+            action: 'grant',
+            run: (keyId) => limiter.grant(keyId, grant),
+            before: grantMembers,
+            after: grantMembers({ grant }),
+          };
+        }),
     }),
     defineRoute({
       method: 'DELETE',
       path: '/keys/{id}/grant',
       needs: 'write',
       query: noQuery,
-      async respond(request) {
-        const found = await findKey(sources, request);
-        if (found.kind === 'refused') return found.response;
-        return change(sources, request, found.key, {
+      respond: (request) =>
+        change(sources, request, () => ({
+          kind: 'verb',
           action: 'ungrant',
           run: limiter.ungrant,
           before: grantMembers,
-        });
-      },
+        })),
     }),
   ];
 }
@@ -102,18 +99,30 @@ async function findKey(
 }
 
 async function change(
-  { readStatus, record }: KeyChangeSources,
-  { token }: ChangeRequest,
-  key: Key,
-  { action, run, before, after }: Verb,
+  sources: KeyChangeSources,
+  request: ChangeRequest,
+  verbFor: (key: Key) => Verb | Refused,
 ): Promise<AdminResponse> {
+  const found = await findKey(sources, request);
+  if (found.kind === 'refused') return found.response;
+  const { key } = found;
+  const verb = verbFor(key);
+  if (verb.kind === 'refused') return verb.response;
+  const { action, run, before, after } = verb;
+  const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
   const reply = await run(key.id);
   const failed = reply.kind === 'failed' ? storeFailed(reply) : undefined;
   if (reply.kind === 'changed' || reply.mayHaveRun) {
     const members = { before: before(earlier), ...(after && { after }) };
-    record({ action, by: token.name, key: key.id, ...members, ...(failed && { error: failed.message }) });
+    record({
+      action,
+      by: request.token.name,
+      key: key.id,
+      ...members,
+      ...(failed && { error: failed.message }),
+    });
   }
   if (failed) return failed.response;
   const [now] = (await readStatus([key])) ?? [];
