@@ -1,0 +1,46 @@
+/** A process with one limiter, which decides requests of one key for a while and sends what it did to its parent. */
+import { pino } from 'pino';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+
+interface Options {
+  readonly port: number;
+  readonly perDay: number;
+  /** Refusals that ban the key. */
+  readonly bansAfter: number;
+  /** Requests under way at once. */
+  readonly clients: number;
+  readonly seconds: number;
+}
+
+const { port, perDay, bansAfter, clients, seconds }: Options = JSON.parse(process.argv[2] ?? '');
+const limiter = createLimiter({
+  redis: { url: `redis://127.0.0.1:${port}`, prefix: 'hot', onFailure: 'local' },
+  log: pino({ level: 'silent' }),
+  nowMs: Date.now,
+  planOf: () => undefined,
+  // Eight processes on few cores wait for each other; that is no outage.
+  bounds: { ...defaultBounds, storeDeadlineMs: 10_000, storeSilenceMaxMs: 10_000 },
+});
+const limits = [{ window: 'day', max: perDay }] as const;
+const key = { id: 'hot', plan: 'free', limits, disabled: false };
+const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+await limiter.decide(key, bans);
+const decided = { admitted: 0, refused: 0, banned: 0 };
+const callsBefore = limiter.counts().calls.decided;
+const endMs = performance.now() + seconds * 1_000;
+await Promise.all(
+  Array.from({ length: clients }, async () => {
+    while (performance.now() < endMs) {
+      const { kind } = await limiter.decide(key, bans);
+      if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
+      else throw new Error(`decided without Redis: ${kind}`);
+      // A refusal from memory must not keep the process from its timers.
+      if (kind !== 'admitted') await new Promise(setImmediate);
+    }
+  }),
+);
+process.send?.({ ...decided, calls: limiter.counts().calls.decided - callsBefore });
+await limiter.close();
+process.disconnect?.();
