@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
+
+/** What is written to a stream, and what it says of itself. */
+function stream(isTTY: boolean) {
+  const written: string[] = [];
+  const write = (text: string) => written.push(text) > 0;
+  return { written, output: { isTTY, columns: 100, write } as unknown as NodeJS.WriteStream };
+}
+
+it('a bar is shown on a terminal once it takes longer than a second, and removed at the end', async () => {
+  const { written, output } = stream(true);
+  const progress = createProgress(output, { TERM: 'xterm' }, 'keys');
+  progress.show(10, 10_000);
+  expect(written).toEqual([]);
+  await sleep(1_050);
+  progress.show(5_000, 10_000);
+  expect(written).toEqual([expect.stringContaining('5,000 of 10,000 keys')]);
+  progress.end();
+  expect(written.at(-1)).toBe('\r\u001b[K');
+});
+
+it('nothing is written where nobody would see it replaced', async () => {
+  const [pipe, dumb] = [stream(false), stream(true)];
+  const all = [
+    createProgress(pipe.output, {}, 'keys'),
+    createProgress(dumb.output, { TERM: 'dumb' }, 'keys'),
+  ];
+  await sleep(1_050);
+  for (const progress of all) {
+    progress.show(1, 2);
+    progress.end();
+  }
+  expect([...pipe.written, ...dumb.written]).toEqual([]);
+});
