@@ -55,7 +55,7 @@ function connectToSentinel(
   bounds: ConnectionBounds,
 ): Redis {
   const { tls } = options;
-  return new Redis({
+  const client = new Redis({
     ...options,
     ...ofOneServer(bounds),
     name,
@@ -72,6 +72,22 @@ function connectToSentinel(
     // replicas does not know that it is none any more, and would go on taking writes that are lost.
     failoverDetector: true,
   });
+  ignoreSentinelErrors(client);
+  return client;
+}
+
+/**
+ * The library listens to each Sentinel for another master, and prints the errors of those connections. One that is away is
+ * no fault as long as another answers, and is connected again.
+ */
+function ignoreSentinelErrors(client: Redis): void {
+  const { connector } = client as unknown as { connector: { connectToSentinel(...args: unknown[]): Redis } };
+  const connectToOne = connector.connectToSentinel.bind(connector);
+  connector.connectToSentinel = (...args) => {
+    const sentinel = connectToOne(...args);
+    sentinel.on('error', () => {});
+    return sentinel;
+  };
 }
 
 function toConnection(client: Redis, prefix: string): RedisConnection {

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
 import { measureClusterFailover, measureLostReply, measureMigration } from '../faults/cluster.ts';
+import { openBareLimiters } from '../faults/limiters.ts';
+import { startCluster } from '../support/start-cluster.ts';
+import { patientStore } from '../support/tuning.ts';
 
 it('while the slot of a key is moved from server to server, exactly its limit is admitted, all by Redis', async () => {
   const found = await measureMigration({ limit: 3_000, requests: 9_000 });
@@ -23,5 +26,29 @@ it('after the failover of one server limits are exact again, and the other serve
       expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is away$/),
       expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is back$/),
     ]);
+  }
+});
+
+it('addresses have one bucket over all processes, whichever server keeps it', async () => {
+  const cluster = await startCluster({ hasReplicas: false });
+  const place = { cluster: cluster.urls };
+  const all = await openBareLimiters(2, { place, prefix: 'test', bounds: patientStore });
+  try {
+    for (let address = 1; address <= 20; address++) {
+      const charges = [];
+      for (let request = 0; request < 6; request++) {
+        charges.push(await all[request % 2]?.limiter.chargeAddress(`192.0.2.${address}`, 5));
+      }
+      expect(charges.map((charge) => charge?.kind)).toEqual([...Array(5).fill('counted'), 'refused']);
+      expect(new Set(charges.map((charge) => charge?.source))).toEqual(new Set(['shared']));
+    }
+    const counts = await Promise.all(
+      cluster.masters.map(({ inspector }) => inspector.keys('test:address:*')),
+    );
+    expect(counts.flat()).toHaveLength(20);
+    for (const names of counts) expect(names.length).toBeGreaterThan(0);
+  } finally {
+    await Promise.all(all.map(({ limiter }) => limiter.close()));
+    await cluster.stop();
   }
 });
