@@ -90,33 +90,52 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
 
 interface Sample {
   readonly atMs: number;
-  /** After a collection. */
+  /** After a collection, and what was used until before it and after it: the page itself has fewer collections. */
   readonly heapBytes: number;
-  /** Of the renderer's main thread, and of all renderer processes. */
-  readonly taskSeconds: number;
-  readonly cpuSeconds: number;
+  readonly before: CpuSeconds;
+  readonly after: CpuSeconds;
   readonly nodes: number;
   readonly responses: number;
 }
 
+/** Of the main thread of the page, and of all renderer processes. */
+interface CpuSeconds {
+  readonly mainThread: number;
+  readonly renderers: number;
+}
+
 async function takeSample(browser: Browser, cdp: CDPSession): Promise<Sample> {
-  await cdp.send('HeapProfiler.collectGarbage');
-  const { metrics } = await cdp.send('Performance.getMetrics');
-  const metric = (name: string) => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
-  const { result } = await cdp.send('Runtime.evaluate', { expression: 'window.responses' });
   const system = await browser.target().createCDPSession();
-  const { processInfo } = await system.send('SystemInfo.getProcessInfo');
-  await system.detach();
-  return {
+  const metric = async (name: string) => {
+    const { metrics } = await cdp.send('Performance.getMetrics');
+    return metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  };
+  const cpuSeconds = async (): Promise<CpuSeconds> => {
+    const { processInfo } = await system.send('SystemInfo.getProcessInfo');
+    const renderers = processInfo.filter(({ type }) => type === 'renderer');
+    return {
+      mainThread: await metric('TaskDuration'),
+      renderers: renderers.reduce((sum, { cpuTime }) => sum + cpuTime, 0),
+    };
+  };
+  const before = await cpuSeconds();
+  await cdp.send('HeapProfiler.collectGarbage');
+  const { result } = await cdp.send('Runtime.evaluate', { expression: 'window.responses' });
+  const sample = {
     atMs: performance.now(),
-    heapBytes: metric('JSHeapUsedSize'),
-    taskSeconds: metric('TaskDuration'),
-    cpuSeconds: processInfo
-      .filter(({ type }) => type === 'renderer')
-      .reduce((sum, { cpuTime }) => sum + cpuTime, 0),
-    nodes: metric('Nodes'),
+    heapBytes: await metric('JSHeapUsedSize'),
+    before,
+    after: await cpuSeconds(),
+    nodes: await metric('Nodes'),
     responses: Number(result.value),
   };
+  await system.detach();
+  return sample;
+}
+
+/** What each second between two samples took. */
+function share(from: Sample, to: Sample, of: keyof CpuSeconds): number {
+  return (to.before[of] - from.after[of]) / ((to.atMs - from.atMs) / 1_000);
 }
 
 /** Least squares: by how much the heap grows in an hour. */
@@ -141,21 +160,23 @@ try {
 
   const cdp = await openFastPage(browser, scene);
   const samples = [await takeSample(browser, cdp)];
+  const shares: number[] = [];
   const untilMs = performance.now() + Number(values.minutes) * 60_000;
   while (performance.now() < untilMs) {
     await sleep(sampleEveryMs);
     const sample = await takeSample(browser, cdp);
-    const before = samples.at(-1) ?? sample;
-    const seconds = (sample.atMs - before.atMs) / 1_000;
+    const last = samples.at(-1) ?? sample;
+    const seconds = (sample.atMs - last.atMs) / 1_000;
     samples.push(sample);
+    shares.push(share(last, sample, 'renderers'));
     console.log(
-      `${megabytes(sample.heapBytes)} of heap, ${sample.nodes} nodes, ${percent((sample.cpuSeconds - before.cpuSeconds) / seconds)} of a core ` +
-        `(${percent((sample.taskSeconds - before.taskSeconds) / seconds)} in the main thread), ${((sample.responses - before.responses) / seconds).toFixed(1)} responses a second`,
+      `${megabytes(sample.heapBytes)} of heap, ${sample.nodes} nodes, ${percent(share(last, sample, 'renderers'))} of a core ` +
+        `(${percent(share(last, sample, 'mainThread'))} in the main thread), ${((sample.responses - last.responses) / seconds).toFixed(1)} responses a second`,
     );
   }
-  const [begin, end] = [samples[0], samples.at(-1)];
-  if (!begin || !end) throw new Error('samples were taken');
-  const cpuShare = (end.cpuSeconds - begin.cpuSeconds) / ((end.atMs - begin.atMs) / 1_000);
+  const end = samples.at(-1);
+  if (!end) throw new Error('samples were taken');
+  const cpuShare = shares.reduce((sum, one) => sum + one, 0) / shares.length;
   const growth = growthPerHour(samples);
   const afterAnHour = end.heapBytes + Math.max(0, growth);
   const median = first.toSorted((a, b) => a - b)[2] ?? 0;

@@ -127,7 +127,7 @@ let toShow = [];
 let shownAtMs = Number.NEGATIVE_INFINITY;
 
 /** @param {() => void} show */
-function showSoon(show) {
+export function showSoon(show) {
   toShow.push(show);
   if (toShow.length > 1) return;
   setTimeout(

@@ -1,7 +1,7 @@
 import htm from 'htm';
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { nowMs } from './api.js';
+import { nowMs, showSoon } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 import { keyPath } from './router.js';
 
@@ -12,7 +12,10 @@ export const html = htm.bind(h);
 /** Everything that shows how long ago something was is drawn anew each second, together. @type {Set<() => void>} */
 const onTick = new Set();
 setInterval(() => {
-  if (document.visibilityState === 'visible') for (const draw of onTick) draw();
+  if (document.visibilityState !== 'visible') return;
+  showSoon(() => {
+    for (const draw of onTick) draw();
+  });
 }, 1_000);
 
 /** Draws the component each second. @returns {number} the gateway's time, epoch ms */
