@@ -36,9 +36,9 @@ export function explainDifference({ at, of }: Difference, circumstances: readonl
   );
   if (grant !== undefined) return `A grant was in force: ${grant.text}`;
   const outage = lastSpan(before, 'store_away', 'store_back', fromMs);
-  if (outage !== undefined) return `Redis was away: ${outage.text}`;
+  if (outage !== undefined) return `From ${timeOf(outage.atMs)} on: ${outage.text}`;
   const pause = lastSpan(before, 'recording_paused', 'recording_resumed', fromMs);
-  if (pause !== undefined) return `Not everything was recorded: ${pause.text}`;
+  if (pause !== undefined) return `From ${timeOf(pause.atMs)} on: ${pause.text}`;
   const edit = circumstances.find(({ kind, atMs }) => kind === 'reload' && atMs >= fromMs);
   if (edit !== undefined)
     return `Edited ${timeOf(edit.atMs)}, until then other limits may have held: ${edit.text}`;

@@ -24,8 +24,8 @@ const edit = { kind: 'reload', atMs: ms('11:00:00'), text: 'free 60 → 50 a min
 const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was started.' } as const;
 
 it.each<[string, readonly Circumstance[], RegExp]>([
-  ['an outage that spans the minute', outage, /^Redis was away: Redis is away\.$/],
-  ['an outage that has not ended', outage.slice(0, 1), /^Redis was away/],
+  ['an outage that spans the minute', outage, /^From 2026-\d\d-\d\d \d\d:\d\d UTC on: Redis is away\.$/],
+  ['an outage that has not ended', outage.slice(0, 1), /^From .* UTC on: Redis is away/],
   ['an edit after it: until then other limits held', [edit], /^Edited 2026-11-22 11:00 UTC, .*free 60 → 50/],
   ['a grant of the key, before an edit', [grant, edit], /^A grant was in force: given by ada/],
   ['no grant of another key', [{ ...grant, key: 'globex' }], /^No outage, edit or grant is on record/],
@@ -40,7 +40,7 @@ it.each<[string, readonly Circumstance[], RegExp]>([
   [
     'a pause of the record',
     [{ kind: 'recording_paused', atMs: ms('10:20:00'), text: 'Redis is full.' }],
-    /^Not everything was recorded: Redis is full/,
+    /^From .* UTC on: Redis is full/,
   ],
 ])('a minute that differs is explained by %s', (_what, circumstances, expected) => {
   expect(explainDifference(difference, circumstances)).toMatch(expected);
