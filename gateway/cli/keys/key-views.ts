@@ -74,5 +74,5 @@ export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: numbe
   const rest = isValid
     ? ''
     : ` None of its ${figure(key.secrets.length)} secrets is valid: "keys rotate ${key.id}${option}" issues one.`;
-  return `${key.id} is restored, in ${where}: it is served again${isInFile ? ' within 2 s' : ''}.${rest}`;
+  return `${key.id} is restored, in ${where}: it is served again within ${isInFile ? 2 : 1} s.${rest}`;
 }

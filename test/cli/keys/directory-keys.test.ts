@@ -53,7 +53,7 @@ async function statusOf(secret: string): Promise<number> {
   return response.status;
 }
 
-test('a key of the directory is issued, rotated, revoked and restored, in force at once on another process', async () => {
+test('a key of the directory is issued, rotated, revoked and restored, in force on another process', async () => {
   const created = await run('create acme --plan free --directory --name Acme');
   expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
   expect(created.stderr).toMatch(/^Added acme to the directory\. .*:\n$/);
@@ -81,7 +81,8 @@ test('a key of the directory is issued, rotated, revoked and restored, in force 
   );
   expect(await statusOf(secret)).toBe(401);
   expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
-  expect(await statusOf(secret)).toBe(200);
+  // A process that refused the key reads it again a second later.
+  await expect.poll(() => statusOf(secret), { timeout: 5_000 }).toBe(200);
 });
 
 test('keys with limits and an end of their own; unban and grant are for keys of the directory too', async () => {
