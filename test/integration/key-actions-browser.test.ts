@@ -78,6 +78,10 @@ beforeAll(async () => {
       return status === 201;
     });
   }
+  await until('each gateway knows of the other', async () => {
+    const { body } = await api('GET', '/state');
+    return body.processes.length === 2;
+  });
 }, 300_000);
 afterAll(async () => {
   await Promise.all(gateways.map(({ gateway }) => gateway.drain({ graceMs: 0 })));

@@ -7,7 +7,7 @@ const before = makeKey({ id: 'acme' });
 const after = makeKey();
 const ended = makeKey();
 const disabled = makeKey({ id: 'closed', disabled: true });
-const flooding = makeKey({ id: 'flooding', plan: 'enterprise', limits: { perMinute: 1, perDay: 1_000 } });
+const flooding = makeKey({ id: 'flooding', plan: 'enterprise', limits: { perDay: 1 } });
 const acme = {
   ...before.entry,
   secrets: [
@@ -83,11 +83,11 @@ describe('the log of a key', () => {
   it('has one line when a key is banned, with the end of the ban, and one when the ban is over', async () => {
     const headers = { Authorization: `Bearer ${flooding.secret}` };
     const codes: number[] = [];
-    for (let sent = 0; sent < 20; sent += 1) {
+    for (let sent = 0; sent < 10; sent += 1) {
       const { status } = await fetch(`${gateway.baseUrl}/pets`, { headers });
       codes.push(status);
     }
-    expect(codes.filter((status) => status === 429)).toHaveLength(19);
+    expect(codes.filter((status) => status === 429)).toHaveLength(9);
     const ended = await gateway.line(({ msg }) => msg === 'a key is no longer banned');
     const [began, ...more] = gateway.lines.filter(({ msg }) => msg === 'a key is banned');
     expect(more).toEqual([]);

@@ -99,8 +99,8 @@ function KeysTable({ keys }) {
         <th scope="col">State</th>
         <th scope="col" class="short">Plan</th>
         <th scope="col" class="windows">Used</th>
-        <th scope="col" class="number">Requests, 24 h</th>
-        <th scope="col" class="number">Refused, 24 h</th>
+        <th scope="col" class="number">Requests, 24 h</th>
+        <th scope="col" class="number">Refused, 24 h</th>
         <th scope="col" class="number">Last seen</th>
       </tr>
     </thead>

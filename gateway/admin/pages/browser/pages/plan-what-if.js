@@ -131,8 +131,8 @@ function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
     ${
       totals.refusedThenMin < totals.refusedThenMax &&
       html`<p class="muted">
-        Bans and limits of the second depend on the order within a minute: at least ${count(totals.refusedThenMin)} and at most ${count(totals.refusedThenMax)}
-        would have been refused.
+        Bans and limits of the second depend on the order within a minute: at least ${count(totals.refusedThenMin)} would have been refused
+        and at most ${count(totals.refusedThenMax)}.
       </p>`
     }
     <p class=${minutesThatDiffer === 0 ? 'proof muted' : 'proof near'}>

@@ -21,7 +21,7 @@ export function Plans({ query }) {
                   <th scope="col">Plan</th>
                   <th scope="col">Limits</th>
                   <th scope="col">May call</th>
-                  <th scope="col" class="number">Keys</th>
+                  <th scope="col" class="number">Configured keys</th>
                   <th scope="col" class="number">Disabled</th>
                 </tr>
               </thead>
@@ -45,7 +45,7 @@ function PlanRow({ name, windows, isCustom, operations, keys, disabledKeys, isOp
     </td>
     <td data-label="Limits">${limits}</td>
     <td data-label="May call">${operations === undefined ? 'everything' : operations.join(', ')}</td>
-    <td class="number" data-label="Keys">${count(keys)}</td>
+    <td class="number" data-label="Configured keys">${count(keys)}</td>
     <td class="number" data-label="Disabled">${count(disabledKeys)}</td>
   </tr>`;
 }
@@ -85,7 +85,7 @@ function Distribution({ name, tried }) {
     const none = body && `None of ${counted(body.keys, 'key')} has sent a request in the last 24 hours.`;
     return html`<${Section} title=${title} polled=${polled}><${Instead} polled=${polled}>${none}<//><//>`;
   }
-  const { keys, activeKeys, examinedKeys, refusedKeys, minute, day } = body;
+  const { activeKeys, examinedKeys, refusedKeys, minute, day } = body;
   const part =
     refusedKeys === 0
       ? 'none was refused anything'
@@ -94,7 +94,7 @@ function Distribution({ name, tried }) {
     examinedKeys < activeKeys ? ` Counted are the ${count(examinedKeys)} that were active last.` : '';
   return html`<${Section} title=${title} polled=${polled}>
     <p class="sentence">
-      ${`${count(activeKeys)} of ${counted(keys, 'key')} sent requests: ${part}.${examined}`}
+      ${`${counted(activeKeys, 'key')} sent requests: ${part}.${examined}`}
     </p>
     <div class="two">
       <${Spread} title="Busiest minute of each key" unit="minute" tried=${tried.minute} ...${minute} />
