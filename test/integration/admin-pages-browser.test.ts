@@ -211,7 +211,7 @@ describe('the token', () => {
     expect(await firstText(page, 'pre')).toContain('admin token --name');
     await page.type('#token', 'wrong');
     await page.keyboard.press('Enter');
-    await page.waitForFunction("document.querySelector('.refusal')?.textContent !== ''");
+    await page.waitForFunction("(document.querySelector('.refusal')?.textContent ?? '') !== ''");
     expect(await firstText(page, '.refusal')).toBe('The token is not valid.');
     await page.type('#token', token);
     await page.keyboard.press('Enter');
