@@ -34,23 +34,30 @@ const duration = z
 
 const planName = text('a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -', /^[A-Za-z0-9_-]{1,64}$/);
 
+/** Whom the gateway trusts where it is the client, and what it shows there. */
+const pemFiles = {
+  ca: text('the path of a PEM file')
+    .optional()
+    .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
+  cert: text('the path of a PEM file')
+    .optional()
+    .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
+  key: text('the path of a PEM file')
+    .optional()
+    .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
+};
+
 const upstream = fields('a mapping with url', {
   url: text('an http or https URL such as http://backend:3000, without a path')
     .refine(isOriginUrl, expects('an http or https URL such as http://backend:3000, without a path'))
     .describe('Every address its host resolves to is a target.'),
   tls: fields('a mapping with ca, serverName, cert and key', {
-    ca: text('the path of a PEM file')
-      .optional()
-      .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
+    ca: pemFiles.ca,
     serverName: text('a host name or an address', /^[A-Za-z0-9._:-]{1,253}$/)
       .optional()
       .describe('Whom a target’s certificate must be for; absent: the host of url.'),
-    cert: text('the path of a PEM file')
-      .optional()
-      .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
-    key: text('the path of a PEM file')
-      .optional()
-      .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
+    cert: pemFiles.cert,
+    key: pemFiles.key,
   })
     .optional()
     .describe('For an https url. The certificate of a target is always verified.'),
@@ -177,15 +184,7 @@ export const settingsSchema = fields('a mapping of settings', {
     passwordFile: text('the path of a file with the password')
       .optional()
       .describe('A file with the password, relative to this file.'),
-    ca: text('the path of a PEM file')
-      .optional()
-      .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
-    cert: text('the path of a PEM file')
-      .optional()
-      .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
-    key: text('the path of a PEM file')
-      .optional()
-      .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
+    ...pemFiles,
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
     onFailure: z
       .enum(['local', 'refuse'], expects('local or refuse'))
