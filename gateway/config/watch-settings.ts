@@ -4,14 +4,18 @@ import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
 import { createSettingsLoader, type LoaderBounds } from './settings-loader.ts';
+import { fullMessage, type SettingsMessage } from './settings-message.ts';
 import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends LoadOptions {
   /** The result of the first load, which is in force. */
   readonly initial: Loaded;
-  /** Called once for each new valid content, also when an invalid one is changed back to what is in force. */
-  readonly onValid: (loaded: ValidSettings) => void;
+  /**
+   * Called once for each new valid content, also when an invalid one is changed back to what is in force. The message leads
+   * from the settings of the call before, at first from those of `initial`, to these.
+   */
+  readonly onValid: (loaded: ValidSettings, message: SettingsMessage) => void;
   /** Called once for each new invalid content; the last valid one stays in force. */
   readonly onInvalid: (loaded: InvalidSettings) => void;
   /** Called once for each load that takes long, with the file that is being parsed. */
@@ -135,7 +139,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     candidate = undefined;
     if (accepted.kind === 'valid') inForce = accepted.digests;
     if (accepted.version === before.version) return;
-    if (accepted.kind === 'valid') onValid(accepted);
+    if (accepted.kind === 'valid') onValid(accepted, fullMessage(accepted.settings));
     else onInvalid(accepted);
   }
 
