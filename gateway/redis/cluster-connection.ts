@@ -50,6 +50,8 @@ export function connectToCluster({
   });
   const events = new EventEmitter();
   let lastError: string | undefined;
+  /** Of a server that was asked for the others: the library says of it only that its connection is closed. */
+  let contactError: string | undefined;
   const nobody: RedisNode = {
     name: 'Cluster',
     client: undefined,
@@ -63,15 +65,19 @@ export function connectToCluster({
   const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
-    lastError = error.lastNodeError?.message ?? error.message;
+    lastError = contactError ?? error.lastNodeError?.message ?? error.message;
   });
-  cluster.on('refresh', update);
+  cluster.on('refresh', () => {
+    contactError = undefined;
+    update();
+  });
   cluster.on('+node', (client: Redis) => {
     client.on('ready', () => events.emit('ready'));
     isFirstConnection.add(client);
     client.once('close', () => isFirstConnection.delete(client));
     ignoreLostAsking(client);
     leaveGently(client);
+    noteContactErrors(client);
     update();
   });
   cluster.on('-node', update);
@@ -152,6 +158,18 @@ export function connectToCluster({
       const mayOweReplies = ['connecting', 'connect', 'ready'].includes(client.status);
       if (reconnect || isClosing || !mayOweReplies) disconnect(reconnect);
       else setTimeout(disconnect, bounds.storeSilenceMaxMs).unref();
+    };
+  }
+
+  /** The library asks a server for the others over one more connection, and drops what goes wrong there. */
+  function noteContactErrors(client: Redis): void {
+    const duplicate = client.duplicate.bind(client);
+    client.duplicate = (options) => {
+      const contact = duplicate(options);
+      contact.on('error', ({ message }) => {
+        contactError = `${nameOf(client)}: ${message}`;
+      });
+      return contact;
     };
   }
 

@@ -22,7 +22,10 @@ export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisCon
   const { url, cluster, sentinel, prefix } = settings;
   const options = optionsOf(settings, bounds);
   if (cluster !== undefined) return connectToCluster({ urls: cluster, prefix, options, bounds });
-  if (sentinel !== undefined) return toConnection(connectToSentinel(sentinel, options, bounds), prefix);
+  if (sentinel !== undefined) {
+    const client = connectToSentinel(sentinel, options, bounds);
+    return toConnection(client, prefix, watchSentinelErrors(client));
+  }
   return toConnection(new Redis(url ?? '', { ...options, ...ofOneServer(bounds) }), prefix);
 }
 
@@ -55,7 +58,7 @@ function connectToSentinel(
   bounds: ConnectionBounds,
 ): Redis {
   const { tls } = options;
-  const client = new Redis({
+  return new Redis({
     ...options,
     ...ofOneServer(bounds),
     name,
@@ -72,28 +75,46 @@ function connectToSentinel(
     // replicas does not know that it is none any more, and would go on taking writes that are lost.
     failoverDetector: true,
   });
-  ignoreSentinelErrors(client);
-  return client;
 }
 
 /**
  * The library listens to each Sentinel for another master, and prints the errors of those connections. One that is away is
  * no fault as long as another answers, and is connected again.
+ *
+ * @returns why no Sentinel has named the master, in the words of the one that was asked last
  */
-function ignoreSentinelErrors(client: Redis): void {
+function watchSentinelErrors(client: Redis): () => string | undefined {
   const { connector } = client as unknown as { connector: { connectToSentinel(...args: unknown[]): Redis } };
   const connectToOne = connector.connectToSentinel.bind(connector);
+  let because: string | undefined;
+  let ofConnection: string | undefined;
   connector.connectToSentinel = (...args) => {
     const sentinel = connectToOne(...args);
-    sentinel.on('error', () => {});
+    const { host, port } = sentinel.options;
+    ofConnection = undefined;
+    sentinel.on('error', ({ message }) => {
+      ofConnection = `Sentinel ${host}:${port}: ${message}`;
+    });
     return sentinel;
   };
+  // Of a connection that failed this says only that it is closed.
+  client.on('sentinelError', ({ message }: Error) => {
+    because = ofConnection ?? message;
+  });
+  client.on('connect', () => {
+    because = undefined;
+  });
+  return () => because;
 }
 
-function toConnection(client: Redis, prefix: string): RedisConnection {
+function toConnection(
+  client: Redis,
+  prefix: string,
+  unknownBecause: () => string | undefined = () => undefined,
+): RedisConnection {
   // The watch over the store logs that Redis is away. An `error` event that nobody hears is printed by the library.
   client.on('error', () => {});
-  const node = { name: undefined, client, keyHere: (base: string) => base };
+  const node = { name: undefined, client, unknownBecause, keyHere: (base: string) => base };
   const nodes = [node];
   return {
     prefix,

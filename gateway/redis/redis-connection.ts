@@ -39,7 +39,7 @@ export interface RedisNode {
   readonly name: string | undefined;
   /** The connection to it. Undefined in place of a server that nobody knows: a Cluster that was not reached yet. */
   readonly client: Redis | undefined;
-  /** Why it is unknown, as far as that is known. */
+  /** Why it is unknown, or where it is, as far as that is known. */
   readonly unknownBecause?: () => string | undefined;
   /** `base`, with a number behind it where only that makes it a key of this server. */
   keyHere(base: string): string;

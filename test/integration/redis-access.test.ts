@@ -1,114 +1,221 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { bans, keyNamed } from '../faults/limiters.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createAuthority } from '../support/certificates.ts';
+import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
 import { readiness } from '../support/fleet.ts';
-import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGateway, testConfig } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
-import { freePort, type RedisServer, startRedis } from '../support/start-redis.ts';
+import { makeRedisTls } from '../support/redis-tls.ts';
+import { startCluster } from '../support/start-cluster.ts';
+import { startRedis } from '../support/start-redis.ts';
+import { startSentinel } from '../support/start-sentinel.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-const authority = createAuthority();
-const ofServer = authority.issue({ names: ['127.0.0.1', 'localhost'] });
-const ofGateway = authority.issue({ names: ['gateway.test'] });
 const password = 'a-word-that-no-log-shows';
+const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
+/** What the page tells an operator to allow, word for word. */
+const [, allowed = '', allowedOnCluster = ''] =
+  /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*?with `(\+cluster[^`]*)`/.exec(page) ?? [];
+const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
+const rulesOf = (text: string) => text.split(/[\s\\]+/).filter((word) => word !== '');
+const user = (name: string, ...rules: readonly string[]) => [
+  ...['--user', name, 'on', `>${password}`, '~test:*', ...rules],
+];
+const users = [
+  ...user('gateway', 'resetchannels', ...rulesOf(allowed), ...rulesOf(allowedOnCluster)),
+  ...user('narrow', '+@all', '-hset', '-zmscore'),
+];
+
+const tls = makeRedisTls(['127.0.0.1']);
+const own = { file: 'cert.pem', notAfterMs: 0, cert: tls.client.cert, key: tls.client.key };
+
+interface Started {
+  readonly place: RedisPlace;
+  /** One to each server that keeps keys. */
+  readonly inspectors: readonly Redis[];
+  stop(): Promise<void>;
+}
+
+const forms: readonly { readonly name: string; readonly start: () => Promise<Started> }[] = [
+  {
+    name: 'one server',
+    async start() {
+      const server = await startRedis(users, undefined, tls);
+      const inspector = inspect(server.url, tls);
+      const stop = async () => {
+        inspector.disconnect();
+        await server.stop();
+      };
+      return { place: { url: server.url }, inspectors: [inspector], stop };
+    },
+  },
+  {
+    name: 'a Cluster',
+    async start() {
+      const { urls, masters, stop } = await startCluster({ options: users, hasReplicas: false, tls });
+      const inspectors = masters.map(({ inspector }) => inspector);
+      return { place: { cluster: urls.slice(0, 1) }, inspectors, stop };
+    },
+  },
+  {
+    name: 'Sentinel',
+    async start() {
+      const sentinelLines = [`user watcher on >${password} ${rulesOf(allowedAtSentinel).join(' ')}`];
+      const { name, hosts, servers, stop } = await startSentinel({ options: users, sentinelLines, tls });
+      const sentinel = { name, hosts, username: 'watcher', password };
+      const inspectors = servers.slice(0, 1).map(({ inspector }) => inspector);
+      return { place: { sentinel }, inspectors, stop };
+    },
+  },
+];
 
 let folder: string;
-let server: RedisServer;
 let store: StoreProcess;
-let tlsPort: number;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-access-'));
-  const files = { 'ca.pem': authority.cert, 'server.pem': ofServer.cert, 'server-key.pem': ofServer.key };
-  const own = { 'cert.pem': ofGateway.cert, 'key.pem': ofGateway.key, password: `${password}\n` };
-  for (const [name, text] of Object.entries({ ...files, ...own })) await writeFile(join(folder, name), text);
-  tlsPort = await freePort();
-  server = await startRedis([
-    ...[
-      '--tls-port',
-      `${tlsPort}`,
-      '--tls-auth-clients',
-      'yes',
-      '--tls-ca-cert-file',
-      join(folder, 'ca.pem'),
-    ],
-    ...['--tls-cert-file', join(folder, 'server.pem'), '--tls-key-file', join(folder, 'server-key.pem')],
-    ...['--user', 'gateway', 'on', `>${password}`, '~test:*', '+@all', '-@dangerous', '+info'],
-    ...['--user', 'narrow', 'on', `>${password}`, '~test:*', '+@all', '-hset', '-zmscore'],
-  ]);
+  await writeFile(join(folder, 'password'), `${password}\n`);
   store = await startStore();
 });
 afterAll(async () => {
-  await Promise.all([server.stop(), store.stop()]);
+  await store.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
-async function start(redis: Record<string, string>) {
-  const key = makeCustomKey(1_000, 1_000);
+/** As the configuration says it. */
+function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
+  if (sentinel === undefined) return place;
+  const { password: _, ...rest } = sentinel;
+  return { sentinel: { ...rest, tls: true, passwordFile: join(folder, 'password') } };
+}
+
+async function startWith(redis: Record<string, unknown>, config: Record<string, unknown> = {}) {
   const gateway = await startGateway(
     testConfig({
       upstream: { url: store.url, health: '/healthz' },
-      keys: [key.entry],
       redis: { prefix: 'test', passwordFile: join(folder, 'password'), ...redis },
+      ...config,
     }),
-    { tuning: { bounds: { ...steadyStore, storeStartTimeoutMs: 3_000, storeAclRetryMs: 100 } } },
+    { tuning: { bounds: { ...steadyStore, storeAclRetryMs: 100, usageFlushIntervalMs: 1_000 } } },
   );
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
-  const request = async () => {
-    const headers = { authorization: `Bearer ${key.secret}` };
-    const response = await fetch(`${gateway.baseUrl}/store/orders`, { headers });
-    await response.text();
-    return response.status;
-  };
-  return { gateway, key, request };
+  return gateway;
 }
 
-const files = () => ({
-  ca: join(folder, 'ca.pem'),
-  cert: join(folder, 'cert.pem'),
-  key: join(folder, 'key.pem'),
-});
+describe.each(forms)('on $name', (form) => {
+  let started: Started;
+  beforeAll(async () => {
+    started = await form.start();
+  });
+  afterAll(() => started.stop());
 
-it('over TLS, with a client certificate and an ACL user whose password is in a file, requests are counted in Redis', async () => {
-  const { gateway, key, request } = await start({ url: `rediss://gateway@127.0.0.1:${tlsPort}`, ...files() });
-  expect(await request()).toBe(200);
-  const inspector = inspect(server.url);
-  onTestFinished(() => inspector.disconnect());
-  expect(await inspector.hget(`test:{${key.entry.id}}`, 'dayUsed')).toBe('1');
-  // Nothing is missing that the parts beside the limiter need, and nothing was sent without permission.
-  await until('the usage of the key is recorded', async () => {
-    return (
-      (await inspector.exists(`test:{${key.entry.id}}:usage:${Math.floor(Date.now() / 86_400_000)}`)) === 1
+  const valueIn = async (command: string, ...args: readonly string[]) => {
+    const values = await Promise.all(
+      started.inspectors.map((inspector) => inspector.call(command, ...args).catch(() => null)),
     );
+    return values.find((value) => value !== null && value !== 0);
+  };
+
+  it('over TLS, with a client certificate and an ACL user that may do what the page says, everything is counted and kept', async () => {
+    const token = makeToken('write');
+    const gateway = await startWith(
+      { ...configOf(started.place), username: 'gateway', ...tls.files },
+      { keys: { directory: true }, admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] } },
+    );
+    const port = Number(new URL(gateway.adminUrl).port);
+    const json = { id: 'acme', plan: 'pro' };
+    const issued = await askAdmin(port, '/api/v1/keys', { method: 'POST', token: token.token, json });
+    const headers = { authorization: `Bearer ${issued.body.secret}` };
+    const response = await fetch(`${gateway.baseUrl}/store/orders`, { headers });
+    expect(response.status).toBe(200);
+    expect(await valueIn('HGET', 'test:{acme}', 'dayUsed')).toBe('1');
+    const today = Math.floor(Date.now() / 86_400_000);
+    await until('its usage is recorded', async () => {
+      return (await valueIn('EXISTS', `test:{acme}:usage:${today}`)) === 1;
+    });
+    await until('the process is in the list', async () => {
+      return (await valueIn('EXISTS', 'test:fleet:{processes}')) === 1;
+    });
+    await until('the change is recorded', async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1);
+    // Nothing is missing, and nothing was sent without permission.
+    expect((await readiness(gateway)).body.reasons).toEqual([]);
+    for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
+    expect(gateway.output()).not.toContain(password.slice(0, 8));
   });
-  expect((await readiness(gateway)).body.reasons).toEqual([]);
-  expect(await inspector.acl('LOG')).toEqual([]);
-  expect(gateway.output()).not.toContain(password.slice(0, 8));
+
+  const secured = { username: 'gateway', password, tls: { ca: tls.client.ca, own } };
+  const named = ({ url, cluster, sentinel }: RedisPlace): RedisPlace => {
+    const byName = (place: string) => place.replace('127.0.0.1', 'localhost');
+    if (url !== undefined) return { url: byName(url) };
+    if (cluster !== undefined) return { cluster: cluster.map(byName) };
+    return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
+  };
+
+  it.each<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
+    [
+      'another authority than that of the servers',
+      /self-signed certificate in certificate chain/,
+      (place) => ({ ...place, ...secured, tls: { ca: createAuthority().cert, own } }),
+    ],
+    [
+      'a name that is not in the certificate of the servers',
+      /Hostname.IP does not match certificate's altnames: Host: localhost/,
+      (place) => ({ ...named(place), ...secured }),
+    ],
+    [
+      'no client certificate',
+      /certificate required|ECONNRESET|EPIPE/,
+      (place) => ({ ...place, ...secured, tls: { ca: tls.client.ca } }),
+    ],
+    ['a wrong password', /WRONGPASS/, (place) => ({ ...place, ...secured, password: 'wrong' })],
+  ])('with %s Redis is away, the reason is told, and requests are served', async (_what, reason, access) => {
+    const reasons: unknown[] = [];
+    const limiter = createLimiter({
+      redis: { ...access(started.place), prefix: 'test', onFailure: 'local' },
+      log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
+      nowMs: Date.now,
+      planOf: () => undefined,
+      bounds: tunedBounds({ ...steadyStore, storeStartTimeoutMs: 400 }),
+    });
+    onTestFinished(() => limiter.close());
+    expect(await limiter.decide(keyNamed('acme', 10), bans)).toMatchObject({
+      kind: 'admitted',
+      source: 'local',
+    });
+    expect(reasons[0]).toMatch(reason);
+    expect(limiter.state()).toMatchObject({ available: false, reason: expect.stringMatching(reason) });
+  });
 });
 
-it.each([
-  [
-    'an authority that did not sign the server’s certificate',
-    () => ({ ...files(), ca: undefined }),
-    /certificate|self.signed/,
-  ],
-  ['no client certificate', () => ({ ca: join(folder, 'ca.pem') }), /.+/],
-])('with %s Redis is away, and the reason is told', async (_what, given, reason) => {
-  const stated = Object.entries(given()).filter(([, path]) => path !== undefined);
-  const { gateway, request } = await start({
-    url: `rediss://gateway@127.0.0.1:${tlsPort}`,
-    ...(Object.fromEntries(stated) as Record<string, string>),
-  });
-  const line = await gateway.line(({ msg }) => msg === 'Redis is away');
-  expect(line.reason).toMatch(reason);
-  expect(await request()).toBe(200);
+it('servers of a Cluster that name each other by host name are reached by it, and verified for it', async () => {
+  const byName = makeRedisTls(['localhost']);
+  const cluster = await startCluster({ hasReplicas: false, hostname: 'localhost', tls: byName });
+  onTestFinished(cluster.stop);
+  const { ca, cert, key } = byName.client;
+  const place = { cluster: cluster.urls.slice(0, 1), tls: { ca, own: { ...own, cert, key } } };
+  const redis = await connectRedis({ prefix: 'test', place });
+  onTestFinished(() => redis.close());
+  expect(redis.nodes().map(({ name }) => name?.split(':')[0])).toEqual(Array(3).fill('localhost'));
 });
 
 it('a command that the ACL refuses is named at the start, and gone from /readyz once it is allowed', async () => {
-  const { gateway } = await start({ url: server.url, username: 'narrow' });
+  const server = await startRedis(users);
+  const inspector = inspect(server.url);
+  onTestFinished(async () => {
+    inspector.disconnect();
+    await server.stop();
+  });
+  const gateway = await startWith({ url: server.url, username: 'narrow' });
   const line = await gateway.line(({ msg }) => String(msg).startsWith('the Redis user may not run'));
   expect(line).toMatchObject({ level: 50, commands: ['HSET', 'ZMSCORE'] });
   const { body, httpStatus } = await readiness(gateway);
@@ -116,8 +223,6 @@ it('a command that the ACL refuses is named at the start, and gone from /readyz 
     200,
     expect.arrayContaining(['the Redis user may not run HSET, ZMSCORE']),
   ]);
-  const inspector = inspect(server.url);
-  onTestFinished(() => inspector.disconnect());
   await inspector.acl('SETUSER', 'narrow', '+hset', '+zmscore');
   await until('it is allowed', async () => (await readiness(gateway)).body.reasons.length === 0);
 });

@@ -1,8 +1,13 @@
 import { Redis } from 'ioredis';
+import type { RedisTls } from './redis-tls.ts';
 
 /** A connection to a Redis under test that reconnects after a test stopped or froze it. */
-export function inspect(url: string): Redis {
-  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+export function inspect(url: string, tls?: RedisTls): Redis {
+  const client = new Redis(url, {
+    maxRetriesPerRequest: null,
+    retryStrategy: () => 20,
+    ...(tls && { tls: tls.client }),
+  });
   client.on('error', () => {});
   return client;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { inspect } from './inspect.ts';
+import type { RedisTls } from './redis-tls.ts';
 import { freePort, type RedisServer, startRedis } from './start-redis.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
@@ -48,17 +49,31 @@ interface Seat {
   readonly slots?: string;
 }
 
-/**
- * @param options.nodeTimeoutMs after which a server counts as failed; a replica is promoted about as long after that
- * @param options.wantsAllSlots whether the rest stops serving while slots have no master, as is Redis's default
- */
+export interface ClusterOptions {
+  readonly mastersCount?: number;
+  /** After which a server counts as failed; a replica is promoted about as long after that. */
+  readonly nodeTimeoutMs?: number;
+  /** Whether the rest stops serving while slots have no master, as is Redis's default. */
+  readonly wantsAllSlots?: boolean;
+  readonly hasReplicas?: boolean;
+  readonly relayed?: boolean;
+  /** What clients are told each server is called, in place of its address. */
+  readonly hostname?: string;
+  /** Of each server, as `redis-server` takes them. */
+  readonly options?: readonly string[];
+  readonly tls?: RedisTls;
+}
+
 export async function startCluster({
   mastersCount = 3,
   nodeTimeoutMs = 1_000,
   wantsAllSlots = false,
   hasReplicas = true,
   relayed = false,
-} = {}): Promise<RedisCluster> {
+  hostname,
+  options: further = [],
+  tls,
+}: ClusterOptions = {}): Promise<RedisCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-cluster-'));
   const firstSlot = (index: number) => Math.floor((index * slotsCount) / mastersCount);
   const masterSeats = await Promise.all(
@@ -77,17 +92,25 @@ export async function startCluster({
   const launch = async (own: Seat, all: readonly Seat[]): Promise<ClusterServer> => {
     const file = join(folder, `${own.port}.conf`);
     const epochs = `vars currentEpoch ${all.length} lastVoteEpoch 0`;
-    await writeFile(file, `${[...all.map((seat) => nodeLine(seat, own, all)), epochs].join('\n')}\n`);
+    await writeFile(
+      file,
+      `${[...all.map((seat) => nodeLine(seat, own, all, hostname)), epochs].join('\n')}\n`,
+    );
     const options = [
       ...['--cluster-enabled', 'yes', '--cluster-port', `${own.busPort}`, '--cluster-config-file', file],
-      ...['--cluster-announce-port', `${own.shownPort}`],
+      ...[tls ? '--cluster-announce-tls-port' : '--cluster-announce-port', `${own.shownPort}`],
+      ...(tls ? ['--tls-cluster', 'yes'] : []),
+      ...(hostname === undefined ? [] : ['--cluster-announce-hostname', hostname]),
+      ...(hostname === undefined ? [] : ['--cluster-preferred-endpoint-type', 'hostname']),
       ...['--cluster-require-full-coverage', wantsAllSlots ? 'yes' : 'no'],
       // A master whose last slot was moved away stays a master.
       ...['--cluster-allow-replica-migration', 'no'],
       ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
+      ...further,
     ];
-    const server = await startRedis(options, own.port);
-    const node = { server, name: `127.0.0.1:${own.shownPort}`, id: own.id, inspector: inspect(server.url) };
+    const server = await startRedis(options, own.port, tls);
+    const name = `${hostname ?? '127.0.0.1'}:${own.shownPort}`;
+    const node = { server, name, id: own.id, inspector: inspect(server.url, tls) };
     started.push(node);
     return node;
   };
@@ -110,7 +133,7 @@ export async function startCluster({
   await setTimeouts();
 
   return {
-    urls: masters.map(({ name }) => `redis://${name}`),
+    urls: masters.map(({ name }) => `${tls ? 'rediss' : 'redis'}://${name}`),
     masters,
     relays,
     replicas,
@@ -154,12 +177,13 @@ async function newSeat(more: Pick<Seat, 'replicaOf' | 'slots'>): Promise<Seat> {
 }
 
 /** As a server keeps it in its own `nodes.conf`. */
-function nodeLine(seat: Seat, own: Seat, all: readonly Seat[]): string {
+function nodeLine(seat: Seat, own: Seat, all: readonly Seat[], hostname?: string): string {
   const { id, shownPort: port, busPort, replicaOf, slots = '' } = seat;
   const role = replicaOf === undefined ? 'master' : 'slave';
   const flags = seat === own ? `myself,${role}` : role;
   const epoch = all.indexOf(replicaOf ?? seat) + 1;
-  return `${id} 127.0.0.1:${port}@${busPort} ${flags} ${replicaOf?.id ?? '-'} 0 0 ${epoch} connected ${slots}`.trim();
+  const place = `127.0.0.1:${port}@${busPort}${hostname === undefined ? '' : `,${hostname}`}`;
+  return `${id} ${place} ${flags} ${replicaOf?.id ?? '-'} 0 0 ${epoch} connected ${slots}`.trim();
 }
 
 /** Moves a slot with its keys, as `redis-cli --cluster reshard` does, a few keys at a time. */

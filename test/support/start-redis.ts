@@ -5,8 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
+import type { RedisTls } from './redis-tls.ts';
 
 /** A Redis server of a test's own, to kill, freeze and restart on the same port. It persists nothing. */
 export interface RedisServer {
@@ -22,12 +23,19 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** @param options further command-line options, as `redis-server` takes them */
-export async function startRedis(options: readonly string[] = [], onPort?: number): Promise<RedisServer> {
+/**
+ * @param options further command-line options, as `redis-server` takes them
+ * @param tls in place of plain TCP
+ */
+export async function startRedis(
+  options: readonly string[] = [],
+  onPort?: number,
+  tls?: RedisTls,
+): Promise<RedisServer> {
   const binary = await redisBinary();
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
   const port = onPort ?? (await freePort());
-  const url = `redis://127.0.0.1:${port}`;
+  const url = `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`;
   let server = await launch();
 
   return {
@@ -47,9 +55,10 @@ export async function startRedis(options: readonly string[] = [], onPort?: numbe
   };
 
   async function launch(): Promise<ChildProcess> {
-    const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+    const listen = tls ? ['--port', '0', '--tls-port', `${port}`, ...tls.options] : ['--port', `${port}`];
+    const settings = [...listen, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     const child = spawn(binary, [...settings, '--dir', folder, ...options], { stdio: 'ignore' });
-    await waitUntilReady(url);
+    await waitUntilReady(url, tls);
     return child;
   }
 
@@ -62,9 +71,8 @@ export async function startRedis(options: readonly string[] = [], onPort?: numbe
 }
 
 /** Waits until Redis answers a PING. @throws when it does not within five seconds */
-export async function waitUntilReady(url: string): Promise<void> {
-  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20 });
-  client.on('error', () => {});
+export async function waitUntilReady(url: string, tls?: RedisTls): Promise<void> {
+  const client = inspect(url, tls);
   try {
     const pong = await Promise.race([client.ping(), sleep(5_000)]);
     if (pong === undefined) throw new Error(`No Redis answers at ${new URL(url).host}.`);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
+import type { RedisTls } from './redis-tls.ts';
 import { freePort, type RedisServer, startRedis, waitUntilReady } from './start-redis.ts';
 import { until } from './until.ts';
 
@@ -37,17 +38,33 @@ export interface SentinelServer {
 const peers = { user: 'peers', password: 'only-for-peers' } as const;
 const [master, sentinelsCount, quorum] = ['main', 3, 2];
 
-export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUnderSentinel> {
+export interface SentinelOptions {
+  readonly downAfterMs?: number;
+  /** Of each server, as `redis-server` takes them. */
+  readonly options?: readonly string[];
+  /** Of each Sentinel, lines of its file. */
+  readonly sentinelLines?: readonly string[];
+  /** Of servers and Sentinels. */
+  readonly tls?: RedisTls;
+}
+
+export async function startSentinel({
+  downAfterMs = 500,
+  options: further = [],
+  sentinelLines = [],
+  tls,
+}: SentinelOptions = {}): Promise<RedisUnderSentinel> {
   // Sentinels and replicas have a user of their own, so that a test can shut them out of a server and nobody else.
   const options = [
     ...['--user', peers.user, 'on', `>${peers.password}`, '~*', '&*', '+@all'],
     ...['--masteruser', peers.user, '--masterauth', peers.password],
     ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+    ...further,
   ];
   const servers = await Promise.all(
     Array.from({ length: 3 }, async (): Promise<SentinelServer> => {
-      const server = await startRedis(options);
-      return { server, inspector: inspect(server.url) };
+      const server = await startRedis(options, undefined, tls);
+      return { server, inspector: inspect(server.url, tls) };
     }),
   );
   const [first, ...replicas] = servers;
@@ -61,7 +78,12 @@ export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUn
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-sentinel-'));
   const sentinels = await Promise.all(
     Array.from({ length: sentinelsCount }, (_, index) =>
-      launchSentinel(join(folder, `${index}.conf`), first.server.port, downAfterMs),
+      launchSentinel(join(folder, `${index}.conf`), {
+        masterPort: first.server.port,
+        downAfterMs,
+        sentinelLines,
+        tls,
+      }),
     ),
   );
   await until('the Sentinels know each other and the replicas', async () => {
@@ -108,22 +130,32 @@ export async function startSentinel({ downAfterMs = 500 } = {}): Promise<RedisUn
   };
 }
 
-async function launchSentinel(file: string, masterPort: number, downAfterMs: number) {
+async function launchSentinel(
+  file: string,
+  {
+    masterPort,
+    downAfterMs,
+    sentinelLines,
+    tls,
+  }: { masterPort: number; downAfterMs: number; sentinelLines: readonly string[]; tls: RedisTls | undefined },
+) {
   const port = await freePort();
   const lines = [
-    `port ${port}`,
+    ...(tls ? ['port 0', `tls-port ${port}`, ...linesOf(tls.options)] : [`port ${port}`]),
     'bind 127.0.0.1',
     `sentinel monitor ${master} 127.0.0.1 ${masterPort} ${quorum}`,
     `sentinel auth-user ${master} ${peers.user}`,
     `sentinel auth-pass ${master} ${peers.password}`,
     `sentinel down-after-milliseconds ${master} ${downAfterMs}`,
     `sentinel failover-timeout ${master} 2000`,
+    ...sentinelLines,
     '',
   ];
   await writeFile(file, lines.join('\n'));
   const child = spawn(await redisBinary(), [file, '--sentinel'], { stdio: 'ignore' });
-  await waitUntilReady(`redis://127.0.0.1:${port}`);
-  const inspector = inspect(`redis://127.0.0.1:${port}`);
+  const url = `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`;
+  await waitUntilReady(url, tls);
+  const inspector = inspect(url, tls);
   // By itself a Sentinel asks for replicas every ten seconds, and greets the others every two.
   await inspector.call(
     'SENTINEL',
@@ -136,6 +168,13 @@ async function launchSentinel(file: string, masterPort: number, downAfterMs: num
     '100',
   );
   return { port, child, inspector };
+}
+
+/** Options of a command line as lines of a file. */
+function linesOf(options: readonly string[]): readonly string[] {
+  return options.flatMap((option, index) =>
+    index % 2 === 0 ? [`${option.slice(2)} ${options[index + 1]}`] : [],
+  );
 }
 
 async function endProcess(child: ChildProcess): Promise<void> {

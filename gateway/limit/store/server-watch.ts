@@ -60,14 +60,15 @@ export function watchServer(deps: {
   let probesPassed = 0;
   let probesNeeded = 1;
   let returnedMs = Number.NEGATIVE_INFINITY;
-  let connectionError = 'connection lost';
+  /** Of the attempts since it was ready last. A connection that is merely closed has none. */
+  let connectionError: string | undefined;
   let isShakingHands = false;
   let probing = false;
 
   const startTimer =
     phase === 'starting'
       ? setTimeout(
-          () => leave(node.unknownBecause?.() ?? 'no answer from Redis'),
+          () => leave(node.unknownBecause?.() ?? connectionError ?? 'no answer from Redis'),
           bounds.storeStartTimeoutMs,
         ).unref()
       : undefined;
@@ -75,7 +76,7 @@ export function watchServer(deps: {
 
   client?.on('error', noteError);
   client?.on('connect', shakeHands);
-  client?.on('ready', probe);
+  client?.on('ready', shakenHands);
   client?.on('close', loseConnection);
 
   return {
@@ -91,7 +92,7 @@ export function watchServer(deps: {
       clearTimeout(probeTimer);
       client?.off('error', noteError);
       client?.off('connect', shakeHands);
-      client?.off('ready', probe);
+      client?.off('ready', shakenHands);
       client?.off('close', loseConnection);
     },
   };
@@ -104,12 +105,16 @@ export function watchServer(deps: {
     isShakingHands = true;
   }
 
+  function shakenHands(): void {
+    connectionError = undefined;
+    probe();
+  }
+
   function loseConnection(): void {
     // A server that accepted the first connection but was slow in its handshake may manage the next one: while this process
     // starts, that is not an outage until `startTimer` fires.
-    if (phase !== 'starting' || !isShakingHands) leave(connectionError);
+    if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
-    connectionError = 'connection lost';
   }
 
   function failed(why: string): void {

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAuthority } from './certificates.ts';
+
+/** For servers of Redis that are reached over TLS alone, each other's links included, by clients with a certificate. */
+export interface RedisTls {
+  /** As `redis-server` takes them, beside its port. */
+  readonly options: readonly string[];
+  /** How a test itself reaches the servers, whatever name is in their certificate. */
+  readonly client: {
+    readonly ca: string;
+    readonly cert: string;
+    readonly key: string;
+    readonly checkServerIdentity: () => undefined;
+  };
+  /** Where the files of a gateway are, as the configuration names them. */
+  readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+}
+
+/** @param names the host names and addresses in the certificate of the servers */
+export function makeRedisTls(names: readonly string[] = ['127.0.0.1']): RedisTls {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-redis-tls-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const authority = createAuthority();
+  const [ofServer, ofClient] = [authority.issue({ names }), authority.issue({ names: ['client.test'] })];
+  const files = {
+    ca: write('ca.pem', authority.cert),
+    cert: write('cert.pem', ofClient.cert),
+    key: write('key.pem', ofClient.key),
+  };
+  return {
+    options: [
+      ...['--tls-ca-cert-file', files.ca, '--tls-auth-clients', 'yes', '--tls-replication', 'yes'],
+      ...['--tls-cert-file', write('server.pem', ofServer.cert)],
+      ...['--tls-key-file', write('server-key.pem', ofServer.key)],
+    ],
+    client: { ca: authority.cert, ...ofClient, checkServerIdentity: () => undefined },
+    files,
+  };
+}
