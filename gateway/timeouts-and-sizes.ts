@@ -1,6 +1,6 @@
 /**
  * The bounds of every wait, queue, body, header block and retry, each with its unit in the name and its reason beside it.
- * They are handed in from here (`main.ts`, `gateway.ts`), so that a test can pass its own. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
+ * They are handed in from here (`main.ts`, `gateway.ts`, `sides/`), so that a test can pass its own. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
  * defaults are in `config/schema/defaults.ts`. How large a configuration may be is in `config/config-sizes.ts`.
  */
 export const defaultBounds = Object.freeze({

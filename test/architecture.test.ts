@@ -72,7 +72,8 @@ const allowed: Record<string, readonly string[]> = {
     'respond',
     'usage',
   ],
-  'gateway.ts': [
+  // What serves requests, what serves operators, and the stores behind both.
+  sides: [
     ...nouns,
     'snapshot.ts',
     'exchange.ts',
@@ -82,7 +83,6 @@ const allowed: Record<string, readonly string[]> = {
     'limit',
     'pages',
     'forward',
-    'respond',
     'observe',
     'admin',
     'tls',
@@ -91,6 +91,7 @@ const allowed: Record<string, readonly string[]> = {
     'usage',
     'fleet',
   ],
+  'gateway.ts': [...nouns, 'sides', 'limit', 'observe', 'admin'],
   'main.ts': [...nouns, 'gateway.ts', 'config', 'observe'],
 };
 

@@ -11,14 +11,14 @@ export interface Presence {
   /** Begins to publish. */
   start(): void;
   read(): Promise<Fleet>;
-  /** Stops publishing, and takes this process off the list. */
+  /** Stops publishing, and takes this gateway's processes off the list. */
   close(): Promise<void>;
 }
 
 export interface Fleet {
-  /** False while Redis is away: then only this process is known. */
+  /** False while Redis is away: then only the processes of this gateway are known. */
   readonly isComplete: boolean;
-  /** The id of the process that says so. */
+  /** The id of the process that says so; of a supervisor, which is not among those that serve requests. */
   readonly answeredBy: string;
   readonly processes: readonly KnownProcess[];
 }
@@ -31,18 +31,20 @@ export interface KnownProcess extends ProcessState {
 const script = readFileSync(new URL('./publish-presence.lua', import.meta.url), 'utf8');
 
 /**
- * Each process publishes its own state once a second; what is not repeated expires. Nothing of it is on the path of a
- * request. Without Redis, and while it is away, there is this process alone.
+ * Each gateway publishes the state of its processes once a second; what is not repeated expires. Nothing of it is on the path
+ * of a request. Without Redis, and while it is away, there are these processes alone.
  *
- * @param own what this process says of itself now
+ * @param own the processes of this gateway that serve requests, as they are now: itself, or its workers
  */
 export function createPresence({
   records,
+  processId,
   own,
   bounds,
 }: {
   readonly records: RedisConnection | undefined;
-  readonly own: () => ProcessState;
+  readonly processId: string;
+  readonly own: () => readonly ProcessState[];
   readonly bounds: Pick<
     Bounds,
     'presenceIntervalMs' | 'presenceExpiryMs' | 'presenceProcessesMax' | 'storePatientDeadlineMs'
@@ -51,7 +53,7 @@ export function createPresence({
   if (records === undefined) {
     return {
       start: () => {},
-      read: () => Promise.resolve(fleetOf(own(), [])),
+      read: () => Promise.resolve(fleetOf(processId, own(), [])),
       close: () => Promise.resolve(),
     };
   }
@@ -60,18 +62,32 @@ export function createPresence({
   client.defineCommand('publishProcess', { numberOfKeys: 2, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
+  /** The ids that were published last. */
+  let published: readonly string[] = [];
 
   function publish(): void {
     timer = setTimeout(publish, bounds.presenceIntervalMs).unref();
     if (!isReady(names[0])) return;
-    const state = own();
+    const states = own();
     const { presenceExpiryMs: expiryMs, presenceProcessesMax: max } = bounds;
-    publishing = client.publishProcess(...names, state.id, JSON.stringify(state), expiryMs, max).catch(() => {
+    const ids = states.map(({ id }) => id);
+    const gone = published.filter((id) => !ids.includes(id));
+    published = ids;
+    publishing = Promise.all([
+      ...states.map((state) =>
+        client.publishProcess(...names, state.id, JSON.stringify(state), expiryMs, max),
+      ),
+      ...remove(gone),
+    ]).catch(() => {
       // It is published again in a second, and whoever asks meanwhile is told that Redis is away.
     });
   }
 
-  async function readOthers(ownId: string): Promise<readonly KnownProcess[] | undefined> {
+  function remove(ids: readonly string[]): Promise<unknown>[] {
+    return ids.length === 0 ? [] : [client.hdel(names[0], ...ids), client.zrem(names[1], ...ids)];
+  }
+
+  async function readOthers(ownIds: readonly string[]): Promise<readonly KnownProcess[] | undefined> {
     if (!isReady(names[0])) return undefined;
     const replies = Promise.all([
       clockOf(names[0]),
@@ -88,7 +104,7 @@ export function createPresence({
     return pairs(seen).flatMap(([id, seenMs]) => {
       const ageMs = Math.max(0, nowMs - Number(seenMs));
       const state = parseState(states[id]);
-      if (id === ownId || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
+      if (ownIds.includes(id) || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
       return [{ ...state, ageMs }];
     });
   }
@@ -96,25 +112,26 @@ export function createPresence({
   return {
     start: publish,
     async read() {
-      const state = own();
-      return fleetOf(state, await readOthers(state.id));
+      const states = own();
+      return fleetOf(processId, states, await readOthers(states.map(({ id }) => id)));
     },
     async close() {
       clearTimeout(timer);
       if (!isReady(names[0])) return;
-      const { id } = own();
-      const removed = publishing
-        .then(() => Promise.all([client.hdel(names[0], id), client.zrem(names[1], id)]))
-        .catch(() => undefined);
+      const removed = publishing.then(() => Promise.all(remove(published))).catch(() => undefined);
       await withinDeadline<unknown>(removed, bounds.storePatientDeadlineMs, () => undefined);
     },
   };
 }
 
 /** @param others undefined when they are not known */
-function fleetOf(own: ProcessState, others: readonly KnownProcess[] | undefined): Fleet {
-  const processes = [{ ...own, ageMs: 0 }, ...(others ?? [])].sort(byStart);
-  return { isComplete: others !== undefined, answeredBy: own.id, processes };
+function fleetOf(
+  answeredBy: string,
+  own: readonly ProcessState[],
+  others: readonly KnownProcess[] | undefined,
+): Fleet {
+  const processes = [...own.map((state) => ({ ...state, ageMs: 0 })), ...(others ?? [])].sort(byStart);
+  return { isComplete: others !== undefined, answeredBy, processes };
 }
 
 /** While a fleet is upgraded another version may have written it: what is not a state is left out. */

@@ -29,7 +29,7 @@ function stateOf(id: string): ProcessState {
 
 function startPresence(id: string, redis: { url: string; prefix: string }, own = bounds) {
   const records = openRedis(redis, own);
-  const presence = createPresence({ records, own: () => stateOf(id), bounds: own });
+  const presence = createPresence({ records, processId: id, own: () => [stateOf(id)], bounds: own });
   presence.start();
   onTestFinished(async () => {
     await presence.close();
@@ -56,7 +56,7 @@ it('every process lists all; one that vanished is gone after its expiry, one tha
 });
 
 it('without Redis, and while it is away, a process knows itself', async () => {
-  const alone = createPresence({ records: undefined, own: () => stateOf('m'), bounds });
+  const alone = createPresence({ records: undefined, processId: 'm', own: () => [stateOf('m')], bounds });
   expect(await alone.read()).toEqual({
     isComplete: true,
     answeredBy: 'm',

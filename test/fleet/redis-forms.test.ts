@@ -27,7 +27,7 @@ describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
     const processes = await Promise.all(
       ['p1', 'p2'].map(async (processId) => {
         const records = await connectRedis({ prefix, place: place(), bounds });
-        const presence = createPresence({ records, own: () => stateOf(processId), bounds });
+        const presence = createPresence({ records, processId, own: () => [stateOf(processId)], bounds });
         const changes = createChanges({ records, processId, nowMs: Date.now, bounds });
         const events = createEvents({ records, processId, nowMs: Date.now, bounds });
         presence.start();

@@ -1,11 +1,13 @@
 import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
 import type { Settings } from '../../model.ts';
-import { bucketsSeconds, type Histogram } from '../../structures/histogram.ts';
+import { bucketsSeconds } from '../../structures/histogram.ts';
 import { createKeyCounts } from './key-states.ts';
-import type { RequestMetrics } from './request-metrics.ts';
+import type { Durations, RequestCounts } from './request-metrics.ts';
 
-/** What the metrics show beside what was counted of requests: read when they are asked for. */
+/** What the metrics show: read when they are asked for. */
 export interface ObservedState {
+  readonly requests: RequestCounts;
+  readonly inFlight: number;
   readonly config: { readonly version: string; readonly loadedAt: string; readonly lastError?: string };
   readonly storeAvailable: boolean;
   /** Servers of Redis that are away: in a Cluster each on its own. */
@@ -42,7 +44,7 @@ export interface MetricsText {
  * The metrics as Prometheus reads them. The library writes the text, and adds those of the process; the figures are our
  * own plain numbers, since the library makes a label key anew with each count.
  */
-export function createMetricsText(requests: RequestMetrics, observe: () => ObservedState): MetricsText {
+export function createMetricsText(observe: () => ObservedState): MetricsText {
   let registry: Registry | undefined;
   /** All metrics of one scrape are of the same moment. */
   let state: ObservedState;
@@ -51,7 +53,7 @@ export function createMetricsText(requests: RequestMetrics, observe: () => Obser
     read() {
       // Not before it is first asked for: the process's own metrics watch garbage collection and the event loop.
       state = observe();
-      registry ??= createRegistry(requests, () => state);
+      registry ??= createRegistry(() => state);
       return registry.metrics();
     },
   };
@@ -73,14 +75,14 @@ interface Value {
   readonly metricName?: string;
 }
 
-function createRegistry(requests: RequestMetrics, observe: () => ObservedState): Registry {
+function createRegistry(observe: () => ObservedState): Registry {
   const registry = new Registry();
   const countKeys = createKeyCounts();
   collectDefaultMetrics({ register: registry });
   for (const name of rejectedByPromtool) registry.removeSingleMetric(name);
 
   family('requests_total', 'counter', 'Requests that are over, by operation, status and decision.', () =>
-    [...requests.requests].flatMap(([operation, byStatus]) =>
+    [...observe().requests.requests].flatMap(([operation, byStatus]) =>
       [...byStatus].flatMap(([status, byDecision]) =>
         [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
       ),
@@ -89,22 +91,30 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
   histogram(
     'request_duration_seconds',
     'From the arrival of a request to its end.',
-    requests.requestDuration,
+    ({ requestDuration }) => requestDuration,
   );
-  histogram('upstream_duration_seconds', 'What of that passed at the upstream.', requests.upstreamDuration);
-  histogram('decision_duration_seconds', 'From the arrival to the decision.', requests.decisionDuration);
-  family('requests_in_flight', 'gauge', 'Requests that are not over.', () => one(requests.inFlight()));
+  histogram(
+    'upstream_duration_seconds',
+    'What of that passed at the upstream.',
+    ({ upstreamDuration }) => upstreamDuration,
+  );
+  histogram(
+    'decision_duration_seconds',
+    'From the arrival to the decision.',
+    ({ decisionDuration }) => decisionDuration,
+  );
+  family('requests_in_flight', 'gauge', 'Requests that are not over.', () => one(observe().inFlight));
   family('connections', 'gauge', 'Client connections.', () => one(observe().connections));
   family('rejected_total', 'counter', 'Requests refused before they had a key, by error code.', () =>
-    by('code', requests.rejected),
+    by('code', observe().requests.rejected),
   );
   family('refused_total', 'counter', 'Requests of a key that a window refused, by plan and window.', () =>
-    [...requests.refused].flatMap(([plan, byWindow]) =>
+    [...observe().requests.refused].flatMap(([plan, byWindow]) =>
       [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
     ),
   );
   family('deprecated_requests_total', 'counter', 'Requests of deprecated operations.', () =>
-    deprecated().map(({ id }) => ({ labels: { operation: id }, value: total(requests, id) })),
+    deprecated().map(({ id }) => ({ labels: { operation: id }, value: total(observe().requests, id) })),
   );
   family('operation_sunset_timestamp_seconds', 'gauge', 'When a deprecated operation is removed.', () =>
     deprecated().flatMap(({ id, deprecation }) =>
@@ -158,10 +168,10 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
     targets(({ inFlight }) => inFlight),
   );
   family('upstream_retries_total', 'counter', 'Attempts beyond the first of a request.', () =>
-    one(requests.upstreamRetries()),
+    one(observe().requests.upstreamRetries),
   );
   family('upstream_failures_total', 'counter', 'Requests that the upstream failed, by error code.', () =>
-    by('cause', requests.upstreamFailures),
+    by('cause', observe().requests.upstreamFailures),
   );
   family('config_last_reload_successful', 'gauge', '1 unless the configuration on disk is invalid.', () =>
     one(observe().config.lastError === undefined ? 1 : 0),
@@ -200,11 +210,12 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
     registry.registerMetric({ name, get } as unknown as Metric<string>);
   }
 
-  function histogram(suffix: string, help: string, of: Histogram): void {
+  function histogram(suffix: string, help: string, read: (requests: RequestCounts) => Durations): void {
     family(suffix, 'histogram', help, () => {
+      const { counts, sumMs } = read(observe().requests);
       const name = `tollgate_${suffix}`;
       let count = 0;
-      const values: Value[] = of.counts.map((inBucket, index) => {
+      const values: Value[] = counts.map((inBucket, index) => {
         count += inBucket;
         return {
           metricName: `${name}_bucket`,
@@ -212,7 +223,7 @@ function createRegistry(requests: RequestMetrics, observe: () => ObservedState):
           value: count,
         };
       });
-      values.push({ metricName: `${name}_sum`, labels: {}, value: of.sumMs / 1000 });
+      values.push({ metricName: `${name}_sum`, labels: {}, value: sumMs / 1000 });
       values.push({ metricName: `${name}_count`, labels: {}, value: count });
       return values;
     });
@@ -227,7 +238,7 @@ function by(label: string, counts: Iterable<readonly [string, number]>): Value[]
   return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
 }
 
-function total({ requests }: RequestMetrics, operation: string): number {
+function total({ requests }: RequestCounts, operation: string): number {
   let sum = 0;
   for (const byDecision of requests.get(operation)?.values() ?? []) {
     for (const count of byDecision.values()) sum += count;

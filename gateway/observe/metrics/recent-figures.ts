@@ -28,7 +28,7 @@ interface Reading {
 
 /** Compares what was counted until now with readings of the last seconds, so that a request pays nothing for it. */
 export function createRecentFigures(
-  metrics: RequestMetrics,
+  metrics: Pick<RequestMetrics, 'counts'>,
   bounds: Pick<Bounds, 'recentFiguresMs' | 'presenceIntervalMs'>,
 ): { read(): RecentFigures; close(): void } {
   let readings = [readNow(metrics)];
@@ -63,7 +63,8 @@ export function createRecentFigures(
   };
 }
 
-function readNow({ requests, ownDuration, upstreamDuration }: RequestMetrics): Reading {
+function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
+  const { requests, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
   for (const byStatus of requests.values()) {
     for (const [status, byDecision] of byStatus) {

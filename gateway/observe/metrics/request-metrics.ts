@@ -12,11 +12,11 @@ export type DecisionLabel =
   | 'bucket_refused';
 
 /**
- * What this process counted of its exchanges, in plain numbers. Prometheus's text is made of them when it is asked for, so
- * that a request pays for a few additions alone. No label is a key, an address or a raw path: what they hold is bounded
- * by the configuration, by the statuses there are and by the error codes.
+ * What was counted of exchanges, in plain numbers. Prometheus's text is made of them when it is asked for, so that a request
+ * pays for a few additions alone. No label is a key, an address or a raw path: what they hold is bounded by the
+ * configuration, by the statuses there are and by the error codes.
  */
-export interface RequestMetrics {
+export interface RequestCounts {
   /** By operation id, `''` where none matched; then by status and decision. */
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
   /** Requests refused before they had a key, by error code. */
@@ -25,12 +25,19 @@ export interface RequestMetrics {
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Requests that the upstream failed, by error code. */
   readonly upstreamFailures: ReadonlyMap<string, number>;
-  readonly upstreamRetries: () => number;
-  readonly requestDuration: Histogram;
+  readonly upstreamRetries: number;
+  readonly requestDuration: Durations;
   /** What of the request did not pass at the upstream. */
-  readonly ownDuration: Histogram;
-  readonly upstreamDuration: Histogram;
-  readonly decisionDuration: Histogram;
+  readonly ownDuration: Durations;
+  readonly upstreamDuration: Durations;
+  readonly decisionDuration: Durations;
+}
+
+export type Durations = Readonly<Pick<Histogram, 'counts' | 'sumMs'>>;
+
+export interface RequestMetrics {
+  /** Those of this process until now. They go on with the requests that follow: whoever keeps them makes a copy. */
+  counts(): RequestCounts;
   /** Exchanges that began and are not over. */
   readonly inFlight: () => number;
   /** An exchange began. */
@@ -52,15 +59,17 @@ export function createRequestMetrics(): RequestMetrics {
   let inFlight = 0;
 
   return {
-    requests,
-    rejected,
-    refused,
-    upstreamFailures,
-    upstreamRetries: () => upstreamRetries,
-    requestDuration,
-    ownDuration,
-    upstreamDuration,
-    decisionDuration,
+    counts: () => ({
+      requests,
+      rejected,
+      refused,
+      upstreamFailures,
+      upstreamRetries,
+      requestDuration,
+      ownDuration,
+      upstreamDuration,
+      decisionDuration,
+    }),
     inFlight: () => inFlight,
     begin() {
       inFlight += 1;

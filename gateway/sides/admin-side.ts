@@ -1,0 +1,243 @@
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { createAdminListener } from '../admin/admin-listener.ts';
+import { createAdminPaths } from '../admin/admin-paths.ts';
+import { createAdminApi } from '../admin/api/admin-api.ts';
+import { createRoutes } from '../admin/api/routes.ts';
+import { createAdminPages } from '../admin/pages/admin-pages.ts';
+import type { GatewayState, Phase } from '../admin/readiness.ts';
+import { createChanges, type KeyChange } from '../fleet/changes.ts';
+import type { Happening } from '../fleet/event-text.ts';
+import { createEvents } from '../fleet/events.ts';
+import { planEdits } from '../fleet/plan-edits.ts';
+import { createPresence } from '../fleet/presence.ts';
+import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
+import { tokenEdit } from '../fleet/token-edit.ts';
+import type { StoreState } from '../limit/limiter.ts';
+import { listenOn } from '../listen/listen-on.ts';
+import type { AdminToken, Settings } from '../model.ts';
+import type { Log } from '../observe/create-log.ts';
+import { createMetricsText, type ObservedState } from '../observe/metrics/metrics-text.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createFailedHandshakes } from '../tls/failed-handshakes.ts';
+import { watchCertificates } from './expiring-certificates.ts';
+import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
+import type { Stores } from './stores.ts';
+
+/** What serves operators: the admin listener, and the records that all gateways of a fleet share. */
+export interface AdminSide {
+  /** @throws when the address cannot be listened on */
+  listen(): Promise<AddressInfo>;
+  /** Publishes from now on that this gateway is there. */
+  start(): void;
+  reload(settings: Settings): void;
+  /** Reports in `/readyz` that the last valid configuration stays in force. @param version of the one that is not valid */
+  reportFailedReload(error: string, version?: string): void;
+  /** Adds to the list of events. */
+  recordEvent(happening: Happening): void;
+  /** Sends what is left to send. */
+  flush(): Promise<void>;
+  /** Closes the listener. */
+  close(): void;
+}
+
+export interface AdminSideOptions {
+  readonly settings: Settings;
+  /** Of this process, as the records name it. */
+  readonly processId: string;
+  readonly stores: Stores;
+  readonly phase: () => Phase;
+  /** What serves requests. */
+  readonly served: () => Served;
+  readonly log: Pick<Log, 'logger'>;
+  readonly bounds: Bounds;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+export function createAdminSide({
+  settings: firstSettings,
+  processId,
+  stores: { limiter, directory, usage, records },
+  phase,
+  served,
+  log: { logger },
+  bounds,
+  nowMs,
+}: AdminSideOptions): AdminSide {
+  let settings = firstSettings;
+  let loadedAtMs = nowMs();
+  let lastReloadError: string | undefined;
+
+  const events = createEvents({ records, processId, nowMs: limiter.nowMs, bounds });
+  const changes = createChanges({ records, processId, nowMs, bounds });
+  const presence = createPresence({
+    records,
+    processId,
+    own: () => served().processes.map(describeProcess),
+    bounds,
+  });
+  const certificates = watchCertificates({
+    settings,
+    log: logger,
+    onEvent: events.record,
+    nowMs,
+    bounds,
+  });
+
+  const failedHandshakes = createFailedHandshakes(logger, bounds);
+  const admin = createAdminListener({
+    respond: createAdminPaths({
+      currentState,
+      metrics: createMetricsText(observe),
+      admin: () => settings.admin,
+      api: createAdminApi({
+        routes: createRoutes({
+          settings: () => settings,
+          state: currentState,
+          presence,
+          changes,
+          events,
+          keyChanges: {
+            limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, settings.bans) },
+            record: recordKeyChange,
+          },
+          keys: {
+            settings: () => settings,
+            async readStatus(keys) {
+              const read = await limiter.read(keys);
+              return read.kind === 'read' ? read.keys : undefined;
+            },
+            ...(directory && { directory }),
+            ...(usage && { usage }),
+            nowMs: limiter.nowMs,
+            bounds,
+          },
+          bounds,
+        }),
+        admin: () => settings.admin,
+        log: logger,
+        nowMs,
+        bounds,
+      }),
+      pages: createAdminPages(),
+    }),
+    reportBug: (bug, requestId) => logger.error({ err: bug, requestId }, 'a bug in the admin listener'),
+    onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
+    bounds,
+    ...(settings.admin.tls && { certificate: settings.admin.tls }),
+  });
+
+  function observe(): ObservedState {
+    const { processes, counted } = served();
+    const { config, store, upstreams, usage } = currentState();
+    return {
+      config,
+      ...counted,
+      ...(directory && {
+        directory: { lookUps: counted.lookUps, heldKeys: sumOf(processes, ({ heldKeys }) => heldKeys) },
+      }),
+      ...(usage && { usage }),
+      storeAvailable: store.kind === 'memory' || store.available,
+      storeServersAway: serversAway(store),
+      bannedKeys: processes.flatMap(({ bannedKeys }) => bannedKeys),
+      certificates: { ...certificates.current() },
+      inFlight: sumOf(processes, ({ inFlight }) => inFlight),
+      connections: sumOf(processes, ({ connections }) => connections),
+      upstreams,
+      settings,
+      nowMs: nowMs(),
+    };
+  }
+
+  function currentState(): GatewayState & { readonly store: StoreState } & Pick<ServingProcess, 'upstreams'> {
+    const { processes, counted } = served();
+    return {
+      phase: phase(),
+      environment: settings.environment,
+      config: {
+        version: settings.version,
+        loadedAt: new Date(loadedAtMs).toISOString(),
+        ...(lastReloadError !== undefined && { lastError: lastReloadError }),
+      },
+      store: limiter.state(),
+      certificates: certificates.state(),
+      ...(usage && { usage: { ...usage.state(), lostRequests: counted.lostRequests } }),
+      upstreams: joinUpstreams(processes.map(({ upstreams }) => upstreams)),
+    };
+  }
+
+  function describeProcess({
+    recent,
+    upstreams,
+    heldKeys: _heldKeys,
+    bannedKeys: _bannedKeys,
+    ...process
+  }: ServingProcess): ProcessState {
+    return {
+      ...process,
+      host: hostname(),
+      phase: phase(),
+      ...recent,
+      upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
+    };
+  }
+
+  function recordKeyChange(change: KeyChange): void {
+    const { key, by, action } = change;
+    changes.record(change);
+    events.record({ kind: 'key_changed', ...change });
+    logger.info({ ...(key !== undefined && { keyId: key }), by, action }, 'a key was changed');
+  }
+
+  function recordTokenChange(before: readonly AdminToken[], after: readonly AdminToken[]): void {
+    const edit = tokenEdit(before, after);
+    if (edit === undefined) return;
+    changes.record({ action: 'token', by: 'file', ...edit });
+    logger.info({ by: 'file', action: 'token' }, 'the tokens of the admin API were changed');
+  }
+
+  return {
+    listen: () => listenOn(admin.server, settings.admin),
+    start() {
+      presence.start();
+      certificates.start();
+    },
+    reload(next) {
+      const before = settings;
+      settings = next;
+      loadedAtMs = nowMs();
+      lastReloadError = undefined;
+      certificates.replace(next);
+      if (next.admin.tls) admin.setCertificate(next.admin.tls);
+      const versions = { before: before.version, after: next.version };
+      changes.record({ action: 'reload', by: 'file', ...versions });
+      recordTokenChange(before.admin.tokens, next.admin.tokens);
+      events.record({ kind: 'reload', ...versions, edits: planEdits(before.plans, next.plans) });
+    },
+    reportFailedReload(error, version) {
+      lastReloadError = error;
+      const before = settings.version;
+      const after = version === undefined ? {} : { after: version };
+      changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
+      events.record({ kind: 'reload_failed', before, after: version, error });
+    },
+    recordEvent: events.record,
+    async flush() {
+      await Promise.all([presence.close(), changes.close(), events.close()]);
+    },
+    close() {
+      certificates.close();
+      admin.close();
+    },
+  };
+}
+
+function serversAway(store: StoreState): number {
+  if (store.kind === 'memory' || store.available) return 0;
+  return store.servers?.filter(({ available }) => !available).length ?? 1;
+}
+
+function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {
+  return processes.reduce((sum, process) => sum + figureOf(process), 0);
+}

@@ -1,0 +1,184 @@
+import type { IncomingMessage } from 'node:http';
+import { createEventLoopBatch } from '../event-loop-batch.ts';
+import { type Exchange, openExchange } from '../exchange.ts';
+import { createForwarder } from '../forward/forwarder.ts';
+import { createListener, type Listener } from '../listen/listener.ts';
+import { matchOperation } from '../match/operation-table.ts';
+import type { Settings, TargetEvent } from '../model.ts';
+import { accessLine } from '../observe/access-line.ts';
+import type { Log } from '../observe/create-log.ts';
+import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
+import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
+import { createReferenceAssets } from '../pages/api-reference.ts';
+import { createUnreadPages } from '../pages/unread-pages.ts';
+import { type Stations, serveExchange } from '../request-path.ts';
+import { createSnapshot } from '../snapshot.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createFailedHandshakes } from '../tls/failed-handshakes.ts';
+import type { EndedExchange } from '../usage/recorder.ts';
+import type { Counted, ServingProcess } from './served.ts';
+import type { Stores } from './stores.ts';
+
+/** What serves requests: the public listener, and the stations behind it. */
+export interface RequestSide extends Pick<Listener, 'listen'> {
+  /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
+  reload(settings: Settings): void;
+  process(): ServingProcess;
+  counted(): Counted;
+  /**
+   * Tunnels are closed, no connection is accepted any more, and requests in flight finish with `Connection: close`. After
+   * `bounds.drainDeadlineMs` the rest is cut.
+   */
+  drain(): Promise<void>;
+}
+
+export interface RequestSideOptions {
+  readonly settings: Settings;
+  /** Drawn when the process starts. */
+  readonly processId: string;
+  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'usage'>;
+  readonly log: Pick<Log, 'logger' | 'access'>;
+  /** Hears what is logged of the health of targets. */
+  readonly onEvent: (event: TargetEvent) => void;
+  readonly bounds: Bounds;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+  /** Of this process. */
+  readonly pid: number;
+}
+
+/** Creates the stations of the request path and connects them. */
+export function createRequestSide({
+  settings,
+  processId,
+  stores: { limiter, directory, usage },
+  log: { logger, access },
+  onEvent,
+  bounds,
+  nowMs,
+  pid,
+}: RequestSideOptions): RequestSide {
+  const startedAt = new Date(nowMs()).toISOString();
+  const referenceAssets = createReferenceAssets();
+  let snapshot = createSnapshot(settings, referenceAssets, directory);
+
+  const metrics = createRequestMetrics();
+  const recentFigures = createRecentFigures(metrics, bounds);
+  const atTurnEnd = createEventLoopBatch();
+  const forwarder = createForwarder({
+    upstreams: settings.upstreams,
+    log: logger,
+    onEvent,
+    bounds,
+    atTurnEnd,
+    nowMs,
+  });
+  const stations: Stations = {
+    limiter,
+    forwarder,
+    atTurnEnd,
+    unreadPages: createUnreadPages(bounds),
+    ...(directory && { directory }),
+    ...(usage && { usage: usage.recorder }),
+    bounds,
+    nowMs,
+    records: [
+      (exchange) => access(accessLine(exchange)),
+      metrics.end,
+      (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.nowMs)),
+    ],
+    reportBug: (bug, exchange) => reportBug(bug, exchange.id),
+  };
+
+  function reportBug(bug: unknown, requestId?: string): void {
+    logger.error({ err: bug, requestId }, 'a bug in the request path');
+  }
+
+  const failedHandshakes = createFailedHandshakes(logger, bounds);
+  const listener = createListener({
+    handlers: {
+      onArrival(arrival) {
+        metrics.begin();
+        void serveExchange(openExchange(arrival, snapshot), stations);
+      },
+      wantsUpgrade: (req) => isWebSocketOperation(req),
+      reportBug,
+      onFailedHandshake: (reason) => failedHandshakes.count('listen', reason),
+    },
+    bounds,
+    ...(settings.listen.tls && { certificate: settings.listen.tls }),
+  });
+
+  function isWebSocketOperation(req: IncomingMessage): boolean {
+    if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
+    const path = (req.url ?? '').split('?', 1)[0] ?? '';
+    const match = matchOperation(snapshot.operations, req.method ?? '', path);
+    return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
+  }
+
+  return {
+    listen: listener.listen,
+    reload(next) {
+      snapshot = createSnapshot(next, referenceAssets, directory);
+      forwarder.setUpstreams(next.upstreams);
+      limiter.forgetRefusals();
+      if (next.listen.tls) listener.setCertificate(next.listen.tls);
+    },
+    process() {
+      const store = limiter.state();
+      return {
+        id: processId,
+        pid,
+        startedAt,
+        configVersion: snapshot.settings.version,
+        recent: recentFigures.read(),
+        connections: listener.connections(),
+        inFlight: metrics.inFlight(),
+        store: { kind: store.kind, available: store.kind === 'memory' || store.available },
+        upstreams: forwarder.state(),
+        heldKeys: directory?.counts().heldKeys ?? 0,
+        bannedKeys: [...limiter.counts().bannedKeys],
+      };
+    },
+    counted() {
+      const { calls, decidedLocally, bans } = limiter.counts();
+      return {
+        requests: metrics.counts(),
+        storeCalls: calls,
+        decidedLocally,
+        bans,
+        lookUps: directory?.counts().lookUps ?? new Map(),
+        lostRequests: usage?.state().lostRequests ?? 0,
+      };
+    },
+    async drain() {
+      // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
+      forwarder.drainTunnels();
+      await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
+      await forwarder.close();
+      recentFigures.close();
+    },
+  };
+}
+
+/** What the usage record needs of an exchange that is over. */
+function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
+  const { key, decision, decidedMs, offered, status, startedMs, endedMs, upstream } = exchange;
+  return {
+    // What a bucket decides is in no key's record.
+    keyId: decidedMs === undefined ? undefined : key?.id,
+    atMs: decision?.rateLimit.nowMs ?? nowMs(),
+    operationId: offered?.operation.id ?? '',
+    status,
+    ending: trafficEndingOf(exchange),
+    // A WebSocket is over when it is closed.
+    ownMs: status === 101 ? undefined : endedMs - startedMs - (upstream?.upstreamMs ?? 0),
+    upstreamMs: upstream?.upstreamMs,
+  };
+}
+
+function trafficEndingOf({ decidedMs, decision, fault, status }: Exchange): EndedExchange['ending'] {
+  if (status >= 500) return fault === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
+  if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
+  return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
+}

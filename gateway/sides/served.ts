@@ -1,0 +1,76 @@
+import type { LookUpOutcome } from '../directory/look-ups.ts';
+import type { TargetState } from '../forward/upstream/targets.ts';
+import type { UpstreamState } from '../forward/upstream/upstreams.ts';
+import type { StoreCounts } from '../limit/limiter.ts';
+import type { RecentFigures } from '../observe/metrics/recent-figures.ts';
+import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
+
+/** What those that serve requests tell those that serve operators. Plain data, which can be cloned. */
+export interface Served {
+  /** The processes that serve requests now. */
+  readonly processes: readonly ServingProcess[];
+  /** What was counted since the start, by all of them together. */
+  readonly counted: Counted;
+}
+
+/** A process that serves requests, as it is now. */
+export interface ServingProcess {
+  /** Drawn when it starts. */
+  readonly id: string;
+  readonly pid: number;
+  /** ISO 8601, in UTC. */
+  readonly startedAt: string;
+  readonly configVersion: string;
+  readonly recent: RecentFigures;
+  readonly connections: number;
+  readonly inFlight: number;
+  readonly store: { readonly kind: 'memory' | 'redis'; readonly available: boolean };
+  /** By name. */
+  readonly upstreams: Readonly<Record<string, UpstreamState>>;
+  /** Keys of the directory that it has read. */
+  readonly heldKeys: number;
+  /** Keys under a ban that it knows of. */
+  readonly bannedKeys: readonly string[];
+}
+
+/** Figures that never become less while a process lives. */
+export interface Counted extends Pick<StoreCounts, 'decidedLocally' | 'bans'> {
+  readonly requests: RequestCounts;
+  readonly storeCalls: StoreCounts['calls'];
+  readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
+  /** Requests that are in no usage record. */
+  readonly lostRequests: number;
+}
+
+type Upstreams = ServingProcess['upstreams'];
+
+/**
+ * Upstreams as several processes see them. A target counts as healthy when every process that has it finds it so, and as
+ * full when it is so for any; requests are added up.
+ */
+export function joinUpstreams(all: readonly Upstreams[]): Upstreams {
+  const [only] = all;
+  if (only !== undefined && all.length === 1) return only;
+  const joined: Record<string, UpstreamState> = {};
+  for (const [name, upstream] of all.flatMap((upstreams) => Object.entries(upstreams))) {
+    const before = joined[name];
+    joined[name] = before === undefined ? upstream : joinUpstream(before, upstream);
+  }
+  return joined;
+}
+
+function joinUpstream(one: UpstreamState, other: UpstreamState): UpstreamState {
+  const byAddress = Map.groupBy([...one.targets, ...other.targets], ({ address }) => address);
+  const targets = [...byAddress.values()].map((seen) => seen.reduce(joinTarget));
+  return { ...other, ...one, targets };
+}
+
+function joinTarget(one: TargetState, other: TargetState): TargetState {
+  return {
+    ...one,
+    ...(one.healthy ? other : one),
+    inFlight: one.inFlight + other.inFlight,
+    tunnels: one.tunnels + other.tunnels,
+    full: one.full || other.full,
+  };
+}
