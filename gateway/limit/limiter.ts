@@ -86,7 +86,8 @@ export type StoreState =
 
 export interface KeysRead {
   readonly kind: 'read';
-  readonly keys: readonly KeyStatus[];
+  /** Undefined: unknown, since the server of Redis that keeps the key's counts gives no answer. */
+  readonly keys: readonly (KeyStatus | undefined)[];
 }
 
 export interface OwnLimits {
@@ -171,8 +172,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     async read(of) {
       await backing.health.started;
       const read = await backing.store.read(of.map(({ id }) => id));
-      if (read.kind === 'failed') return read;
-      const statuses = of.map((key, index) => statusOf(key, read.states[index], read.nowMs));
+      if (read.kind === 'failed') {
+        // Of a Cluster these keys may all be on the server that is away.
+        return backing.health.reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
+      }
+      const statuses = of.map((key, index) => {
+        const state = read.states[index];
+        return state && statusOf(key, state, read.nowMs);
+      });
       return { kind: 'read', keys: statuses };
     },
     async liftBan(keyId, bans) {

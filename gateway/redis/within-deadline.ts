@@ -11,3 +11,28 @@ export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: (
     reply.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+/**
+ * Those of several replies that arrive in time, in their order; undefined in place of the others, and the error of one of
+ * them that failed. For what is read from several servers, of which some may be away.
+ */
+export async function whateverArrives<T>(
+  replies: readonly Promise<T>[],
+  deadlineMs: number,
+): Promise<{ readonly values: readonly (T | undefined)[]; readonly error: Error | undefined }> {
+  const values: (T | undefined)[] = replies.map(() => undefined);
+  let error: Error | undefined;
+  const noted = replies.map((reply, index) =>
+    reply.then(
+      (value) => {
+        values[index] = value;
+      },
+      (failure: Error) => {
+        error = failure;
+      },
+    ),
+  );
+  await withinDeadline<unknown>(Promise.all(noted), deadlineMs, () => undefined);
+  // A reply that is late must not change it.
+  return { values: [...values], error };
+}

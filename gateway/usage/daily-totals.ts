@@ -67,11 +67,15 @@ export function createDailyTotals({
   };
 
   async function addNext(): Promise<void> {
-    if (isBusy || store.pausedBecause() !== undefined) return;
+    if (isBusy) return;
     isBusy = true;
     await walk();
     const [keyId] = waiting;
-    if (keyId !== undefined && (await addDays(keyId))) waiting.delete(keyId);
+    if (keyId !== undefined) {
+      waiting.delete(keyId);
+      // Behind the others: only its server may be away, or almost full.
+      if (!(await addDays(keyId))) waiting.add(keyId);
+    }
     isBusy = false;
   }
 
@@ -92,6 +96,7 @@ export function createDailyTotals({
   async function addDays(keyId: string): Promise<boolean> {
     const lastDay = Math.floor(nowMs() / dayMs) - 2;
     const totals: RecordName = { kind: 'totals', keyId };
+    if (store.pausedBecause(totals) !== undefined) return false;
     const [known] = (await store.read([{ record: totals }])) ?? [];
     if (known === undefined) return false;
     const firstDay = Math.max((known.batches.get(sender) ?? 0) + 1, lastDay - keepDays);

@@ -187,15 +187,17 @@ export function createUsageRecorder({
   }
 
   function flushSlice(): void {
-    if (store.pausedBecause() !== undefined) return;
+    const isPaused = store.pausedBecause() !== undefined;
+    const mayBeSent = ({ recordOf }: Source) => !isPaused || store.pausedBecause(recordOf(0)) === undefined;
     const slice = slices[nextSlice];
     if (nextSlice === 0) {
       forgetConfirmed(operations);
-      void sendParts(operations);
+      if (mayBeSent(operations)) void sendParts(operations);
     }
     nextSlice = (nextSlice + 1) % slices.length;
     for (const source of slice ?? []) {
       forgetConfirmed(source);
+      if (!mayBeSent(source)) continue;
       source.counted.close();
       if (isUnsent(source)) {
         source.idleRounds = 0;

@@ -18,7 +18,7 @@ import {
 } from './record-fields.ts';
 import type { UsageRecorder } from './recorder.ts';
 import { type Counts, latest } from './store/counts.ts';
-import type { ActiveKey, RecordRead, StoredRecord, UsageStore } from './store/usage-store.ts';
+import type { ActiveKey, RecordRead, UsageStore } from './store/usage-store.ts';
 import { offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
@@ -37,8 +37,14 @@ export interface UsageReader {
   ): Promise<ReadonlyMap<string, number> | undefined>;
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
-  /** The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept. */
-  recent(keyIds: readonly string[], nowMs: number): Promise<ReadonlyMap<string, RecentUsage> | undefined>;
+  /**
+   * The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept, or whose
+   * record cannot be read now while others can.
+   */
+  recent(
+    keyIds: readonly string[],
+    nowMs: number,
+  ): Promise<ReadonlyMap<string, RecentUsage | 'unknown'> | undefined>;
   /** Every minute of each of these keys in a period, in their order. Ask for few keys at once. */
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
@@ -201,22 +207,23 @@ export function createUsageReader({
       const days = [yesterday, today] as const;
       const fields = [hoursField, minutesField(firstHour)];
       const [records, indexed] = await Promise.all([
-        read(
+        readKnown(
           keyIds.flatMap((keyId): RecordRead[] =>
             days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })),
           ),
         ),
         store.lastSeen(keyIds),
       ]);
-      if (records === undefined || indexed === undefined) return undefined;
-      const recent = new Map<string, RecentUsage>();
+      if (records === undefined) return undefined;
+      const recent = new Map<string, RecentUsage | 'unknown'>();
       for (const [index, keyId] of keyIds.entries()) {
         let offered = 0;
         let admitted = 0;
         // Of a key that was not active since yesterday only the index knows.
-        let lastSeenMs = indexed[index] ?? 0;
+        let lastSeenMs = indexed?.[index] ?? 0;
+        const ofDays = records.slice(2 * index, 2 * index + 2);
         for (const [place, day] of days.entries()) {
-          const found = records[2 * index + place] ?? new Map<string, Counts>();
+          const found = ofDays[place] ?? new Map<string, Counts>();
           const hours: Counts = found.get(hoursField) ?? new Map();
           if (hours.size > 0) lastSeenMs = day * dayMs + (hours.get(latest) ?? 0);
           const dayStart = (day * dayMs) / hourMs;
@@ -233,7 +240,9 @@ export function createUsageReader({
             admitted += tally.admitted;
           }
         }
-        if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
+        const isUnknown = ofDays.includes(undefined) || (lastSeenMs === 0 && indexed === undefined);
+        if (isUnknown) recent.set(keyId, 'unknown');
+        else if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
       }
       return recent;
     },
@@ -348,15 +357,29 @@ export function createUsageReader({
       .slice(0, bounds.usageActiveKeysMax);
   }
 
-  /** The records as they will be once this process has sent everything, by field. */
+  /** The records as they will be once this process has sent everything, by field. Undefined when one of them is unknown. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
-    const found: Map<string, Counts>[] = [];
+    const records = (await readKnown(reads)) ?? [undefined];
+    const known = records.filter((record) => record !== undefined);
+    return known.length === records.length ? known : undefined;
+  }
+
+  /** The same, with those that are known. */
+  async function readKnown(
+    reads: readonly RecordRead[],
+  ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
+    const found: (Map<string, Counts> | undefined)[] = [];
     for (let from = 0; from < reads.length; from += bounds.usageReadsPerTurnMax) {
       const part = reads.slice(from, from + bounds.usageReadsPerTurnMax);
       const stored = await store.read(part);
       if (stored === undefined) return undefined;
       for (const [index, { record, fields }] of part.entries()) {
-        const complete = recorder.complete(record, stored[index] ?? nothingStored);
+        const known = stored[index];
+        if (known === undefined) {
+          found.push(undefined);
+          continue;
+        }
+        const complete = recorder.complete(record, known);
         if (fields !== undefined) {
           for (const field of complete.keys()) if (!fields.includes(field)) complete.delete(field);
         }
@@ -403,8 +426,6 @@ export function createUsageReader({
     })).filter(({ requests }) => requests > 0);
   }
 }
-
-const nothingStored: StoredRecord = { fields: new Map(), batches: new Map() };
 
 /** Whether any of the time from `atMs` on belongs to a period. */
 function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {

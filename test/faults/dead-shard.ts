@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keySlot } from '../../gateway/redis/key-slot.ts';
+import { makeToken } from '../support/admin-client.ts';
 import { originOf, readiness } from '../support/fleet.ts';
-import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { countStatuses, startLoad } from '../support/load.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { startStore } from '../support/store-process.ts';
@@ -26,6 +27,8 @@ export interface DeadShard {
   readonly name: string;
   /** Statuses under `refuse` of a key of the lost server and of another one. */
   readonly refusing: readonly [number, number];
+  /** What the list of keys said meanwhile of a key of the lost server, and of another one: its state, and how many windows. */
+  readonly listed: readonly (readonly [string, number] | undefined)[];
   /** From the repair until every process had all servers. */
   readonly backAfterMs: number;
   /** A key of the lost server: admitted by the processes under `local` meanwhile, and counted afterwards. */
@@ -45,11 +48,13 @@ export async function measureDeadShard(
   const lostServer = serverOf(onLost.entry.id);
   const counted = keyWhere((id) => serverOf(id) === lostServer);
   const onOther = keyWhere((id) => serverOf(id) !== lostServer);
+  const token = makeToken();
   const config = (onFailure: string) =>
     testConfig({
       upstream: { url: store.url, health: '/healthz' },
       keys: [onLost, counted, onOther].map(({ entry }) => entry),
       bans: { after: 1_000_000 },
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
       redis: { cluster: cluster.urls, prefix: 'test', onFailure },
     });
   const gateways = await Promise.all(
@@ -89,6 +94,7 @@ export async function measureDeadShard(
     await sleep(holdMs);
     const ready = await Promise.all([first, refuser].map(readiness));
     const refusing = [await statusOf(onLost.secret), await statusOf(onOther.secret)] as const;
+    const listed = await listedBy(first, token.token, [onLost.entry.id, onOther.entry.id]);
     const linesMeanwhile = gateways
       .slice(0, 2)
       .flatMap(({ lines }, index) => lines.slice(linesBefore[index]));
@@ -120,6 +126,7 @@ export async function measureDeadShard(
       ready: ready.map(({ httpStatus, body }) => ({ httpStatus, reasons: body.reasons })),
       name: lostServer.name,
       refusing,
+      listed,
       backAfterMs,
       admittedAway,
       usedAfter: await usedNow(),
@@ -128,6 +135,16 @@ export async function measureDeadShard(
     await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
     await Promise.all([cluster.stop(), store.stop()]);
   }
+}
+
+async function listedBy({ adminUrl }: GatewayProcess, token: string, ids: readonly string[]) {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${adminUrl}/api/v1/keys`, { headers });
+  const { keys } = (await response.json()) as { keys: { id: string; state: string; windows: unknown[] }[] };
+  return ids.map((id) => {
+    const item = keys.find((key) => key.id === id);
+    return item && ([item.state, item.windows.length] as const);
+  });
 }
 
 function keyWhere(isWanted: (id: string) => boolean) {

@@ -11,6 +11,10 @@ it('with one server of a Cluster dead, keys of the others are decided by Redis a
   for (const { reasons } of found.ready)
     expect(reasons.join()).toContain(`Redis server ${found.name} is away`);
   expect(found.refusing).toEqual([503, 200]);
+  expect(found.listed).toEqual([
+    ['unknown', 0],
+    ['ok', 2],
+  ]);
   expect(found.admittedAway).toBe(200);
   expect(found.usedAfter).toBe(found.admittedAway);
 });

@@ -12,14 +12,27 @@ export interface ListedKey {
   readonly secrets: readonly SecretView[];
   /** Of its definition in the directory. */
   readonly revision?: number;
+  /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
+  readonly isUnread?: true;
 }
+
+type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
 
 /**
  * Keys by their ids, in that order, of the configuration and of the directory; an id that is in neither is left out.
- * Undefined when the directory gives no answer.
+ * Undefined when the directory gives no answer for one of them.
  */
 export async function findKeys(
-  sources: Pick<KeySources, 'settings' | 'directory' | 'bounds'>,
+  sources: DefinitionSources,
+  ids: readonly string[],
+): Promise<readonly ListedKey[] | undefined> {
+  const found = await findKnownKeys(sources, ids);
+  return found?.some(({ isUnread }) => isUnread) ? undefined : found;
+}
+
+/** The same, where keys are listed that could not be read. */
+export async function findKnownKeys(
+  sources: DefinitionSources,
   ids: readonly string[],
 ): Promise<readonly ListedKey[] | undefined> {
   const { directory, bounds } = sources;
@@ -27,10 +40,14 @@ export async function findKeys(
   const issued = new Map<string, ListedKey>();
   const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
   for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {
-    const read = await directory?.readMany(unknown.slice(from, from + bounds.usageReadsPerTurnMax));
+    const asked = unknown.slice(from, from + bounds.usageReadsPerTurnMax);
+    const read = await directory?.readMany(asked);
     if (read?.kind !== 'found') return undefined;
-    for (const record of read.keys)
-      if (record !== undefined) issued.set(record.id, issuedKey(record, settings));
+    for (const [index, id] of asked.entries()) {
+      const record = read.keys[index];
+      if (record === 'unknown') issued.set(id, unreadKey(id));
+      else if (record !== undefined) issued.set(id, issuedKey(record, settings));
+    }
   }
   return ids.flatMap((id) => configuredKey(id, settings) ?? issued.get(id) ?? []);
 }
@@ -39,6 +56,11 @@ function configuredKey(id: string, settings: Settings): ListedKey | undefined {
   const key = settings.keys.get(id);
   if (key === undefined) return undefined;
   return { key, source: 'file', place: placeOfKey(settings, id), secrets: secretsOf(settings).get(id) ?? [] };
+}
+
+function unreadKey(id: string): ListedKey {
+  const key = { id, plan: '', limits: [], disabled: false };
+  return { key, source: 'directory', secrets: [], isUnread: true };
 }
 
 function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
@@ -56,13 +78,14 @@ function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
   };
 }
 
-/** Where keys are now, of one without limits that nothing is counted. Undefined when the store gives no answer. */
+/** Where keys are now, those that are known, of one without limits that nothing is counted. Undefined when the store gives no answer. */
 export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
   keys: readonly ListedKey[],
 ): Promise<ReadonlyMap<string, KeyStatus> | undefined> {
+  const read = keys.filter(({ isUnread }) => !isUnread).map(({ key }) => key);
   const [limited, unlimited] = [true, false].map((isLimited) =>
-    keys.map(({ key }) => key).filter(({ limits }) => limits.length > 0 === isLimited),
+    read.filter(({ limits }) => limits.length > 0 === isLimited),
   );
   const statuses = await readStatuses(sources, limited ?? []);
   if (statuses === undefined || unlimited?.length === 0) return statuses;

@@ -7,8 +7,18 @@ import type { SecretView } from './key-sources.ts';
 /**
  * What matters most about a key now. `disabled` (also where its plan is not in the configuration) and `expired` (no secret is valid any more): every request gets 401.
  * `limited`: a window is spent. `near`: of a window longer than a second four fifths are. `unused`: no request is recorded.
+ * `unknown`: the server of Redis that keeps its counts gives no answer, while others do.
  */
-export const keyStates = ['ok', 'near', 'limited', 'banned', 'disabled', 'expired', 'unused'] as const;
+export const keyStates = [
+  'ok',
+  'near',
+  'limited',
+  'banned',
+  'disabled',
+  'expired',
+  'unused',
+  'unknown',
+] as const;
 
 export type KeyState = (typeof keyStates)[number];
 
@@ -25,6 +35,7 @@ export interface KeyItem {
   /** The keys file as seen from the folder of the configuration, and the line there, from 1. */
   readonly file?: string;
   readonly line?: number;
+  /** None where the state is `unknown`. */
   readonly windows: readonly {
     readonly name: string;
     readonly limit: number;
@@ -40,16 +51,20 @@ export interface KeyItem {
   readonly refused24h?: number;
 }
 
-export interface KeyFacts extends ListedKey {
-  readonly status: KeyStatus;
+export interface ItemFacts extends ListedKey {
+  /** Undefined: unknown. */
+  readonly status: KeyStatus | undefined;
   /** `off`: nothing is recorded at all; undefined: nothing of this key. */
-  readonly recent: RecentUsage | 'off' | undefined;
+  readonly recent: RecentUsage | 'off' | 'unknown' | undefined;
   readonly nowMs: number;
 }
 
-export function keyItem(facts: KeyFacts): KeyItem {
+export interface KeyFacts extends ItemFacts {
+  readonly status: KeyStatus;
+}
+
+export function keyItem(facts: ItemFacts): KeyItem {
   const { key, source, place, status, recent } = facts;
-  const { rateLimit, used } = status;
   return {
     id: key.id,
     ...(key.name !== undefined && { name: key.name }),
@@ -57,15 +72,16 @@ export function keyItem(facts: KeyFacts): KeyItem {
     state: stateOf(facts),
     source,
     ...place,
-    windows: rateLimit.windows.map(({ name, limit, remaining, resetMs }, index) => {
-      return { name, limit, used: used[index] ?? 0, remaining, resetMs };
+    windows: (status?.rateLimit.windows ?? []).map(({ name, limit, remaining, resetMs }, index) => {
+      return { name, limit, used: status?.used[index] ?? 0, remaining, resetMs };
     }),
-    ...banAndGrant(status),
-    ...(recent !== 'off' && {
-      ...(recent && { lastSeenMs: recent.lastSeenMs }),
-      offered24h: recent?.offered ?? 0,
-      refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
-    }),
+    ...(status && banAndGrant(status)),
+    ...(recent !== 'off' &&
+      recent !== 'unknown' && {
+        ...(recent && { lastSeenMs: recent.lastSeenMs }),
+        offered24h: recent?.offered ?? 0,
+        refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
+      }),
   };
 }
 
@@ -81,9 +97,11 @@ export function banAndGrant({
   };
 }
 
-export function stateOf({ key, status, secrets, recent, nowMs }: KeyFacts): KeyState {
+function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): KeyState {
+  if (isUnread) return 'unknown';
   const fixed = fixedState(key, secrets, nowMs);
   if (fixed !== undefined) return fixed;
+  if (status === undefined) return 'unknown';
   const { rateLimit, used } = status;
   if (rateLimit.banUntilMs !== undefined) return 'banned';
   if (rateLimit.windows.some(({ remaining }) => remaining === 0)) return 'limited';

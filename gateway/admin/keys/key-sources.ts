@@ -10,8 +10,8 @@ import type { UsageReader } from '../../usage/usage-reader.ts';
 export interface KeySources {
   /** The settings in force. */
   readonly settings: () => Settings;
-  /** Where keys are now in the store; undefined when it gives no answer. */
-  readonly readStatus: (keys: readonly Key[]) => Promise<readonly KeyStatus[] | undefined>;
+  /** Where keys are now in the store; undefined when it gives no answer, also for a single key. */
+  readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
   readonly directory?: KeyDirectory;
   /** Absent: nothing is recorded. */
@@ -63,7 +63,7 @@ export function placeOfKey(
   return ids[low] === id && line !== undefined ? { file: keysFile.path, line } : undefined;
 }
 
-/** Where keys are now, asked for in parts, so that Redis serves decisions in between. */
+/** Where keys are now, those that are known, asked for in parts, so that Redis serves decisions in between. */
 export async function readStatuses(
   { readStatus, bounds }: Pick<KeySources, 'readStatus' | 'bounds'>,
   keys: readonly Key[],

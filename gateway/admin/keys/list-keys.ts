@@ -1,6 +1,6 @@
 import type { Key } from '../../model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
-import { findKeys, type ListedKey, statusesOf } from './find-keys.ts';
+import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem } from './key-item.ts';
 import { type KeySources, sortedIds } from './key-sources.ts';
 
@@ -34,6 +34,9 @@ export interface KeyPage {
  *
  * The next page goes on behind the last key of this one, wherever that is now. When it is no longer among the active ones, or
  * gone, it goes on by id.
+ *
+ * While one server of several is away, its keys are listed as `unknown`. While it is the one that knows which keys were active,
+ * the list is sorted by id.
  */
 export async function listKeys(sources: KeySources, query: KeyQuery): Promise<KeyPage | undefined> {
   const settings = sources.settings();
@@ -43,7 +46,6 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   const isFiltered = state !== undefined || query.plan !== undefined || query.q !== undefined;
   const sort = usage === undefined ? 'id' : query.sort;
   const ranked = sort === 'id' ? noKeys : await rankedKeys(sort);
-  if (ranked === undefined) return undefined;
 
   const items: KeyItem[] = [];
   let examined = 0;
@@ -72,13 +74,13 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
 
   /** The keys behind `after`, in parts; undefined when the store gives no answer. */
   async function* parts(): AsyncGenerator<Part | undefined> {
-    const isBehindRanked = after !== '' && ranked !== undefined && !ranked.has(after);
+    const isBehindRanked = after !== '' && !ranked.has(after);
     if (!isBehindRanked) yield* rankedParts();
     yield* partsById(isBehindRanked || sort === 'id' ? after : '');
   }
 
   async function* rankedParts(): AsyncGenerator<Part | undefined> {
-    const ids = [...(ranked?.keys() ?? [])].filter((id) => isWantedIfConfigured(id));
+    const ids = [...ranked.keys()].filter((id) => isWantedIfConfigured(id));
     const begin = after === '' ? 0 : ids.indexOf(after) + 1;
     for (let from = begin; from < ids.length; from += bounds.usageReadsPerTurnMax) {
       yield await partOf(ids.slice(from, from + bounds.usageReadsPerTurnMax));
@@ -87,7 +89,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
 
   async function* partsById(behind: string): AsyncGenerator<Part | undefined> {
     const configured = sortedIds(settings).filter(
-      (id) => id > behind && !ranked?.has(id) && isWantedIfConfigured(id),
+      (id) => id > behind && !ranked.has(id) && isWantedIfConfigured(id),
     );
     const size = isFiltered ? bounds.usageReadsPerTurnMax : query.limit + 1;
     for (let from = behind; ; ) {
@@ -95,7 +97,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       // In the directory only the beginning of an id can be looked for.
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
-      const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked?.has(id));
+      const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
       // Where one of the two goes on, it may have ids before the last ones of the other.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
@@ -108,10 +110,9 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     }
   }
 
-  /** The active keys, those first that have most. */
-  async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number> | undefined> {
-    const active = await usage?.reader.active();
-    if (active === undefined) return undefined;
+  /** The active keys, those first that have most. None while it is not known which those are. */
+  async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
+    const active = (await usage?.reader.active()) ?? [];
     // Whether one of the directory is still there shows when it is read.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
@@ -119,13 +120,12 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       known.map(({ keyId }) => keyId),
       nowMs,
     );
-    if (recent === undefined) return undefined;
-    const figures = known.map(({ keyId }) => [keyId, figureOf(recent.get(keyId), by)] as const);
+    const figures = known.map(({ keyId }) => [keyId, figureOf(recent?.get(keyId), by)] as const);
     return new Map(figures.sort(([a, inA], [b, inB]) => inB - inA || (a < b ? -1 : 1)));
   }
 
   async function partOf(ids: readonly string[]): Promise<Part | undefined> {
-    const keys = await findKeys(sources, ids);
+    const keys = await findKnownKeys(sources, ids);
     const lastId = ids.at(-1) ?? last;
     return keys && { keys: keys.filter(({ key }) => isWanted(key)), examined: ids.length, lastId };
   }
@@ -136,12 +136,11 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       statusesOf(sources, keys),
       usage === undefined ? noUsage : usage.reader.recent(ids, nowMs),
     ]);
-    if (statuses === undefined || recent === undefined) return undefined;
-    return keys.flatMap((listed) => {
+    if (statuses === undefined) return undefined;
+    return keys.map((listed) => {
       const { id } = listed.key;
-      const status = statuses.get(id);
-      if (status === undefined) return [];
-      return keyItem({ ...listed, status, recent: usage ? recent.get(id) : 'off', nowMs });
+      const itsRecent = recent === undefined ? 'unknown' : recent.get(id);
+      return keyItem({ ...listed, status: statuses.get(id), recent: usage ? itsRecent : 'off', nowMs });
     });
   }
 
@@ -167,7 +166,7 @@ interface Part {
 const noKeys: ReadonlyMap<string, number> = new Map();
 const noUsage: ReadonlyMap<string, RecentUsage> = new Map();
 
-function figureOf(recent: RecentUsage | undefined, sort: 'refused' | 'offered'): number {
-  if (recent === undefined) return 0;
+function figureOf(recent: RecentUsage | 'unknown' | undefined, sort: 'refused' | 'offered'): number {
+  if (recent === undefined || recent === 'unknown') return 0;
   return sort === 'offered' ? recent.offered : recent.offered - recent.admitted;
 }

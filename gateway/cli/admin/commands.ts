@@ -73,7 +73,10 @@ export function addReadingCommands(program: Command, keys: Command): void {
 
   asking(keys.command('list').helpGroup('Look:'))
     .description('list keys with their state, those first that were refused most in the last 24 hours')
-    .option('--state <state>', 'only those that are ok, near, limited, banned, disabled, expired or unused')
+    .option(
+      '--state <state>',
+      'only those that are ok, near, limited, banned, disabled, expired, unused or unknown',
+    )
     .option('--plan <plan>', 'only those on this plan')
     .option('--q <text>', 'only those with this text in their id or name')
     .option('--sort <by>', 'refused, offered, lastSeen or id (default: refused)')

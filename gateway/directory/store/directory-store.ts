@@ -8,7 +8,7 @@ export interface DirectoryStore {
   /** The key that has a secret with this digest. */
   find(digest: string): Promise<FoundKey | Absent | Away>;
   read(id: string): Promise<FoundKey | Absent | Away>;
-  /** In the order of the ids; of one that is not there, undefined. */
+  /** In the order of the ids. Where only some servers of the store give an answer, the others' keys are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /** Writes a new key, with revision 1; `taken` when its id is. A call that may have run can be repeated with the same key. */
   create(key: Unrevised): Promise<Written | { readonly kind: 'taken' } | Away>;
@@ -52,7 +52,8 @@ export interface Away {
 
 export interface KeysFound {
   readonly kind: 'found';
-  readonly keys: readonly (DirectoryKey | undefined)[];
+  /** Undefined: it is not there. */
+  readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
 }
 
 export interface Written {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ReplyError } from 'ioredis';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
-import { withinDeadline } from '../../redis/within-deadline.ts';
+import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { DirectoryKey } from '../directory-key.ts';
@@ -56,13 +56,16 @@ export function createRedisDirectoryStore({
 
     read: (id) => attempt([recordName(id)], () => readOne(id)),
 
-    readMany(ids) {
-      return attempt(ids.map(recordName), async () => {
-        const records = await Promise.all(
-          ids.map((id) => client.hmget(recordName(id), 'revision', 'record')),
-        );
-        return { kind: 'found', keys: records.map((record, index) => toKey(ids[index] ?? '', record)) };
+    async readMany(ids) {
+      if (!redis.nodes().some(({ client }) => client?.status === 'ready')) return notConnected;
+      const records = ids.map(async (id) => {
+        const name = recordName(id);
+        return redis.isReady(name) ? { key: toKey(id, await readRecord(id)) } : undefined;
       });
+      const { values, error } = await whateverArrives(records, bounds.storePatientDeadlineMs);
+      // One server that gives no answer is as good as none.
+      if (redis.nodes().length === 1 && values.includes(undefined)) return error ? toAway(error) : late;
+      return { kind: 'found', keys: values.map((found) => (found === undefined ? 'unknown' : found.key)) };
     },
 
     create(key) {
@@ -110,9 +113,12 @@ export function createRedisDirectoryStore({
     // In this order: whoever changes the key between the two makes this generation an old one. Sent together, a Cluster that
     // moves the slot might answer them in the other order.
     const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
-    const record = await client.hmget(recordName(id), 'revision', 'record');
-    const key = toKey(id, record);
+    const key = toKey(id, await readRecord(id));
     return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
+  }
+
+  function readRecord(id: string): Promise<(string | null)[]> {
+    return client.hmget(recordName(id), 'revision', 'record');
   }
 
   async function write(key: Unrevised, expectedRevision: number) {
@@ -160,7 +166,7 @@ export function createRedisDirectoryStore({
     call: () => Promise<T>,
     deadlineMs: number = bounds.storePatientDeadlineMs,
   ): Promise<T | Away> {
-    if (!names.every(redis.isReady)) return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+    if (!names.every(redis.isReady)) return notConnected;
     const reply: Promise<T | Away> = call().catch(toAway);
     return withinDeadline<T | Away>(reply, deadlineMs, () => late);
   }
@@ -172,6 +178,7 @@ type RecordChange =
   | { readonly kind: 'done'; readonly revision: number; readonly before: string };
 
 const absent: Absent = { kind: 'absent' };
+const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
 const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
 
 /** What follows once the record has changed: whatever goes wrong then, the call has run in part. */

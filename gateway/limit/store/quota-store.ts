@@ -5,7 +5,10 @@ import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 export interface QuotaStore {
   /** Decides each call atomically, in the given order; the replies are in the order of the calls. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
-  /** What was counted of each key, in the order of the ids; of a key that the store does not know, nothing. */
+  /**
+   * What was counted of each key, in the order of the ids; of a key that the store does not know, nothing. Where some servers
+   * of the store give no answer, their keys are unknown; it fails when all are.
+   */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
   /** Ends the key's ban; what a process collected before cannot bring it back (`decide-quota.ts`, generations). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
@@ -26,8 +29,8 @@ export interface QuotaRead {
   readonly kind: 'read';
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
-  /** As they were counted last: a window that has ended since then is not opened anew. */
-  readonly states: readonly Readonly<QuotaState>[];
+  /** As they were counted last: a window that has ended since then is not opened anew. Undefined: unknown. */
+  readonly states: readonly (Readonly<QuotaState> | undefined)[];
 }
 
 export interface QuotaChanged {

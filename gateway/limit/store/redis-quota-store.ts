@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { ReplyError, type Result } from 'ioredis';
 import { type BanPolicy, type Grant, type Limits, planWindows, type StaleKey } from '../../model.ts';
-import type { RedisConnection } from '../../redis/redis-connection.ts';
-import { withinDeadline } from '../../redis/within-deadline.ts';
+import { clockOfNode, type RedisConnection } from '../../redis/redis-connection.ts';
+import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type Unsent,
   usedIn,
 } from './decide-quota.ts';
-import type { QuotaChanged, QuotaRead, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
+import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
 
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
@@ -47,14 +47,16 @@ export function createRedisQuotaStore(deps: {
 
     async read(keyIds) {
       const names = keyIds.map(nameOf);
-      if (!names.every(redis.isReady)) return notConnected;
+      const nodes = new Set(names.filter(redis.isReady).map(redis.nodeOf));
+      if (nodes.size === 0) return notConnected;
       // Servers of a Cluster have a clock each, which are taken to be in step.
-      const time = redis.clockOf(names[0] ?? '');
-      const hashes = names.map((name) => client.hgetall(name));
-      const read = Promise.all([time, Promise.all(hashes)]).then(
-        ([nowMs, found]): QuotaRead => ({ kind: 'read', nowMs, states: found.map(stateOf) }),
-      );
-      return withinDeadline<QuotaRead | StoreFailure>(read.catch(toFailure), patientDeadlineMs, () => late);
+      const clocks = whateverArrives([...nodes].map(clockOfNode), patientDeadlineMs);
+      const read = whateverArrives(names.map(readOne), patientDeadlineMs);
+      const [{ values: times }, { values: states, error }] = await Promise.all([clocks, read]);
+      const nowMs = times.find((time) => time !== undefined);
+      if (nowMs !== undefined && states.some((state) => state !== undefined))
+        return { kind: 'read', nowMs, states };
+      return error === undefined ? late : toFailure(error);
     },
 
     liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
@@ -64,6 +66,11 @@ export function createRedisQuotaStore(deps: {
 
   function nameOf(keyId: string): string {
     return redisKeys.quota.name(prefix, keyId);
+  }
+
+  async function readOne(name: string): Promise<QuotaState> {
+    if (!redis.isReady(name)) throw new Error(notConnected.reason);
+    return stateOf(await client.hgetall(name));
   }
 
   /** @param arrived gets the reply, under this index */

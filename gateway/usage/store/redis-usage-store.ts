@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { decode, encode } from '@msgpack/msgpack';
 import type { Result } from 'ioredis';
 import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
-import { withinDeadline } from '../../redis/within-deadline.ts';
+import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { PackedCounts } from './counts.ts';
@@ -36,7 +36,8 @@ export function createRedisUsageStore({
   const { commands: client, prefix } = redis;
   client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
   const activeName = redisKeys.usageActive.name(prefix);
-  let paused: string | undefined;
+  /** The servers that are almost full, and what is said of each. */
+  let full: ReadonlyMap<RedisNode, string> = new Map();
   const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
   const stopListening = redis.on('ready', checkMemory);
 
@@ -57,13 +58,18 @@ export function createRedisUsageStore({
       return (await attempt([name], () => client.hdel(name, ...fields))) !== undefined;
     },
 
-    read(reads) {
-      const names = reads.map(({ record }) => nameOf(record));
-      return attempt(names, () => Promise.all(reads.map(({ fields }, i) => readOne(names[i] ?? '', fields))));
+    async read(reads) {
+      const records = reads.map(async ({ record, fields }) => {
+        const name = nameOf(record);
+        return redis.isReady(name) ? await readOne(name, fields) : undefined;
+      });
+      const { values } = await whateverArrives(records, bounds.usageCallTimeoutMs);
+      return values.length > 0 && values.every((record) => record === undefined) ? undefined : values;
     },
 
     async noteActive(keys) {
       if (keys.length === 0) return true;
+      if (full.has(redis.nodeOf(activeName))) return false;
       const scores = keys.flatMap(({ keyId, lastSeenMs }) => [lastSeenMs, keyId]);
       const note = () => [
         client.zadd(activeName, 'GT', ...scores),
@@ -91,7 +97,10 @@ export function createRedisUsageStore({
       return scores?.map((score) => Number(score ?? 0));
     },
 
-    pausedBecause: () => paused,
+    pausedBecause(record) {
+      if (full.size === 0) return undefined;
+      return record === undefined ? [...full.values()].join('; ') : full.get(redis.nodeOf(nameOf(record)));
+    },
 
     close() {
       clearInterval(memoryTimer);
@@ -131,28 +140,31 @@ export function createRedisUsageStore({
     return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
   }
 
-  /** A Redis that is almost full must keep the room it has for quotas: the record stops before. Of a Cluster, the fullest server counts. */
+  /** A Redis that is almost full must keep the room it has for quotas: the record stops before, on that server. */
   async function checkMemory(): Promise<void> {
-    const memories = (await Promise.all(redis.nodes().map(memoryOf))).filter((one) => one !== undefined);
-    const [fullest] = memories.sort((a, b) => b.share - a.share);
-    if (fullest === undefined) return;
-    const { name = 'Redis', share } = fullest;
-    const wasPaused = paused !== undefined;
-    const percent = (of: number) => `${Math.round(of * 100)} %`;
-    paused =
-      share > bounds.usageMemoryShareMax
-        ? `${name} has used ${percent(share)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`
-        : undefined;
-    if (wasPaused !== (paused !== undefined)) onPause?.(paused);
+    const nodes = redis.nodes();
+    const reasons = await Promise.all(nodes.map(whyFull));
+    const found = new Map<RedisNode, string>();
+    for (const [index, node] of nodes.entries()) {
+      const reason = reasons[index];
+      if (reason !== undefined) found.set(node, reason);
+    }
+    const wasPaused = full.size > 0;
+    full = found;
+    if (wasPaused !== full.size > 0) onPause?.(full.size > 0 ? [...full.values()].join('; ') : undefined);
   }
 
-  async function memoryOf({ name, client }: RedisNode) {
-    if (client?.status !== 'ready') return undefined;
+  /** Undefined when it has room. Of one that gives no answer what was found last. */
+  async function whyFull(node: RedisNode): Promise<string | undefined> {
+    const { name = 'Redis', client } = node;
+    if (client?.status !== 'ready') return full.get(node);
     const reply = client.info('memory').catch(() => undefined);
     const info = await withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
-    if (info === undefined) return undefined;
-    const max = figureIn(info, 'maxmemory');
-    return { name, share: max === 0 ? 0 : figureIn(info, 'used_memory') / max };
+    if (info === undefined) return full.get(node);
+    const [max, used] = [figureIn(info, 'maxmemory'), figureIn(info, 'used_memory')];
+    if (max === 0 || used <= bounds.usageMemoryShareMax * max) return undefined;
+    const percent = (of: number) => `${Math.round(of * 100)} %`;
+    return `${name} has used ${percent(used / max)} of its maxmemory; the record stops at ${percent(bounds.usageMemoryShareMax)}`;
   }
 }
 

@@ -42,15 +42,18 @@ export interface UsageStore {
   /** A batch of a failed call may have been added all the same: sending it again adds it once. */
   add(batch: Batch): Promise<'added' | 'failed'>;
   remove(record: RecordName, fields: readonly string[]): Promise<boolean>;
-  /** In the order of what is asked for; of a record that is not there, nothing. Undefined when the store gives no answer. */
-  read(reads: readonly RecordRead[]): Promise<readonly StoredRecord[] | undefined>;
+  /**
+   * In the order of what is asked for; of a record that is not there, nothing. Undefined in place of each that its server gives
+   * no answer about, and as a whole when none does.
+   */
+  read(reads: readonly RecordRead[]): Promise<readonly (StoredRecord | undefined)[] | undefined>;
   /** Enters keys into the index of those that were active last; it holds at most `usageActiveKeysMax`. */
   noteActive(keys: readonly ActiveKey[]): Promise<boolean>;
   /** That index, last active first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
   /** When keys were active last, in their order, epoch ms; 0 for one that is not in that index. */
   lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
-  /** Why nothing should be written at the moment, if so. */
-  pausedBecause(): string | undefined;
+  /** Why this record, or without one any, should not be written at the moment; undefined where all may be. */
+  pausedBecause(record?: RecordName): string | undefined;
   close(): void;
 }

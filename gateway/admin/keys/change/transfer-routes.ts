@@ -4,7 +4,7 @@ import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directo
 import type { Away } from '../../../directory/store/directory-store.ts';
 import { keySchema, movedSecretSchema } from '../../../shapes/key-schema.ts';
 import { expects, fields, list } from '../../../shapes/schema-parts.ts';
-import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
+import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
@@ -77,7 +77,11 @@ async function exportPage(
   if (page.kind === 'away') return storeFailed({ ...page, mayHaveRun: false }).response;
   const read = await directory.readMany(page.ids);
   if (read.kind === 'away') return storeFailed({ ...read, mayHaveRun: false }).response;
-  const keys = read.keys.flatMap((key) => (key === undefined ? [] : [movedView(key)]));
+  const keys: ReturnType<typeof movedView>[] = [];
+  for (const key of read.keys) {
+    if (key === 'unknown') return storeUnavailable();
+    if (key !== undefined) keys.push(movedView(key));
+  }
   return jsonResponse({ keys, ...(page.next !== undefined && { next: page.next }) });
 }
 

@@ -53,6 +53,7 @@ const toneOf = {
   expired: 'near',
   disabled: 'off',
   unused: 'off',
+  unknown: 'off',
 };
 
 /** The state of a key, as a word. */

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRedisDirectoryStore } from '../../gateway/directory/store/redis-directory-store.ts';
+import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import { keySlot } from '../../gateway/redis/key-slot.ts';
+import type { RedisConnection } from '../../gateway/redis/redis-connection.ts';
+import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
+import { keyWith } from '../directory/directory-stores.ts';
+import { connectRedis } from '../support/connect-redis.ts';
+import { type ClusterServer, type RedisCluster, startCluster } from '../support/start-cluster.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** What the stores say of many keys while one of the three servers that keep them has a fault. */
+const bounds = tunedBounds({
+  ...patientStore,
+  storePatientDeadlineMs: 300,
+  usageCallTimeoutMs: 300,
+  usageMemoryCheckIntervalMs: 50,
+});
+const prefix = 'test';
+const ids = Array.from({ length: 9 }, (_, index) => `key-${index}`);
+const day = Math.floor(Date.now() / 86_400_000);
+const recordOf = (keyId: string) => ({ kind: 'day', keyId, day }) as const;
+
+let cluster: RedisCluster;
+let redis: RedisConnection;
+let faulty: ClusterServer;
+beforeAll(async () => {
+  cluster = await startCluster({ hasReplicas: false });
+  redis = await connectRedis({ prefix, place: { cluster: cluster.urls }, bounds });
+  faulty = cluster.ownerOf(keySlot(ids[0] ?? ''));
+});
+afterAll(async () => {
+  redis.close();
+  await cluster.stop();
+});
+
+const isOnFaulty = (id: string) => cluster.ownerOf(keySlot(id)) === faulty;
+
+function openStores() {
+  const deadlines = { deadlineMs: 20_000, patientDeadlineMs: bounds.storePatientDeadlineMs };
+  return {
+    quota: createRedisQuotaStore({ redis, windowsMs: calendarWindowsMs, ...deadlines }),
+    directory: createRedisDirectoryStore({ redis, bounds }),
+    usage: createRedisUsageStore({ redis, keptMs: 60_000, bounds }),
+  };
+}
+
+it('only the usage of its keys is not recorded while a server is almost full', async () => {
+  const { usage } = openStores();
+  const used = Number(/used_memory:(\d+)/.exec(await faulty.inspector.info('memory'))?.[1]);
+  await faulty.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));
+  await until('it pauses', () => usage.pausedBecause() !== undefined);
+  expect(usage.pausedBecause()).toMatch(new RegExp(`^${faulty.name} has used \\d+ % of its maxmemory`));
+  const paused = ids.filter((id) => usage.pausedBecause(recordOf(id)) !== undefined);
+  expect(paused).toEqual(ids.filter(isOnFaulty));
+  await faulty.inspector.config('SET', 'maxmemory', '0');
+  await until('it goes on', () => usage.pausedBecause() === undefined);
+  usage.close();
+});
+
+it.each(['frozen', 'killed'] as const)(
+  'of many keys those are known whose server is there, while another one is %s',
+  async (loss) => {
+    const { quota, directory, usage } = openStores();
+    if (loss === 'frozen') for (const id of ids) await directory.create(keyWith(id, [id]));
+    if (loss === 'frozen') faulty.server.freeze();
+    else await faulty.server.kill();
+    const [counted, defined, recorded] = await Promise.all([
+      quota.read(ids),
+      directory.readMany(ids),
+      usage.read(ids.map((id) => ({ record: recordOf(id) }))),
+    ]);
+    if (counted.kind !== 'read' || defined.kind !== 'found') throw new Error('the others are there');
+    const wanted = ids.map((id) => !isOnFaulty(id));
+    expect(wanted).toContain(true);
+    expect(counted.states.map((state) => state !== undefined)).toEqual(wanted);
+    expect(defined.keys.map((key) => typeof key === 'object')).toEqual(wanted);
+    expect(defined.keys.filter((key) => key === undefined)).toEqual([]);
+    expect(recorded?.map((record) => record !== undefined)).toEqual(wanted);
+    if (loss === 'frozen') faulty.server.thaw();
+    usage.close();
+  },
+);
