@@ -87,6 +87,8 @@ export const defaultBounds = Object.freeze({
   rememberedAddressesMax: 100_000,
   /** Requests of one key decided by one call. */
   requestsPerCallMax: 1_024,
+  /** Keys decided by one call, where one server keeps all: it does nothing else meanwhile. */
+  keysPerCallMax: 32,
   /** How long counts seen in the store may refuse without asking it again: a lifted ban shows after that. */
   refusalRememberedMs: 1_000,
   /** A banned key is told the same for this long, on top of that. */

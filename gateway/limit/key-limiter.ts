@@ -58,8 +58,8 @@ export type KeyLimiterBounds = Pick<
 >;
 
 /**
- * Decides the requests of valid keys. Those of one key in one turn of the event loop are one call, and all calls of a
- * turn leave in one write. A key that the store has just refused is refused without asking it again.
+ * Decides the requests of valid keys. Those of one key in one turn of the event loop are decided together, and all that
+ * a turn asks the store leaves in one write. A key that the store has just refused is refused without asking it again.
  *
  * When the store does not reply, `onFailure: local` decides on the counts last seen. A call that timed out may have been
  * charged, so it is not sent again, and its requests are not reported later. At worst the store misses the requests of

@@ -33,7 +33,7 @@ import { type WatchedState, watchStore } from './store/store-watch.ts';
 /** The station that decides whether a request finds room. */
 export interface Limiter {
   /**
-   * One request of a valid key. Requests of one key in the same turn of the event loop are decided by one call. Only a key
+   * One request of a valid key. Requests of one key in the same turn of the event loop are decided together. Only a key
    * with a `generation` can be stale.
    */
   decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
@@ -277,6 +277,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         windowsMs,
         deadlineMs: bounds.storeDeadlineMs,
         patientDeadlineMs: bounds.storePatientDeadlineMs,
+        keysPerCallMax: bounds.keysPerCallMax,
       }),
       health: watch,
       ...openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),

@@ -85,6 +85,7 @@ export function connectToCluster({
   return {
     prefix,
     commands: cluster,
+    oneServer: false,
     gather(send) {
       const streams = cluster.nodes('master').flatMap(({ stream }) => stream ?? []);
       for (const stream of streams) stream.cork();

@@ -119,6 +119,7 @@ function toConnection(
   return {
     prefix,
     commands: client,
+    oneServer: true,
     gather(send) {
       client.stream.cork();
       const sent = send();

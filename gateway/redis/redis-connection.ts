@@ -12,6 +12,8 @@ export interface RedisConnection {
   /** What all names begin with: `redis.prefix`. */
   readonly prefix: string;
   readonly commands: RedisCommands;
+  /** Whether one server keeps all keys: then a command may have any of them together. */
+  readonly oneServer: boolean;
   /** Sends all commands of `send` in one write to each server. */
   gather<T>(send: () => T): T;
   /** Whether the server that keeps this key is connected. Ask before each command: it fails at once if not. */

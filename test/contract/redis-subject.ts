@@ -12,6 +12,7 @@ export type MakeStore = (deps: {
   /** Long: these tests are about what Redis decides, not about the speed of this machine. */
   deadlineMs: number;
   patientDeadlineMs: number;
+  keysPerCallMax: number;
   /** The clock of the process, not of Redis. */
   nowMs: () => number;
 }) => QuotaStore;
@@ -35,6 +36,7 @@ export async function redisSubject(
         windowsMs,
         deadlineMs: 20_000,
         patientDeadlineMs: 20_000,
+        keysPerCallMax: 3,
         nowMs: () => Date.now() + skewMs,
       });
     },

@@ -5,6 +5,7 @@ import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import {
   decideQuota,
   emptyQuotaState,
+  expiresMs,
   liftBan,
   noCounts,
   openWindows,
@@ -16,9 +17,9 @@ import {
   type Unsent,
   usedIn,
 } from '../../gateway/limit/store/decide-quota.ts';
+import type { QuotaReply } from '../../gateway/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
 import { type BanPolicy, type Grant, type Limits, planWindows } from '../../gateway/model.ts';
-import { decide } from '../contract/quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from '../contract/redis-subject.ts';
 import { freshPrefix } from '../support/redis.ts';
 import * as arbitrary from './quota-arbitraries.ts';
@@ -29,17 +30,26 @@ beforeAll(async () => {
 });
 afterAll(() => subject.close());
 
+/** Of a few ms, so that a run crosses many boundaries on Redis's own clock. */
+const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
+
 const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
   verb: fc.constantFrom(...Array<'decide'>(9).fill('decide'), 'lift', 'reset', 'grant', 'ungrant'),
-  requests: fc.integer({ min: 0, max: 20 }),
+  key: fc.nat({ max: 2 }),
   grant: fc.record({ limits: arbitrary.limits, forMs: fc.integer({ min: -1, max: 60 }) }),
-  unsent: fc.option(arbitrary.unsent, { nil: undefined }),
+  /** Decided together: several keys, and one key several times. */
+  calls: fc.array(
+    fc.record({
+      key: fc.nat({ max: 2 }),
+      requests: fc.integer({ min: 0, max: 20 }),
+      unsent: fc.option(arbitrary.unsent, { nil: undefined }),
+    }),
+    { minLength: 1, maxLength: 5 },
+  ),
 });
 
 it('the scripts in Redis and the pure functions decide, lift, reset and grant alike in every sequence', async () => {
-  // Windows of a few ms, so that a run crosses many boundaries on Redis's own clock.
-  const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
   const store = await subject.open(windowsMs);
   await fc.assert(
     fc.asyncProperty(
@@ -47,33 +57,44 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
       arbitrary.bans,
       fc.array(request, { maxLength: 25 }),
       async (plans, bans, sequence) => {
-        const keyId = freshPrefix();
-        let model: Readonly<QuotaState> = emptyQuotaState;
-        for (const [index, { pauseMs, verb, requests, unsent, grant }] of sequence.entries()) {
+        const prefix = freshPrefix();
+        const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
+        const modelOf = (key: number) => models[key] ?? emptyQuotaState;
+        for (const [index, { pauseMs, verb, key, calls, grant }] of sequence.entries()) {
           if (pauseMs > 0) await sleep(pauseMs);
           if (verb !== 'decide') {
             const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
             const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
+            const keyId = `${prefix}-${key}`;
             const changed = await (change === setGrant
               ? store.setGrant(keyId, given)
               : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
             if (changed.kind !== 'changed') throw new Error(changed.reason);
-            const expected = pastOrPresent(model, bans, changed.nowMs).map((before) =>
+            const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
               opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
             );
             expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
-            model = changed.state;
+            models[key] = changed.state;
             continue;
           }
-          // The plan changes every five calls.
-          const limits = plans[Math.floor(index / 5) % plans.length] ?? [];
-          const call = { keyId, limits, bans, requests, unsent: unsent && toUnsent(unsent, model) };
-          const actual = await decide(store, call);
-          const expected = pastOrPresent(model, bans, actual.nowMs).map((before) =>
-            limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs), limits),
-          );
-          expect(expected).toContainEqual(actual);
-          model = { ...model, ...onlyOf(actual.state, limits) };
+          const sent = calls.map(({ key, requests, unsent }) => ({
+            key,
+            // Each key has another plan, and another one every five steps.
+            limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
+            keyId: `${prefix}-${key}`,
+            bans,
+            requests,
+            unsent: unsent && toUnsent(unsent, modelOf(key)),
+          }));
+          const replies = await store.decide(sent);
+          for (const [at, { key, ...call }] of sent.entries()) {
+            const actual = outcomeOf(replies[at]);
+            const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
+              limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs), call.limits),
+            );
+            expect(expected).toContainEqual(actual);
+            models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits) };
+          }
         }
       },
     ),
@@ -81,9 +102,15 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
   );
 });
 
-/** The states that Redis may have: the model's, or one without a ban or generation that expired with its hash. */
+function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
+  if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
+  return reply.outcome;
+}
+
+/** The states that Redis may have: the model's, or one without what expired with its hash. */
 function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: number): Readonly<QuotaState>[] {
   const before = [model];
+  if (nowMs >= expiresMs(model, bans, windowsMs)) before.push(emptyQuotaState);
   const withoutBan = { ...model, bannedUntilMs: 0, banLevel: 0 };
   if (nowMs >= model.bannedUntilMs + bans.maxMs) before.push(withoutBan);
   if (nowMs >= Math.max(model.bannedUntilMs, model.liftedMs) + bans.maxMs) {

@@ -119,7 +119,7 @@ it('a Redis that is fast when idle and too slow under load is probed less often 
   const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');
   await ask();
   // A probe takes no time, while the calls of 50 keys take longer than the deadline.
-  relay.throttle(80);
+  relay.throttle(20);
   await until('Redis has come back three times', async () => {
     await ask();
     return returns().length === 3;

@@ -42,7 +42,7 @@ const isOnFaulty = (id: string) => cluster.ownerOf(keySlot(id)) === faulty;
 function openStores() {
   const deadlines = { deadlineMs: 20_000, patientDeadlineMs: bounds.storePatientDeadlineMs };
   return {
-    quota: createRedisQuotaStore({ redis, windowsMs: calendarWindowsMs, ...deadlines }),
+    quota: createRedisQuotaStore({ redis, windowsMs: calendarWindowsMs, ...deadlines, keysPerCallMax: 32 }),
     directory: createRedisDirectoryStore({ redis, bounds }),
     usage: createRedisUsageStore({ redis, keptMs: 60_000, bounds }),
   };

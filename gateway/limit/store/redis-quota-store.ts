@@ -26,11 +26,13 @@ export function createRedisQuotaStore(deps: {
   deadlineMs: number;
   /** The same for what people ask: to read, lift, reset, grant. */
   patientDeadlineMs: number;
+  /** So many keys are decided by one call, where one server keeps all. */
+  keysPerCallMax: number;
 }): QuotaStore {
   const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
   const { commands: client, prefix } = redis;
-  const argumentsOfLimits = new WeakMap<Limits, TermArguments>();
-  client.defineCommand('decideQuota', { numberOfKeys: 1, lua: decideScript });
+  const termsOfLimits = new WeakMap<Limits, Terms>();
+  client.defineCommand('decideQuotas', { lua: decideScript });
   client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
 
   return {
@@ -38,11 +40,18 @@ export function createRedisQuotaStore(deps: {
       const [first] = calls;
       if (first === undefined || !redis.isReady(nameOf(first.keyId))) return calls.map(() => notConnected);
       const arrived: QuotaReply[] = [];
+      // A server of a Cluster runs nothing whose keys are of several slots.
+      const together = redis.oneServer ? deps.keysPerCallMax : 1;
       // ioredis sends the script itself again when Redis has lost it.
-      const replies = redis.gather(() => calls.map((call, index) => run(call, index, arrived)));
-      return withinDeadline(Promise.all(replies), deadlineMs, () =>
-        calls.map((_, at) => arrived[at] ?? late),
-      );
+      const sent = redis.gather(() => {
+        const runs: Promise<void>[] = [];
+        for (let from = 0; from < calls.length; from += together) {
+          runs.push(run(calls.slice(from, from + together), from, arrived));
+        }
+        return runs;
+      });
+      const replies = Promise.all(sent).then(() => arrived);
+      return withinDeadline(replies, deadlineMs, () => calls.map((_, at) => arrived[at] ?? late));
     },
 
     async read(keyIds) {
@@ -73,18 +82,27 @@ export function createRedisQuotaStore(deps: {
     return stateOf(await client.hgetall(name));
   }
 
-  /** @param arrived gets the reply, under this index */
-  function run(call: QuotaCall, index: number, arrived: QuotaReply[]): Promise<QuotaReply> {
-    const { keyId, limits, bans, requests, generation, unsent } = call;
-    const readMs = generation === undefined ? '' : String(generation);
-    const args = [nameOf(keyId), String(requests), readMs, ...argumentsOf(limits, bans)];
-    if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
-    const reply = client.decideQuota(...args);
-    return reply.then((numbers) => {
-      const decided = toReply(numbers, limits);
-      arrived[index] = decided;
-      return decided;
-    }, toFailure);
+  /** One call of the script. @param arrived gets the replies, from the index `from` on */
+  function run(calls: readonly QuotaCall[], from: number, arrived: QuotaReply[]): Promise<void> {
+    const args = [String(calls.length)];
+    for (const { keyId } of calls) args.push(nameOf(keyId));
+    let before: Terms | undefined;
+    for (const { limits, bans, requests, generation, unsent } of calls) {
+      const terms = termsOf(limits, bans);
+      if (terms === before || terms.text === before?.text) args.push('');
+      else args.push(...terms.args);
+      before = terms;
+      args.push(String(requests), generation === undefined ? '' : String(generation));
+      if (unsent === undefined) args.push('0');
+      else args.push('1', ...unsentArguments(unsent, limits));
+    }
+    return client.decideQuotas(...args).then(
+      (reply) => readReplies(reply, calls, from, arrived),
+      (error) => {
+        const failure = toFailure(error);
+        for (let index = 0; index < calls.length; index++) arrived[from + index] = failure;
+      },
+    );
   }
 
   async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
@@ -100,14 +118,15 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** What stands in every call of a key: made once, as the strings that are sent. */
-  function argumentsOf(limits: Limits, bans: BanPolicy): readonly string[] {
-    const known = argumentsOfLimits.get(limits);
-    if (known?.bans === bans) return known.args;
+  /** What is the same in every call of a key: made once, as the strings that are sent. */
+  function termsOf(limits: Limits, bans: BanPolicy): Terms {
+    const known = termsOfLimits.get(limits);
+    if (known?.bans === bans) return known;
     const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], max]);
-    const args = [bans.after, bans.withinMs, bans.forMs, bans.maxMs, limits.length, ...windows].map(String);
-    argumentsOfLimits.set(limits, { bans, args });
-    return args;
+    const args = [limits.length, bans.after, bans.withinMs, bans.forMs, bans.maxMs, ...windows].map(String);
+    const terms = { bans, args, text: args.join(' ') };
+    termsOfLimits.set(limits, terms);
+    return terms;
   }
 }
 
@@ -115,9 +134,11 @@ function readScript(name: string): string {
   return readFileSync(new URL(name, import.meta.url), 'utf8');
 }
 
-interface TermArguments {
+interface Terms {
   readonly bans: BanPolicy;
   readonly args: readonly string[];
+  /** All of them: keys with the same are on the same terms. */
+  readonly text: string;
 }
 
 function unsentArguments(unsent: Unsent, limits: Limits): string[] {
@@ -130,24 +151,48 @@ const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply
 const stale: StaleKey = Object.freeze({ kind: 'stale' });
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
 
-function toReply(reply: readonly number[], limits: Limits): QuotaReply {
-  return reply.length === 1 ? stale : { kind: 'decided', outcome: toOutcome(reply, limits) };
+/** The layout is that of `decide-quota.lua`. */
+function readReplies(
+  reply: ScriptReply,
+  calls: readonly QuotaCall[],
+  from: number,
+  arrived: QuotaReply[],
+): void {
+  const nowMs = Number(reply[0]);
+  let at = 1;
+  for (const [index, { limits }] of calls.entries()) {
+    const first = reply[at];
+    if (typeof first === 'string') {
+      arrived[from + index] = { kind: 'failed', mayHaveRun: false, reason: first };
+      at += 1;
+    } else if (first === -1) {
+      arrived[from + index] = stale;
+      at += 1;
+    } else {
+      arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, limits) };
+      at += 10 + 2 * limits.length;
+    }
+  }
 }
 
-function toOutcome(reply: readonly number[], limits: Limits): QuotaOutcome {
-  const [nowMs = 0, admitted = 0, refused = 0, banned = 0] = reply;
-  const [, , , , strikes = 0, strikesFromMs = 0, bannedUntilMs = 0, banLevel = 0, liftedMs = 0, resetMs = 0] =
-    reply;
-  const state = {
+function toOutcome(nowMs: number, reply: ScriptReply, from: number, limits: Limits): QuotaOutcome {
+  let at = from;
+  const next = () => Number(reply[at++]);
+  const [admitted, refused, banned] = [next(), next(), next()];
+  const state: QuotaState = {
     ...emptyQuotaState,
-    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs },
+    strikes: next(),
+    strikesFromMs: next(),
+    bannedUntilMs: next(),
+    banLevel: next(),
+    liftedMs: next(),
+    resetMs: next(),
   };
-  let at = 10;
   for (const { window } of limits) {
-    state[window] = reply[at++] ?? 0;
-    state[usedIn[window]] = reply[at++] ?? 0;
+    state[window] = next();
+    state[usedIn[window]] = next();
   }
-  const grant: unknown = reply[at];
+  const grant = reply[at];
   if (typeof grant === 'string') state.grant = unpackGrant(grant);
   return { nowMs, admitted, refused, banned, state };
 }
@@ -185,6 +230,8 @@ function unpackGrant(packed: string): Grant {
   return { limits, untilMs: Number(untilMs) };
 }
 
+type ScriptReply = readonly (number | string)[];
+
 /** An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. */
 function toFailure(error: Error): StoreFailure {
   return { kind: 'failed', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
@@ -192,7 +239,7 @@ function toFailure(error: Error): StoreFailure {
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    decideQuota(...keyAndArgs: string[]): Result<number[], Context>;
+    decideQuotas(...countKeysAndArgs: string[]): Result<ScriptReply, Context>;
     changeQuota(key: string, verb: string, argument: string): Result<[number, ...string[]], Context>;
   }
 }

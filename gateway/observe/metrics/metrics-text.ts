@@ -139,8 +139,11 @@ function createRegistry(observe: () => ObservedState): Registry {
   family('store_servers_away', 'gauge', 'Servers of Redis that are away: in a Cluster each on its own.', () =>
     one(observe().storeServersAway),
   );
-  family('store_calls_total', 'counter', 'Calls to the store, by how they went.', () =>
-    by('result', Object.entries(observe().storeCalls)),
+  family(
+    'store_calls_total',
+    'counter',
+    'Decisions that the store was asked for, each on one key, by how they went.',
+    () => by('result', Object.entries(observe().storeCalls)),
   );
   family('decided_locally_total', 'counter', 'Requests decided without the store.', () =>
     one(observe().decidedLocally),

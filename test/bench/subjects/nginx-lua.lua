@@ -25,8 +25,8 @@ return function(options)
     connection:set_timeout(5000)
     assert(connection:connect("127.0.0.1", redisPort))
     if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
-    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", 1, 100, 60000, 60000, 86400000,
-      2, "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay))
+    local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", 2, 100, 60000, 60000, 86400000,
+      "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay, 1, "", 0))
     connection:set_keepalive(60000, 2048)
     return reply
   end
