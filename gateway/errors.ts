@@ -114,10 +114,10 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response that the gateway makes itself: an error, the response to a preflight, a page of its own. */
-export interface OwnResponse {
+/** A whole response: one of the gateway's own (an error, a preflight, a page), or a target's that arrived at once. */
+export interface WholeResponse {
   readonly status: number;
-  /** Flat name, value, …; with `Content-Length`, without the fields of the connection (`Date`, `Connection`). */
+  /** Flat name, value, …; with `Content-Length` where there is a body, without `Connection`, and mostly without `Date`. */
   readonly fields: readonly string[];
   /** Latin-1; as a buffer when it is large and many responses have the same one. */
   readonly body: string | Buffer;

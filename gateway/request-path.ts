@@ -1,7 +1,7 @@
 import { addressGroup } from './address-group.ts';
 import type { KeyDirectory } from './directory/key-directory.ts';
 import type { Rejection } from './errors.ts';
-import { type ErrorCode, errors, type OwnResponse } from './errors.ts';
+import { type ErrorCode, errors, type WholeResponse } from './errors.ts';
 import type { AtTurnEnd } from './event-loop-batch.ts';
 import { addressOf, type Exchange, isOverTls, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
@@ -49,7 +49,7 @@ export interface Stations {
  */
 type Ending =
   | { readonly kind: 'forwarded' }
-  | ({ readonly kind: 'answered' } & OwnResponse)
+  | ({ readonly kind: 'answered' } & WholeResponse)
   | ({ readonly kind: 'refused' } & Refusal)
   | { readonly kind: 'client_gone' };
 
@@ -394,7 +394,7 @@ async function refuse(exchange: Exchange, stations: Stations, refusal: Refusal):
 }
 
 /** Writes a response of the gateway's own, together with the others of this turn of the event loop. */
-async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => OwnResponse): Promise<void> {
+async function answer(exchange: Exchange, { atTurnEnd }: Stations, make: () => WholeResponse): Promise<void> {
   const { req, res, endsConnection } = exchange;
   await new Promise<void>(atTurnEnd);
   if (isAnswerable(exchange)) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode, WholeResponse } from '../errors.ts';
 
 /** The response to the client: what forwarding needs of it beside Node's methods. Fields are flat name, value, … */
 export interface ForwardedResponse extends ServerResponse {
@@ -12,6 +12,8 @@ export interface ForwardedResponse extends ServerResponse {
   sendInterim(status: number, fields: readonly string[]): void;
   /** Writes the head of a response whose body follows; the fields of the client's connection are added to `fields`. */
   begin(status: number, fields: string[]): void;
+  /** Writes a whole response. */
+  answer(response: WholeResponse): void;
   /** Writes the 101 and detaches the socket, which carries the other protocol from then on. */
   switchProtocols(protocol: string, fields: readonly string[]): void;
 }

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode, WholeResponse } from '../errors.ts';
 import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { Shares } from '../structures/shares.ts';
 
@@ -66,8 +66,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
-  /** In Latin-1, when it arrived together with the head: both are then written to the client at once. */
-  private wholeBody: string | undefined;
+  /** The response, when its body (in Latin-1) arrived together with the head: both are then written to the client at once. */
+  private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
   /** The outcome is decided; whatever happens afterwards changes nothing. */
   private settled = false;
@@ -270,7 +270,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.settlers.reject(bug);
   }
 
-  private beginResponse({ status, fields }: ResponseHead, wholeBody: string | undefined): void {
+  private beginResponse({ status, fields, framing }: ResponseHead, wholeBody: string | undefined): void {
     const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
       // A fault in the client's body was answered already and its connection is closing.
@@ -278,11 +278,15 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     this.status = status;
-    this.wholeBody = wholeBody;
     // Not all of the rest of the body may be read, so the next request on this connection could not be found.
     if (!req.complete) res.shouldKeepAlive = false;
-    res.begin(status, responseFields({ status, fields, ownFields }));
-    if (wholeBody !== undefined) return;
+    const allFields = responseFields({ status, fields, ownFields });
+    if (wholeBody !== undefined) {
+      if (framing === 'chunked') allFields.push('Content-Length', String(wholeBody.length));
+      this.whole = { status, fields: allFields, body: wholeBody };
+      return;
+    }
+    res.begin(status, allFields);
     res.on('drain', () => this.connection?.resume());
     this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
@@ -304,12 +308,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   /** The response is complete, and so is the exchange, unless the client went away meanwhile. */
   private finish(): void {
-    const { target, wholeBody } = this;
+    const { target, whole } = this;
     if (this.settled || target === undefined) return;
     const { req, res } = this.request;
     try {
-      if (wholeBody === undefined) res.end();
-      else res.end(wholeBody, 'latin1');
+      if (whole === undefined) res.end();
+      else res.answer(whole);
       if (!req.complete) this.body?.discardRest();
     } catch (bug) {
       this.giveUp(bug);

@@ -1,4 +1,4 @@
-import type { OwnResponse } from '../errors.ts';
+import type { WholeResponse } from '../errors.ts';
 import type { Key, KeyStatus } from '../model.ts';
 import { toLimitFields } from '../shapes/limit-fields.ts';
 
@@ -11,7 +11,7 @@ export function limitsPage(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   expiresMs: number | undefined,
-): OwnResponse {
+): WholeResponse {
   const { windows, banUntilMs } = rateLimit;
   const body = JSON.stringify({
     id,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { OwnResponse } from '../errors.ts';
+import type { WholeResponse } from '../errors.ts';
 
 /** A file that anybody may read and any cache may keep for a while. */
 export interface ServedFile {
@@ -11,7 +11,7 @@ export interface ServedFile {
    *
    * @throws when the file cannot be read; the next request tries again
    */
-  respond(headers: IncomingHttpHeaders): Promise<OwnResponse>;
+  respond(headers: IncomingHttpHeaders): Promise<WholeResponse>;
 }
 
 interface FileOptions {

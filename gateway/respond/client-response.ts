@@ -1,9 +1,9 @@
 import { ServerResponse } from 'node:http';
-import type { OwnResponse, Rejection } from '../errors.ts';
+import type { Rejection, WholeResponse } from '../errors.ts';
 import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
 /**
- * The one writer of heads to a client: of forwarded responses (`begin`), of the gateway's own (`answer`), of interim
+ * The one writer of heads to a client: of responses whose body follows (`begin`), of whole ones (`answer`), of interim
  * responses and of the 101. What depends on the connection (`Date`, `Connection`, `Keep-Alive`) is decided only when the
  * head is written, since a drain may have begun while the response was awaited.
  */
@@ -64,12 +64,12 @@ export class ClientResponse extends ServerResponse {
 
   /**
    * Writes a whole response at once, and has the connection closed after it unless `shouldKeepAlive`. It does not go
-   * through Node's `writeHead` and `end`, which costs 5 % less CPU a refusal; Node is only told when the response is
-   * written.
+   * through Node's `writeHead` and `end`, which costs 5 % less CPU; Node is only told when the response is written. Names
+   * of fields are not checked: they are ours, or were parsed by `transport/response-head.ts`.
    *
    * @throws as `responseMessage`; nothing is written then
    */
-  answer(response: OwnResponse): void {
+  answer(response: WholeResponse): void {
     const head = this.req.method === 'HEAD';
     const message = responseMessage(response, {
       nowMs: Date.now(),

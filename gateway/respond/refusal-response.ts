@@ -1,4 +1,4 @@
-import { type ErrorCode, errorBody, errors, type OwnResponse } from '../errors.ts';
+import { type ErrorCode, errorBody, errors, type WholeResponse } from '../errors.ts';
 
 /** An error that the gateway answers with; the status and the public text of each code are in `errors.ts`. */
 export interface Refusal {
@@ -10,7 +10,7 @@ export interface Refusal {
 }
 
 /** Makes the response to a refused request. @param common the fields that every response has */
-export function refusalResponse(refusal: Refusal, common: readonly string[]): OwnResponse {
+export function refusalResponse(refusal: Refusal, common: readonly string[]): WholeResponse {
   const body = errorBody(refusal.code, refusal.message);
   const fields = [
     ...common,

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { OwnResponse } from '../errors.ts';
+import type { WholeResponse } from '../errors.ts';
 import { rememberLast } from '../structures/remember-last.ts';
 
 /** What a field's value may consist of (RFC 9110 §5.5): visible characters, space, tab and obs-text. */
@@ -19,14 +19,15 @@ export interface MessageOptions {
  *
  * @throws on a value that no field can carry: it might split the response
  */
-export function responseMessage({ status, fields, body }: OwnResponse, options: MessageOptions): string {
+export function responseMessage({ status, fields, body }: WholeResponse, options: MessageOptions): string {
   const { nowMs, keepAliveSeconds, head } = options;
-  const date = dateOfSecond(Math.floor(nowMs / 1000));
+  // The Date of a target stays (RFC 9110 §6.6.1).
+  const date = hasDate(fields) ? '' : `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\n`;
   const connection =
     keepAliveSeconds === undefined
       ? 'close'
       : `keep-alive\r\nKeep-Alive: ${keepAliveValue(keepAliveSeconds)}`;
-  const message = `${headBeginning(status, fields)}Date: ${date}\r\nConnection: ${connection}\r\n\r\n`;
+  const message = `${headBeginning(status, fields)}${date}Connection: ${connection}\r\n\r\n`;
   return head || typeof body !== 'string' ? message : message + body;
 }
 
@@ -52,6 +53,14 @@ function headBeginning(status: number, fields: readonly string[]): string {
     text += `${name}: ${value}\r\n`;
   }
   return text;
+}
+
+function hasDate(fields: readonly string[]): boolean {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'date') return true;
+  }
+  return false;
 }
 
 /** All responses of a second carry the same `Date`. */

@@ -193,13 +193,47 @@ describe('what the client receives', () => {
   });
 
   it('is a chunked response without its trailers', async () => {
-    backend.react = (_request, socket) =>
-      socket.write(
-        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n',
-      );
+    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n';
+    const end = '0\r\nX-T: 1\r\n\r\n';
+    backend.react = (_request, socket) => {
+      socket.write(`${head}2\r\nhi\r\n`);
+      setTimeout(() => socket.write(end), 20);
+    };
     const response = await sendRaw(front.port, get('/'));
     expect(response).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
     expect(response).not.toMatch(/x-t/i);
+    // One that is complete when it arrives has a length instead.
+    backend.react = (_request, socket) => socket.write(`${head}2\r\nhi\r\n${end}`);
+    const whole = await sendRaw(front.port, get('/'));
+    expect(whole).toMatch(/\r\nContent-Length: 2\r\n[\s\S]*\r\n\r\nhi$/);
+    expect(whole).not.toMatch(/transfer-encoding|x-t/i);
+  });
+
+  it.each([
+    ['HEAD', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', undefined],
+    ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n', '7'],
+    ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n', '7'],
+    ['GET', 'HTTP/1.1 204 No Content\r\n\r\n', undefined],
+  ])('to %s, of %j, is without a body and its length is the target’s', async (method, head, length) => {
+    backend.react = (_request, socket) => socket.write(head);
+    const response = await sendRaw(
+      front.port,
+      `${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+    );
+    expect(response).toMatch(/\r\n\r\n$/);
+    expect(/\r\nContent-Length: (.*)\r\n/.exec(response)?.[1]).toBe(length);
+    expect(response).not.toMatch(/transfer-encoding/i);
+  });
+
+  it('has the Date of the target, or the gateway’s where it sent none', async () => {
+    const date = 'Date: Tue, 01 Nov 2022 00:00:00 GMT';
+    backend.react = (_request, socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\n${date}\r\nContent-Length: 2\r\n\r\nhi`);
+    expect((await sendRaw(front.port, get('/'))).match(/^date: .*$/gim)).toEqual([date]);
+    backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi');
+    expect((await sendRaw(front.port, get('/'))).match(/^date: .*$/gim)).toEqual([
+      expect.stringContaining(String(new Date().getUTCFullYear())),
+    ]);
   });
 
   it('is a body of many small chunks in a few larger ones, so that each does not cost a write', async () => {
