@@ -281,12 +281,15 @@ it('in a sequence on one connection each response is that of its own request, as
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (steps) => {
       const texts = steps.map(({ exchange: { text } }, i) => text.replaceAll('abcd', `abc${i}`));
+      let newest = 0;
       backend.react = ({ target }, socket) => {
         const i = Number(target.slice(1));
         const { cut = 0, delayMs = 0, ends = false } = steps[i] ?? {};
+        newest = i;
         const rest = Buffer.from(texts[i]?.slice(cut) ?? '', 'latin1');
         socket.write(texts[i]?.slice(0, cut) ?? '', 'latin1');
-        setTimeout(() => (ends ? socket.end(rest) : socket.write(rest)), delayMs);
+        // When the next response has begun, the end would be that of the next.
+        setTimeout(() => (ends && newest === i ? socket.end(rest) : socket.write(rest)), delayMs);
       };
       for (const [
         i,
