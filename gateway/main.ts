@@ -2,10 +2,10 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { loadSettings } from './config/load-settings.ts';
 import { formatProblems } from './config/problems/format-problems.ts';
+import { createSettingsLoader } from './config/settings-loader.ts';
 import { restartNeeded, watchSettings } from './config/watch-settings.ts';
-import { createGateway, type GatewayOptions } from './gateway.ts';
+import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
 import { terminalOf } from './terminal/terminal.ts';
 import { defaultBounds } from './timeouts-and-sizes.ts';
@@ -22,8 +22,14 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'w
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
   keepRequestsYoung();
-  const loaded = loadSettings({ file: configFile, env: process.env });
+  const loader = createSettingsLoader(bounds);
+  // Both take most of a start, and go on at the same time: the one in a thread, the other here.
+  const [loaded, { createGateway }] = await Promise.all([
+    loader.load({ file: configFile, env: process.env }),
+    import('./gateway.ts'),
+  ]);
   if (loaded.kind === 'invalid') {
+    loader.close();
     process.stderr.write(`${formatProblems(loaded.problems)}\n`);
     process.exitCode = 1;
     return;
@@ -76,6 +82,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     file: configFile,
     env: process.env,
     initial: loaded,
+    loader,
     bounds,
     onValid: ({ settings: next, warnings }) => {
       for (const warning of warnings) logger.warn(warning);

@@ -49,12 +49,41 @@ export interface Grant {
   readonly untilMs: number;
 }
 
-/** One secret of a key, found by its digest. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
+/** One secret of a key. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
 export interface Secret {
-  readonly keyId: string;
+  /** Lower-case hex SHA-256. */
+  readonly digest: string;
   readonly expiresMs: number;
   /** When it was issued, epoch ms; absent where nobody wrote that down. */
   readonly createdMs?: number;
+}
+
+/** What the digest of a secret leads to. */
+export interface FoundKey {
+  readonly key: Key;
+  readonly secret: Secret;
+}
+
+/**
+ * The keys of a configuration, which may be 100,000. They are packed: a key is made when it is asked for, which takes a few
+ * microseconds, and is not the same object the next time.
+ */
+export interface Keys {
+  readonly size: number;
+  /** Secrets of all keys. */
+  readonly secrets: number;
+  has(id: string): boolean;
+  get(id: string): Key | undefined;
+  /** By the lower-case hex SHA-256 digest of a secret, expired ones and those of disabled keys included. */
+  find(digest: string): FoundKey | undefined;
+  /** In their order in the file; none for a key that is not there. */
+  secretsOf(id: string): readonly Secret[];
+  /** In the order of code units; with `after` those behind it, whether it is there or not. */
+  ids(after?: string): Iterable<string>;
+  /** The place of an id in that order, from 0; undefined when no key has it. */
+  rankOf(id: string): number | undefined;
+  /** Visits all keys, in no order, in about a millisecond for 100,000. `lastEndMs`: when the last secret ends, epoch ms; 0 without one. */
+  tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
 /** A secret that was read from the directory while the gateway runs. It may be used within `period`, which ends early when its key changes. */
@@ -345,7 +374,10 @@ export interface Certificate {
   readonly notAfterMs: number;
 }
 
-/** Everything an operator writes, validated, with every default filled in. Plain data: it can cross a thread. */
+/**
+ * Everything an operator writes, validated, with every default filled in. Plain data but for the keys:
+ * `config/settings-message.ts` takes it to other threads and processes.
+ */
 export interface Settings {
   /** A digest of the files it was read from, 12 hex digits; on the access line and in `/readyz`. */
   readonly version: string;
@@ -359,9 +391,7 @@ export interface Settings {
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
   readonly plans: ReadonlyMap<string, Plan>;
-  readonly keys: ReadonlyMap<string, Key>;
-  /** By the secret's lower-case hex SHA-256 digest. */
-  readonly secrets: ReadonlyMap<string, Secret>;
+  readonly keys: Keys;
   /** Whether there are also keys that are issued while gateways run, in the directory. */
   readonly directory: boolean;
   /** Where `keys` are written; absent where no file has a list. */
@@ -369,8 +399,8 @@ export interface Settings {
     /** Relative to the folder of the main file, unless that names it by an absolute path. */
     readonly path: string;
     /**
-     * The line where each entry begins, from 1, in the order of the sorted ids. No member of a key: one more line at the top
-     * of the file would change every key, and a reload replaces only those that changed.
+     * The line where each entry begins, from 1, by `rankOf`. No member of a key: one more line at the top of the file would
+     * change every key, and a reload replaces only those that changed.
      */
     readonly lines: Uint32Array;
   };

@@ -16,6 +16,7 @@ const nouns = [
   'secrets.ts',
   'shapes',
   'structures',
+  'keys',
   'optional-whitespace.ts',
   'terminal',
 ];
@@ -53,6 +54,8 @@ const allowed: Record<string, readonly string[]> = {
   'redis-keys.ts': [],
   'secrets.ts': [],
   shapes: ['model.ts'],
+  // All keys of a configuration, packed.
+  keys: ['model.ts', 'shapes'],
   structures: [],
   'optional-whitespace.ts': [],
   terminal: [],

@@ -1,25 +1,23 @@
 import type {
   Certificate,
-  Key,
+  Keys,
   ListenAddress,
   Operation,
   Plan,
   RedisSettings,
-  Secret,
   Settings,
   Upstream,
   UpstreamTls,
 } from '../model.ts';
-import type { RawKey } from '../shapes/key-schema.ts';
 import { toLimits } from '../shapes/limit-fields.ts';
-import { termsOnPlan } from '../shapes/terms-on-plan.ts';
 import type { Certificates } from '../tls/certificate-expiry.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
-/** Makes the settings out of parts that have been validated: defaults are filled in, and each key gets its plan's limits. */
+/** Makes the settings out of parts that have been validated: defaults are filled in. */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
-  readonly keys: readonly RawKey[];
+  readonly plans: Settings['plans'];
+  readonly keys: Keys;
   readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
   readonly redis: RedisSettings | undefined;
@@ -28,20 +26,7 @@ export function buildSettings(parts: {
   readonly version: string;
   readonly docs?: Settings['docs'];
 }): Settings {
-  const { raw, keysFile, operations, redis, certificates, version, docs } = parts;
-  const plans = buildPlans(raw);
-  const keys = new Map<string, Key>();
-  const secrets = new Map<string, Secret>();
-  for (const key of parts.keys) {
-    keys.set(key.id, buildKey(key, plans));
-    for (const { sha256, expires, created } of key.secrets) {
-      secrets.set(sha256, {
-        keyId: key.id,
-        expiresMs: expires ?? Number.POSITIVE_INFINITY,
-        ...(created !== undefined && { createdMs: created }),
-      });
-    }
-  }
+  const { raw, plans, keys, keysFile, operations, redis, certificates, version, docs } = parts;
   return {
     version,
     environment: raw.environment,
@@ -56,7 +41,6 @@ export function buildSettings(parts: {
     upstreams: buildUpstreams(raw, parts.upstreamTls),
     plans,
     keys,
-    secrets,
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
     ...(keysFile && { keysFile }),
     operations,
@@ -127,13 +111,4 @@ function buildPlan(plan: RawSettings['plans'][string]): Plan {
   if (plan === 'custom') return { limits: 'custom' };
   const { operations, ...limits } = plan;
   return { limits: toLimits(limits), ...(operations && { operations }) };
-}
-
-function buildKey(key: RawKey, plans: Settings['plans']): Key {
-  const { id, name, disabled } = key;
-  const { operations, limits } = key;
-  const terms = termsOnPlan(plans.get(key.plan), { operations, limits: limits && toLimits(limits) });
-  // `checkKeys` has refused every other key.
-  if (terms === undefined) throw new Error('a key without limits passed validation');
-  return { id, plan: key.plan, ...(name !== undefined && { name }), ...terms, disabled };
 }

@@ -1,19 +1,21 @@
-import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { Operation, Settings, UpstreamTls } from '../model.ts';
-import { keyListSchema, type RawKey } from '../shapes/key-schema.ts';
+import type { RawKey } from '../shapes/key-schema.ts';
 import { toLimits } from '../shapes/limit-fields.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildPlans, buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check-admin.ts';
-import { checkKeys } from './check-keys.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkScopes } from './check-scopes.ts';
 import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
+import { fitOperations } from './keys/key-uses.ts';
+import type { ReadEntries } from './keys/read-entries.ts';
+import { type ReadKeyList, readKeyList } from './keys/read-key-list.ts';
 import { type Place, type Problem, wholeFile } from './problems/problem.ts';
 import { type RawSettings, type RawUpstream, settingsSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
@@ -36,6 +38,8 @@ export interface LoadOptions {
   readonly makesKeysFile?: boolean;
   /** The files of the configuration in force. A certificate that has expired among them does not make this one invalid. */
   readonly inForce?: Digests;
+  /** Of a load before: entries of the keys file that are the same are not read again. */
+  readonly before?: ReadEntries | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
   /** Called with the keys of a valid configuration as they are written: without the limits and operations of their plans. */
@@ -59,6 +63,8 @@ export interface ValidSettings {
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
   /** The file that has the keys: their own, or the main file; undefined where all keys are in the directory. */
   readonly keysFile: string | undefined;
+  /** For `before` of the next load. They cannot cross a thread. */
+  readonly entries?: ReadEntries | undefined;
   /** The digest of every file that was read, of exactly the content that this result was made of. */
   readonly digests: Digests;
   /** A digest of all that was read; the same as `settings.version`. */
@@ -76,24 +82,26 @@ export interface InvalidSettings {
 
 /**
  * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
- * can find at once, up to `configSizes.problemsMax`. The result is plain data that can cross a thread.
+ * can find at once, up to `configSizes.problemsMax`.
  */
 export function loadSettings(options: LoadOptions): Loaded {
-  const { file, env, drafts, makesKeysFile = false, inForce, onRead } = options;
+  const { file, env, drafts, makesKeysFile = false, inForce, before, onRead } = options;
+  const fileOf = (path: string) => besideFile(file, path);
   const reader = createSourceReader({ env, drafts, makesKeysFile, onRead });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
   const raw = main && parseShape(main, problems);
-  const keyList = main && readKeys(main, file, reader, problems);
+  const plans = raw && buildPlans(raw);
+  const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);
   const upstreams = main && readUpstreamNames(main);
   if (upstreams !== undefined) problems.push(...upstreams.problems);
   const api = main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
   const operations = api?.operations;
   if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
-  if (raw && keyList && operations) problems.push(...checkScopes({ raw, main, keyList, operations }));
+  if (raw && keyList && operations)
+    problems.push(...checkScopes(scopesOf({ raw, main, keyList, operations })));
   const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
-  const fileOf = (path: string) => besideFile(file, path);
   const redis = raw && main && readRedis(raw, { main, reader, fileOf }, problems);
   const certificates =
     raw && main && readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
@@ -103,16 +111,20 @@ export function loadSettings(options: LoadOptions): Loaded {
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
+  if (!main || !raw || !plans || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
     return { kind: 'invalid', problems: all, digests, version };
   }
-  const { keys, source, path } = keyList;
-  const written = keys.map((key, index) => ({ key, line: source.lineOf([...path, index]) }));
-  options.onKeys?.(written);
+  const lines = keyList.lines();
+  options.onKeys?.(keyList.written().map((key, index) => ({ key, line: lines[index] ?? 1 })));
+  const { keys, order } = keyList.table(plans);
   const settings = buildSettings({
     raw,
+    plans,
     keys,
-    keysFile: keyList.shownAs === undefined ? undefined : { path: keyList.shownAs, lines: linesOf(written) },
+    keysFile:
+      keyList.shownAs === undefined
+        ? undefined
+        : { path: keyList.shownAs, lines: order.map((entry) => lines[entry] ?? 1) },
     operations,
     redis,
     upstreamTls,
@@ -131,7 +143,8 @@ export function loadSettings(options: LoadOptions): Loaded {
   const upstreamUrls = upstreamsByPath(raw).map(({ path, upstream: { url } }) => {
     return { url, place: main.placeOf([...path, 'url']) };
   });
-  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile: keyList.file, digests, version };
+  const { file: keysFile, entries } = keyList;
+  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, version };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {
@@ -155,7 +168,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
 }
 
 /** Of limits that cannot do what they say: first those of plans, then those of keys. At most as many as a report lists. */
-function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }: ReadKeyList): string[] {
+function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList): string[] {
   const warnings: string[] = [];
   const warn = (from: YamlSource, stated: StatedLimits) => {
     for (const { path: at, message } of checkLimits(stated)) {
@@ -169,58 +182,27 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, { source, path, keys }
     const { operations: _, ...limits } = plan;
     warn(main, { path: ['plans', name], limits: toLimits(limits) });
   }
-  keys.forEach(({ limits }, index) => {
-    if (limits !== undefined) warn(source, { path: [...path, index, 'limits'], limits: toLimits(limits) });
+  if (keyList.entries?.uses.warned === 0) return warnings;
+  const { path, source, written } = keyList;
+  const from = source();
+  written().forEach(({ limits }, index) => {
+    if (limits !== undefined) warn(from, { path: [...path, index, 'limits'], limits: toLimits(limits) });
   });
   return warnings;
 }
 
-export interface ReadKeyList {
-  /** Undefined where no file has a list: all keys are in the directory. */
-  readonly file: string | undefined;
-  /** The same as seen from the folder of the main file. */
-  readonly shownAs?: string;
-  readonly source: YamlSource;
-  /** Where the list stands in it. */
-  readonly path: readonly PropertyKey[];
-  readonly keys: readonly RawKey[];
-}
-
-/** Reads the keys, from the main file or from their own. A list in the main file has passed the schema together with it. */
-function readKeys(
-  main: YamlSource,
-  mainFile: string,
-  reader: SourceReader,
-  problems: Problem[],
-): ReadKeyList | undefined {
-  const { keys, plans } = isMapping(main.value) ? main.value : {};
-  if (Array.isArray(keys)) {
-    problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, plans));
-    const { data } = keyListSchema.safeParse(keys);
-    return data && { file: mainFile, shownAs: basename(mainFile), source: main, path: ['keys'], keys: data };
-  }
-  const isMap = isMapping(keys);
-  const path = isMap ? keys.file : keys;
-  if (isMap && path === undefined && keys.directory === true)
-    return { file: undefined, source: main, path: ['keys'], keys: [] };
-  if (typeof path !== 'string') return undefined;
-
-  const file = besideFile(mainFile, path);
-  const mentionedAt = main.placeOf(isMap ? ['keys', 'file'] : ['keys']);
-  const source = reader.read({ file, kind: 'keys', mentionedAt });
-  if (source === undefined) return undefined;
-  // A file of comments only is an empty list.
-  const entries = source.value ?? [];
-  const parsed = keyListSchema.safeParse(entries);
-  if (!parsed.success) problems.push(...shapeProblems(parsed.error, source));
-  if (Array.isArray(entries)) problems.push(...checkKeys({ source, path: [], entries }, plans));
-  return parsed.data && { file, shownAs: normalize(path), source, path: [], keys: parsed.data };
-}
-
-/** In the order of the sorted ids. */
-function linesOf(written: readonly WrittenKey[]): Uint32Array {
-  const sorted = written.toSorted((a, b) => (a.key.id < b.key.id ? -1 : 1));
-  return Uint32Array.from(sorted, ({ line }) => line);
+/** Keys are looked at one by one only where one of them states an operation that there is not. */
+function scopesOf(read: {
+  readonly raw: RawSettings;
+  readonly main: YamlSource;
+  readonly keyList: ReadKeyList;
+  readonly operations: readonly Operation[];
+}) {
+  const { keyList, operations } = read;
+  const known = new Set(operations.map(({ id }) => id));
+  const isSound = keyList.entries !== undefined && fitOperations(keyList.entries.uses, known);
+  const keys = isSound ? [] : keyList.written();
+  return { ...read, keyList: { source: isSound ? read.main : keyList.source(), path: keyList.path, keys } };
 }
 
 interface ReadApi {

@@ -3,34 +3,42 @@ import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { Loaded, LoadOptions } from './load-settings.ts';
-import { assembleLoaded, type LoadedPart } from './loaded-messages.ts';
-import type { FileRead, LoadRequest } from './settings-loader-worker.ts';
+import type { InvalidSettings, LoadOptions, ValidSettings } from './load-settings.ts';
+import type { FileRead, LoadReply, LoadRequest } from './settings-loader-worker.ts';
+import { applyMessage, type SettingsMessage } from './settings-message.ts';
 
 /** `loadSettings` in a thread of its own, one load after the other. */
 export interface SettingsLoader {
   /**
    * @param options.onRead called while the load is under way
+   * @param base settings of an earlier load of this loader, those in force: what is the same there is not read again
    * @throws when the thread dies, of memory for example; the next load starts another
    */
-  load(options: Omit<LoadOptions, 'drafts'>): Promise<Loaded>;
-  /** Ends the thread; the promise of a load under way never settles. */
+  load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
+  /** Ends the thread; the promise of a load under way never settles. The next load starts another. */
   close(): void;
 }
+
+type LoaderOptions = Pick<LoadOptions, 'file' | 'env' | 'inForce' | 'onRead'>;
+
+/** With a message that leads from `base` to these settings. */
+export type LoadedInThread =
+  | InvalidSettings
+  | (ValidSettings & { readonly base?: Settings | undefined; readonly message: SettingsMessage });
 
 export type LoaderBounds = Pick<Bounds, 'configThreadIdleMs' | 'configThreadHeapMebibytes'>;
 
 /**
- * Makes a loader that delays no request: 10,000 keys take most of a second to parse. Its thread starts with a load and
- * stays for a while, since one edit is often followed by another, and a thread that has compiled the parser takes half the
- * time. Then it ends, since between edits it would only take memory.
+ * Makes a loader that delays no request: 100,000 keys take a second to read. Its thread starts with a load and
+ * stays for a while, since one edit is often followed by another, and the thread has what it read before, so that it
+ * reads only what has changed. Then it ends, since between edits it would only take memory.
  */
 export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
-  /** The newest valid result: the thread sends only what differs from it. */
-  let last: { readonly number: number; readonly settings: Settings } | undefined;
+  /** The load that settings are the result of. */
+  const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
@@ -50,27 +58,26 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   }
 
   return {
-    async load({ file, env, inForce, onRead }) {
+    async load({ file, env, inForce, onRead }, base) {
       clearTimeout(idleTimer);
       const thread = worker ?? start();
       worker = thread;
       const number = ++loads;
-      const base = last?.number ?? 0;
-      let message: LoadRequest | 'next' = {
+      const request: LoadRequest = {
         file,
         env: { ...env },
         number,
-        base,
+        base: (base && numbers.get(base)) ?? 0,
         ...(inForce && { inForce }),
       };
-      const loaded = await assembleLoaded(async () => {
-        thread.postMessage(message);
-        message = 'next';
-        return nextPart(thread, onRead);
-      }, last?.settings);
-      if (loaded.kind === 'valid') last = { number, settings: loaded.settings };
+      thread.postMessage(request);
+      const reply = await replyOf(thread, onRead);
       idleTimer = setTimeout(close, bounds.configThreadIdleMs).unref();
-      return loaded;
+      if (reply.kind === 'invalid') return reply.loaded;
+      const { loaded, message } = reply;
+      const settings = applyMessage(base, message);
+      numbers.set(settings, number);
+      return { ...loaded, settings, base, message };
     },
     close,
   };
@@ -81,13 +88,13 @@ function heapMebibytes(bounds: LoaderBounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
-/** The thread's reply to the last message. Files that it reports before that go to `onRead`. */
-async function nextPart(thread: Worker, onRead: LoadOptions['onRead']): Promise<LoadedPart | undefined> {
+/** The thread's reply to the last request. Files that it reports before that go to `onRead`. */
+async function replyOf(thread: Worker, onRead: LoadOptions['onRead']): Promise<LoadReply> {
   // Unlike `once`, `on` misses no message of several that arrive together.
   for await (const [message] of on(thread, 'message')) {
-    const reply: LoadedPart | FileRead | undefined = message;
-    if (reply?.kind !== 'read') return reply;
+    const reply: LoadReply | FileRead = message;
+    if (reply.kind !== 'read') return reply;
     onRead?.(reply.file, reply.digest);
   }
-  return undefined;
+  throw new Error('the thread that loads the configuration has ended');
 }

@@ -3,14 +3,21 @@ import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
-import { createSettingsLoader, type LoaderBounds } from './settings-loader.ts';
+import {
+  createSettingsLoader,
+  type LoadedInThread,
+  type LoaderBounds,
+  type SettingsLoader,
+} from './settings-loader.ts';
 import { fullMessage, type SettingsMessage } from './settings-message.ts';
 import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
-export interface WatchOptions extends LoadOptions {
+export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The result of the first load, which is in force. */
   readonly initial: Loaded;
+  /** That has loaded it; absent: another is made, which has to read everything at the first edit. */
+  readonly loader?: SettingsLoader;
   /**
    * Called once for each new valid content, also when an invalid one is changed back to what is in force. The message leads
    * from the settings of the call before, at first from those of `initial`, to these.
@@ -54,15 +61,15 @@ interface LoadUnderWay {
  * So even where every load takes long and edits do not end, some load is finished.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
-  const { file, env, initial, onValid, onInvalid, onSlow, bounds } = options;
+  const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
+  const { onValid, onInvalid, onSlow } = options;
   const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
   const digestFiles = createDigestFiles(bounds);
-  const loader = createSettingsLoader(bounds);
-  let accepted = initial;
-  /** The files of the last valid one. */
-  let inForce = initial.digests;
+  let accepted: Loaded = initial;
+  /** The last valid one. */
+  let inForce = initial.kind === 'valid' ? initial : undefined;
   /** The result of a load that has not taken effect yet. */
-  let candidate: Loaded | undefined;
+  let candidate: LoadedInThread | undefined;
   let underWay: LoadUnderWay | undefined;
   /** How long a load goes on though its files have changed. */
   let patienceMs = slowAfterMs;
@@ -102,9 +109,11 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     underWay = mine;
     retryAtMs = Number.POSITIVE_INFINITY;
     seenTwice = [];
-    let loaded: Loaded;
+    let loaded: LoadedInThread;
     try {
-      loaded = await loader.load({ file, env, inForce, onRead: (name, digest) => read.set(name, digest) });
+      const onRead = (name: string, digest: string) => void read.set(name, digest);
+      const certificates = inForce?.digests ?? initial.digests;
+      loaded = await loader.load({ file, env, inForce: certificates, onRead }, inForce?.settings);
       retryPauseMs = 0;
     } catch (error) {
       // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
@@ -134,13 +143,14 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     if (candidate === undefined) return;
     const { digests } = candidate;
     if (!seenTwice.some((seen) => agree(digests, seen))) return;
-    const before = accepted;
-    accepted = candidate;
+    const [now, before, settingsBefore] = [candidate, accepted, inForce?.settings];
+    accepted = now;
     candidate = undefined;
-    if (accepted.kind === 'valid') inForce = accepted.digests;
-    if (accepted.version === before.version) return;
-    if (accepted.kind === 'valid') onValid(accepted, fullMessage(accepted.settings));
-    else onInvalid(accepted);
+    if (now.kind === 'valid') inForce = now;
+    if (now.version === before.version) return;
+    if (now.kind === 'invalid') onInvalid(now);
+    // Others may have come into force while it was loaded.
+    else onValid(now, now.base === settingsBefore ? now.message : fullMessage(now.settings));
   }
 
   return {

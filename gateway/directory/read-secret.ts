@@ -24,7 +24,7 @@ export function createWarnOfKey(
 export function readSecret(
   { key: record, generation, period, refusalPeriod }: HeldKey,
   digest: string,
-  { keys, secrets, plans }: Pick<Settings, 'keys' | 'secrets' | 'plans'>,
+  { keys, plans }: Pick<Settings, 'keys' | 'plans'>,
   warn: WarnOfKey,
 ): ReadSecret | 'absent' {
   const { id, plan } = record;
@@ -32,7 +32,7 @@ export function readSecret(
     warn(id, 'the configuration and the directory both have this key: the one in the configuration is used');
     return 'absent';
   }
-  if (record.secrets.some((secret) => secrets.has(secret.digest))) {
+  if (record.secrets.some((secret) => keys.find(secret.digest) !== undefined)) {
     warn(id, 'a secret of this key of the directory is also in the configuration: it is that key’s there');
   }
   const secret = record.secrets.find((one) => one.digest === digest);

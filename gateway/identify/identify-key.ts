@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Key, Period, ReadSecret, Secret, Settings } from '../model.ts';
+import type { FoundKey, Key, Period, ReadSecret, Settings } from '../model.ts';
 import { withoutOptionalWhitespace } from '../optional-whitespace.ts';
 import { digestStart } from '../secrets.ts';
 
@@ -73,12 +73,12 @@ interface Remembered<Known> {
  * @param know adds to a key what depends on it and on the secret that was presented; called once for each secret
  */
 export function createIdentifyKey<Known>(
-  { secrets, keys }: Pick<Settings, 'secrets' | 'keys'>,
+  { keys }: Pick<Settings, 'keys'>,
   know: (key: Key, secret: ValidSecret) => Known,
   directory?: KeysRead,
 ): IdentifyKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
-  const rememberedMax = secrets.size + (directory?.secretsMax ?? 0) + 1;
+  const rememberedMax = keys.secrets + (directory?.secretsMax ?? 0) + 1;
 
   function identify(presented: string, nowMs: number): Identity<Known> {
     const before = remembered.get(presented);
@@ -86,24 +86,20 @@ export function createIdentifyKey<Known>(
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
-    const secret =
-      secrets.get(digest) ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
-    if (secret === undefined) return { kind: 'unread', digest };
+    const known = keys.find(digest) ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
+    if (known === undefined) return { kind: 'unread', digest };
     const shown = digestStart(digest);
-    if (secret === 'absent') return invalid({ status: 'unknown', digestStart: shown });
-    const found = 'kind' in secret ? rememberedOfRead(secret, shown) : rememberedOf(secret, shown);
+    if (known === 'absent') return invalid({ status: 'unknown', digestStart: shown });
+    const found = 'kind' in known ? rememberedOfRead(known, shown) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
     remembered.set(bytes.toString('latin1'), found);
     return identityAt(found, nowMs);
   }
 
-  function rememberedOf({ keyId, expiresMs }: Secret, digestStart: string): Remembered<Known> {
-    const key = keys.get(keyId);
-    if (key === undefined || key.disabled) {
-      return refusedAlways({ status: 'disabled', digestStart, keyId });
-    }
-    return validUntil(expiresMs, key, digestStart);
+  function rememberedOf({ key, secret }: FoundKey, digestStart: string): Remembered<Known> {
+    if (key.disabled) return refusedAlways({ status: 'disabled', digestStart, keyId: key.id });
+    return validUntil(secret.expiresMs, key, digestStart);
   }
 
   function rememberedOfRead(secret: ReadSecret, digestStart: string): Remembered<Known> {

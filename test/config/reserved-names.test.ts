@@ -112,7 +112,7 @@ describe('a name that every object inherits is a name like any other', () => {
       'openapi.yaml': 'paths: { "/__proto__/{__proto__}": { get: { operationId: __proto__ } } }',
     });
     expect(report).toEqual([]);
-    expect([...(settings?.keys.keys() ?? [])]).toEqual(['__proto__']);
+    expect([...(settings?.keys.ids() ?? [])]).toEqual(['__proto__']);
     expect(settings?.operations.map(({ id }) => id)).toEqual(['__proto__']);
   });
 });

@@ -3,6 +3,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
+import { loadedView } from '../support/loaded-view.ts';
 
 test('the thread returns the same as loadSettings, load after load', async () => {
   const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
@@ -10,7 +11,7 @@ test('the thread returns the same as loadSettings, load after load', async () =>
   onTestFinished(() => loader.close());
   for (const env of [{ NAME: 'a' }, { NAME: 'b' }, {}]) {
     const options = { file: folder.file, env };
-    expect(await loader.load(options)).toEqual(loadSettings(options));
+    expect(loadedView(await loader.load(options))).toEqual(loadedView(loadSettings(options)));
   }
 });
 
@@ -41,8 +42,8 @@ test('every edit is read completely, also by a new thread', async () => {
     const keys = [...ids].map((id) => `- { id: ${id}, plan: free, secrets: [{ sha256: ${digestOf(id)} }] }`);
     folder.write('keys.yaml', keys.join('\n'));
     const loaded = await loader.load(options);
-    expect(loaded).toEqual(loadSettings(options));
-    expect(loaded.kind === 'valid' && [...loaded.settings.keys.keys()].sort().join('')).toBe(ids);
+    expect(loadedView(loaded)).toEqual(loadedView(loadSettings(options)));
+    expect(loaded.kind === 'valid' && [...loaded.settings.keys.ids()].join('')).toBe(ids);
   }
 });
 

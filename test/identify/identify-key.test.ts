@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createIdentifyKey } from '../../gateway/identify/identify-key.ts';
-import type { Key, ReadSecret, Secret } from '../../gateway/model.ts';
+import { tableOf } from '../../gateway/keys/key-table.ts';
+import type { Key, ReadSecret } from '../../gateway/model.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
@@ -16,15 +17,14 @@ const acme: Key = {
 const closed: Key = { ...acme, id: 'closed', disabled: true };
 
 function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number][]) {
-  return {
-    keys: new Map(entries.map(([, key]) => [key.id, key])),
-    secrets: new Map<string, Secret>(
-      entries.map(([secret, key, expiresMs = Number.POSITIVE_INFINITY]) => [
-        sha256(secret),
-        { keyId: key.id, expiresMs },
-      ]),
-    ),
-  };
+  const secretsById = Map.groupBy(entries, ([, { id }]) => id);
+  const stated = [...secretsById].map(([id, ofKey]) => ({
+    id,
+    plan: 'free',
+    disabled: ofKey[0]?.[1].disabled ?? false,
+    secrets: ofKey.map(([secret, , expires]) => ({ sha256: sha256(secret), ...(expires && { expires }) })),
+  }));
+  return tableOf(stated, new Map([['free', { limits: acme.limits }]]));
 }
 
 const known = ring(

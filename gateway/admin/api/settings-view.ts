@@ -5,12 +5,12 @@ import type {
   Key,
   Limits,
   RedisSettings,
+  Secret,
   Settings,
   Upstream,
   UpstreamTls,
 } from '../../model.ts';
 import { digestStart } from '../../secrets.ts';
-import { type SecretView, secretsOf } from '../keys/key-sources.ts';
 import { maskUrl } from './mask-url.ts';
 
 /** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */
@@ -22,13 +22,12 @@ const keysPerTurn = 500;
  * operations by name, upstreams as configured, since the first is the default.
  */
 export async function settingsText(settings: Settings): Promise<string> {
-  const ids = [...settings.keys.keys()].sort();
-  const secrets = await secretsOf(settings);
+  const { keys } = settings;
   const texts: string[] = [];
-  for (let at = 0; at < ids.length; at += keysPerTurn) {
-    const views = ids.slice(at, at + keysPerTurn).flatMap((id) => keyView(settings.keys.get(id), secrets));
-    texts.push(views.map((view) => JSON.stringify(view)).join(','));
-    await nextTurn();
+  for (const id of keys.ids()) {
+    const key = keys.get(id);
+    if (key !== undefined) texts.push(JSON.stringify(keyView(key, keys.secretsOf(id))));
+    if (texts.length % keysPerTurn === 0) await nextTurn();
   }
   return `${JSON.stringify(withoutKeys(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
 }
@@ -128,26 +127,23 @@ export function limitsView(limits: Limits | 'custom'): object {
   return { isCustom: false, windows: limits.map(({ window, max }) => ({ name: window, limit: max })) };
 }
 
-function keyView(key: Key | undefined, secrets: ReadonlyMap<string, readonly SecretView[]>): object[] {
-  if (key === undefined) return [];
+function keyView(key: Key, secrets: readonly Secret[]): object {
   const { id, plan, name, limits, operations, disabled } = key;
   const { windows } = limitsView(limits) as { windows: unknown };
-  return [
-    {
-      id,
-      plan,
-      ...(name !== undefined && { name }),
-      windows,
-      ...(operations && { operations }),
-      disabled,
-      secrets: (secrets.get(id) ?? [])
-        .toSorted((a, b) => compare(a.digestStart, b.digestStart))
-        .map(({ digestStart, expiresMs }) => ({
-          digestStart,
-          ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
-        })),
-    },
-  ];
+  return {
+    id,
+    plan,
+    ...(name !== undefined && { name }),
+    windows,
+    ...(operations && { operations }),
+    disabled,
+    secrets: secrets
+      .toSorted((a, b) => compare(a.digest, b.digest))
+      .map(({ digest, expiresMs }) => ({
+        digestStart: digestStart(digest),
+        ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+      })),
+  };
 }
 
 /** By code units: the order does not depend on the machine's language. */

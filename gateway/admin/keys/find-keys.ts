@@ -1,7 +1,7 @@
 import { type DirectoryKey, expiryOf, keyOf } from '../../directory/directory-key.ts';
 import type { Key, KeyStatus, Settings } from '../../model.ts';
 import { digestStart } from '../../secrets.ts';
-import { type KeySources, placeOfKey, readStatuses, type SecretView, secretsOf } from './key-sources.ts';
+import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
 
 /** A key, and where it is written. */
 export interface ListedKey {
@@ -55,7 +55,10 @@ export async function findKnownKeys(
 function configuredKey(id: string, settings: Settings): ListedKey | undefined {
   const key = settings.keys.get(id);
   if (key === undefined) return undefined;
-  return { key, source: 'file', place: placeOfKey(settings, id), secrets: secretsOf(settings).get(id) ?? [] };
+  const secrets = settings.keys.secretsOf(id).map(({ digest, ...instants }) => {
+    return { digestStart: digestStart(digest), ...instants };
+  });
+  return { key, source: 'file', place: placeOfKey(settings, id), secrets };
 }
 
 function unreadKey(id: string): ListedKey {

@@ -1,7 +1,5 @@
 import type { KeyDirectory } from '../../directory/key-directory.ts';
 import type { Key, KeyStatus, Settings } from '../../model.ts';
-import { digestStart } from '../../secrets.ts';
-import { rememberLast } from '../../structures/remember-last.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { Usage } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
@@ -28,39 +26,14 @@ export interface SecretView {
   readonly createdMs?: number;
 }
 
-/** The secrets of each key. Made once for each configuration. */
-export const secretsOf = rememberLast(({ secrets }: Settings): ReadonlyMap<string, readonly SecretView[]> => {
-  const byKey = new Map<string, SecretView[]>();
-  for (const [digest, { keyId, ...instants }] of secrets) {
-    const view = { digestStart: digestStart(digest), ...instants };
-    const known = byKey.get(keyId);
-    if (known === undefined) byKey.set(keyId, [view]);
-    else known.push(view);
-  }
-  return byKey;
-});
-
-/** The ids of all keys in their order. Made once for each configuration. */
-export const sortedIds = rememberLast((settings: Settings): readonly string[] =>
-  [...settings.keys.keys()].sort(),
-);
-
 /** The place of a key in the configuration, from which it can be edited; undefined when it is not there. */
 export function placeOfKey(
   settings: Settings,
   id: string,
 ): { readonly file: string; readonly line: number } | undefined {
-  const { keysFile } = settings;
-  if (keysFile === undefined) return undefined;
-  const ids = sortedIds(settings);
-  let [low, high] = [0, ids.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((ids[middle] ?? id) < id) low = middle + 1;
-    else high = middle;
-  }
-  const line = keysFile.lines[low];
-  return ids[low] === id && line !== undefined ? { file: keysFile.path, line } : undefined;
+  const { keys, keysFile } = settings;
+  const line = keysFile?.lines[keys.rankOf(id) ?? -1];
+  return keysFile === undefined || line === undefined ? undefined : { file: keysFile.path, line };
 }
 
 /** Where keys are now, those that are known, asked for in parts, so that Redis serves decisions in between. */

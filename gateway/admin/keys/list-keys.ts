@@ -1,8 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Key } from '../../model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem } from './key-item.ts';
-import { type KeySources, sortedIds } from './key-sources.ts';
+import type { KeySources } from './key-sources.ts';
 
 /** How a list is sorted: by id, or by what the last 24 hours had most of, or by who was there last. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
@@ -88,11 +89,11 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
 
   async function* partsById(behind: string): AsyncGenerator<Part | undefined> {
-    const configured = sortedIds(settings).filter(
-      (id) => id > behind && !ranked.has(id) && isWantedIfConfigured(id),
-    );
+    const rest = settings.keys.ids(behind)[Symbol.iterator]();
+    const configured: string[] = [];
     const size = isFiltered ? bounds.usageReadsPerTurnMax : query.limit + 1;
     for (let from = behind; ; ) {
+      await fill(configured, rest, size + 1);
       const ofFile = configured.splice(0, size);
       // In the directory only the beginning of an id can be looked for.
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
@@ -107,6 +108,16 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       if (ids.length > 0) yield await partOf(ids);
       if (end === undefined) return;
       from = end;
+    }
+  }
+
+  /** Adds wanted ids of the configuration until there are `size`. It may look at all of them, so others have their turn in between. */
+  async function fill(configured: string[], rest: Iterator<string>, size: number): Promise<void> {
+    for (let looked = 1; configured.length < size; looked++) {
+      const { value: id, done } = rest.next();
+      if (done) return;
+      if (!ranked.has(id) && isWantedIfConfigured(id)) configured.push(id);
+      if (looked % idsPerTurn === 0) await nextTurn();
     }
   }
 
@@ -151,6 +162,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
 
   /** A key of the directory must be read first. */
   function isWantedIfConfigured(id: string): boolean {
+    if (query.plan === undefined && query.q === undefined) return true;
     const key = settings.keys.get(id);
     return key === undefined || isWanted(key);
   }
@@ -162,6 +174,9 @@ interface Part {
   readonly examined: number;
   readonly lastId: string;
 }
+
+/** Ids that are compared with a filter in one turn of the event loop: about a millisecond. */
+const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();
 const noUsage: ReadonlyMap<string, RecentUsage> = new Map();

@@ -139,7 +139,7 @@ function peakOf(minutes: KeyMinutes): KeyPeak {
 /** Counted once for each configuration. */
 const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
-  for (const { plan } of keys.values()) counts.set(plan, (counts.get(plan) ?? 0) + 1);
+  keys.tally((plan) => void counts.set(plan, (counts.get(plan) ?? 0) + 1));
   return counts;
 });
 

@@ -61,7 +61,7 @@ function indexOf(id: string, written: readonly WrittenKey[], settings: Settings)
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
   const elsewhere = settings.directory ? '; --directory is for keys of the directory' : '';
-  const advice = didYouMean(id, settings.keys.keys()) || `; "keys configured" shows them${elsewhere}.`;
+  const advice = didYouMean(id, settings.keys.ids()) || `; "keys configured" shows them${elsewhere}.`;
   throw new CommandError(`There is no key ${id}${advice}`);
 }
 

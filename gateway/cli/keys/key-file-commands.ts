@@ -51,11 +51,11 @@ export function addLookingCommands(keys: Command): void {
     .addOption(configOption())
     .option('--json', 'one JSON document, each key in the form of the admin API')
     .action((options: Options) => {
-      const { settings, written } = loadKeys(configurationOf(options));
+      const loaded = loadKeys(configurationOf(options));
       if (options.json) {
-        const file = settings.keysFile?.path;
-        printJson({ keys: written.map(({ key, line }) => ({ ...definitionOf(key), file, line })) });
-      } else print(configuredTable(settings, Date.now(), screenNow()));
+        const file = loaded.settings.keysFile?.path;
+        printJson({ keys: loaded.written.map(({ key, line }) => ({ ...definitionOf(key), file, line })) });
+      } else print(configuredTable(loaded, Date.now(), screenNow()));
     });
 }
 

@@ -1,8 +1,10 @@
-import type { Settings } from '../../model.ts';
+import { toLimits } from '../../shapes/limit-fields.ts';
+import { termsOnPlan } from '../../shapes/terms-on-plan.ts';
 import { printable } from '../../terminal/printable.ts';
 import { counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
+import type { LoadedKeys } from './edit-keys.ts';
 import type { ChangedKey, IssuedKey } from './writable-keys.ts';
 
 const columns: readonly Column[] = [
@@ -14,18 +16,22 @@ const columns: readonly Column[] = [
 ];
 
 /** The keys of a configuration; how many secrets are valid, never a digest. */
-export function configuredTable({ keys, secrets }: Settings, nowMs: number, screen: Screen): string[] {
-  const valid = new Map<string, number>();
-  for (const { keyId, expiresMs } of secrets.values()) {
-    if (expiresMs > nowMs) valid.set(keyId, (valid.get(keyId) ?? 0) + 1);
-  }
-  const rows = [...keys.values()].map(({ id, plan, limits, disabled, name }) => [
-    id,
-    plan,
-    limits.map(({ window, max }) => `${max}/${window}`).join(' '),
-    disabled ? 'disabled' : String(valid.get(id) ?? 0),
-    printable(name ?? ''),
-  ]);
+export function configuredTable(
+  { settings: { plans }, written }: Pick<LoadedKeys, 'settings' | 'written'>,
+  nowMs: number,
+  screen: Screen,
+): string[] {
+  const rows = written.map(({ key: { id, plan, limits, disabled, name, secrets } }) => {
+    const valid = secrets.filter(({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs).length;
+    const all = termsOnPlan(plans.get(plan), { limits: limits && toLimits(limits) })?.limits ?? [];
+    return [
+      id,
+      plan,
+      all.map(({ window, max }) => `${max}/${window}`).join(' '),
+      disabled ? 'disabled' : String(valid),
+      printable(name ?? ''),
+    ];
+  });
   return table(columns, rows, screen);
 }
 

@@ -78,7 +78,7 @@ export async function importToFile(
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
   const { file } = await editKeys(configuration, ({ settings, written }) => {
     const known = new Map(written.map((one) => [one.key.id, likenessOf(movedKey(one))]));
-    const taken = new Set(settings.secrets.keys());
+    const taken = new Set(written.flatMap(({ key }) => key.secrets.map(({ sha256 }) => sha256)));
     const added: MovedKey[] = [];
     const refused: { id: string; reason: string }[] = [];
     for (const key of keys) {

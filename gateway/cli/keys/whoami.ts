@@ -31,11 +31,11 @@ export type Owner = z.output<typeof owner>;
 
 /** Whose a secret is in a configuration. */
 export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
-  const found = settings.secrets.get(digestSecret(secret));
-  const of = found && written.find(({ key }) => key.id === found.keyId);
+  const found = settings.keys.find(digestSecret(secret));
+  const of = found && written.find(({ key }) => key.id === found.key.id);
   if (found === undefined || of === undefined) return { known: false };
   const { key, line } = of;
-  const { expiresMs } = found;
+  const { expiresMs } = found.secret;
   return {
     known: true,
     id: key.id,

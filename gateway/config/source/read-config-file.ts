@@ -1,20 +1,21 @@
+import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { configSizes } from '../config-sizes.ts';
 
 /**
- * The text of a file, or the reason why there is none, in words that follow "the file …". Where the bytes were not read,
+ * The content of a file, which is UTF-8, or the reason why there is none, in words that follow "the file …". Where the bytes were not read,
  * the reason stands in for their digest.
  */
 export type ReadFile =
-  | { readonly kind: 'read'; readonly text: string; readonly digest: string }
+  | { readonly kind: 'read'; readonly bytes: Buffer; readonly digest: string }
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
 /** The digest of each file's content. */
 export type Digests = ReadonlyMap<string, string>;
 
-/** Reads one configuration file of at most `configSizes.fileBytesMax` as UTF-8; no other function makes text of one. */
+/** Reads one configuration file of at most `configSizes.fileBytesMax`; `textOf` makes text of it. */
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
@@ -37,13 +38,15 @@ function unread(reason: string): ReadFile {
   return { kind: 'unreadable', reason, digest: reason };
 }
 
-function decode(bytes: Uint8Array): ReadFile {
+function decode(bytes: Buffer): ReadFile {
   const digest = digestOfContent(bytes);
-  try {
-    return { kind: 'read', text: utf8.decode(bytes), digest };
-  } catch {
-    return { kind: 'unreadable', reason: 'is not UTF-8 text', digest };
-  }
+  if (!isUtf8(bytes)) return { kind: 'unreadable', reason: 'is not UTF-8 text', digest };
+  return { kind: 'read', bytes, digest };
+}
+
+/** Without a byte order mark. */
+export function textOf(bytes: Uint8Array): string {
+  return utf8.decode(bytes);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

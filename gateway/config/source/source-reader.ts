@@ -2,9 +2,28 @@ import { hash } from 'node:crypto';
 import { dirname, relative } from 'node:path';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
-import { parseYaml, type YamlSource } from './parse-yaml.ts';
-import { type Digests, digestOfContent, missing, type ReadFile, readConfigFile } from './read-config-file.ts';
+import { type ParsedYaml, parseYaml, type YamlSource } from './parse-yaml.ts';
+import {
+  type Digests,
+  digestOfContent,
+  missing,
+  type ReadFile,
+  readConfigFile,
+  textOf,
+} from './read-config-file.ts';
 import { substituteVariables, type Variable } from './substitute-variables.ts';
+
+interface FileToRead {
+  readonly file: string;
+  readonly kind: FileKind;
+  readonly mentionedAt: Place;
+}
+
+interface TextToParse {
+  readonly file: string;
+  readonly kind: FileKind;
+  readonly text: string;
+}
 
 /** Reads the files of one load, and records all files and variables that its result depends on. */
 export interface SourceReader {
@@ -14,11 +33,13 @@ export interface SourceReader {
    * @param kind `${NAME}` is filled in unless it is the API document, whose texts may contain such a form as an example
    * @param mentionedAt the place that names the file: a missing file is a problem there
    */
-  read(options: {
-    readonly file: string;
-    readonly kind: FileKind;
-    readonly mentionedAt: Place;
-  }): YamlSource | undefined;
+  read(options: FileToRead): YamlSource | undefined;
+  /** Only reads the bytes of such a file. */
+  readBytes(options: FileToRead): Buffer | undefined;
+  /** Parses what `readBytes` has read. */
+  parse(options: TextToParse): YamlSource | undefined;
+  /** Parses a part of what `readBytes` has read. Its problems, with lines of that part, are not among `problems()`. */
+  parsePart(options: TextToParse): ParsedYaml;
   /** Reads one file as text, as `read` does; for what is not YAML. */
   readText(options: { readonly file: string; readonly mentionedAt: Place }): string | undefined;
   /** The problems of reading files, parsing them and filling in variables. */
@@ -45,20 +66,20 @@ export function createSourceReader(options: {
   const digests = new Map<string, string>();
   const variables = new Map<string, Variable>();
 
-  function readText(file: string): ReadFile {
+  function readContent(file: string): ReadFile {
     const draft = drafts?.get(file);
     const result: ReadFile =
       draft === undefined
         ? readConfigFile(file)
-        : { kind: 'read', text: draft, digest: digestOfContent(draft) };
+        : { kind: 'read', bytes: Buffer.from(draft), digest: digestOfContent(draft) };
     digests.set(file, result.digest);
     return result;
   }
 
   function readMentioned({ file, mentionedAt }: { file: string; mentionedAt: Place }) {
-    const result = readText(file);
+    const result = readContent(file);
     onRead?.(file, result.digest);
-    if (result.kind === 'read') return result.text;
+    if (result.kind === 'read') return textOf(result.bytes);
     problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
     return undefined;
   }
@@ -76,33 +97,44 @@ export function createSourceReader(options: {
     if (value !== undefined) return { kind: 'set', value };
     const secretFile = ownValue(env, `${name}_FILE`);
     if (!secretFile) return { kind: 'unset' };
-    const result = readText(secretFile);
+    const result = readContent(secretFile);
     if (result.kind === 'unreadable') {
       return { kind: 'unreadable', reason: `the file that ${name}_FILE names ${result.reason}` };
     }
     // Editors and `echo` end a file with a line break that is no part of the secret.
-    return { kind: 'set', value: result.text.replace(/\r?\n$/, '') };
+    return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
+  }
+
+  function readBytes({ file, kind, mentionedAt }: FileToRead): Buffer | undefined {
+    const result = readContent(file);
+    onRead?.(file, result.digest);
+    if (result.kind === 'read') return result.bytes;
+    const lacksKeys = kind === 'keys' && result.reason === missing;
+    if (lacksKeys && makesKeysFile) return Buffer.alloc(0);
+    const advice = lacksKeys ? adviceForKeys : '';
+    problems.push({ ...mentionedAt, message: `this file ${result.reason}${advice}` });
+    return undefined;
+  }
+
+  function parsePart(options: TextToParse): ParsedYaml {
+    const substitute = (text: string) => substituteVariables(text, lookUp);
+    return parseYaml({ ...options, ...(options.kind !== 'api' && { substitute }) });
+  }
+
+  function parse(options: TextToParse): YamlSource | undefined {
+    const parsed = parsePart(options);
+    problems.push(...parsed.problems);
+    return parsed.kind === 'parsed' ? parsed.source : undefined;
   }
 
   return {
-    read({ file, kind, mentionedAt }) {
-      const result = readText(file);
-      onRead?.(file, result.digest);
-      const lacksKeys = kind === 'keys' && result.kind === 'unreadable' && result.reason === missing;
-      if (result.kind === 'unreadable' && !(lacksKeys && makesKeysFile)) {
-        const advice = lacksKeys ? adviceForKeys : '';
-        problems.push({ ...mentionedAt, message: `this file ${result.reason}${advice}` });
-        return undefined;
-      }
-      const parsed = parseYaml({
-        file,
-        kind,
-        text: result.kind === 'read' ? result.text : '',
-        ...(kind !== 'api' && { substitute: (text) => substituteVariables(text, lookUp) }),
-      });
-      problems.push(...parsed.problems);
-      return parsed.kind === 'parsed' ? parsed.source : undefined;
+    read(options) {
+      const bytes = readBytes(options);
+      return bytes && parse({ ...options, text: textOf(bytes) });
     },
+    readBytes,
+    parse,
+    parsePart,
     readText: readMentioned,
     problems: () => problems,
     digests: () => digests,

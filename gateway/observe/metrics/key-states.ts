@@ -1,5 +1,4 @@
 import type { Settings } from '../../model.ts';
-import { rememberLast } from '../../structures/remember-last.ts';
 
 /**
  * What a process knows of a key without asking the store. `banned`: it saw the ban. `expired`: no secret of the key is valid
@@ -17,45 +16,31 @@ export interface KeyCount {
 
 /**
  * Counts the configured keys by plan and state, those that are 0 included: a series that came and went would hide changes
- * from Prometheus. When the last secret of each key ends is remembered as long as the settings are the same.
+ * from Prometheus.
  */
-export function createKeyCounts(): (
-  settings: Settings,
+export function countKeys(
+  { plans, keys }: Pick<Settings, 'plans' | 'keys'>,
   bannedKeys: Iterable<string>,
   nowMs: number,
-) => readonly KeyCount[] {
-  const endsOf = rememberLast(lastSecretEnds);
-
-  return (settings, bannedKeys, nowMs) => {
-    const { plans, keys } = settings;
-    const endsMs = endsOf(settings);
-    const banned = new Set(bannedKeys);
-    const counts = new Map([...plans.keys()].map((plan) => [plan, countsOfNone()]));
-    for (const { id, plan, disabled } of keys.values()) {
-      const ofPlan = counts.get(plan);
-      if (ofPlan !== undefined) ofPlan[stateOf(id, disabled)] += 1;
-    }
-    return [...counts].flatMap(([plan, ofPlan]) =>
-      keyStates.map((state) => ({ plan, state, keys: ofPlan[state] })),
-    );
-
-    function stateOf(id: string, disabled: boolean): KeyState {
-      if (disabled) return 'disabled';
-      if ((endsMs.get(id) ?? 0) <= nowMs) return 'expired';
-      return banned.has(id) ? 'banned' : 'ok';
-    }
-  };
+): readonly KeyCount[] {
+  const counts = new Map([...plans.keys()].map((plan) => [plan, countsOfNone()]));
+  keys.tally((plan, isDisabled, lastEndMs) => {
+    const ofPlan = counts.get(plan);
+    if (ofPlan !== undefined) ofPlan[isDisabled ? 'disabled' : lastEndMs <= nowMs ? 'expired' : 'ok'] += 1;
+  });
+  for (const id of new Set(bannedKeys)) {
+    const key = keys.get(id);
+    const ofPlan = key && counts.get(key.plan);
+    if (ofPlan === undefined || key?.disabled) continue;
+    if (!keys.secretsOf(id).some(({ expiresMs }) => expiresMs > nowMs)) continue;
+    ofPlan.ok -= 1;
+    ofPlan.banned += 1;
+  }
+  return [...counts].flatMap(([plan, ofPlan]) =>
+    keyStates.map((state) => ({ plan, state, keys: ofPlan[state] })),
+  );
 }
 
 function countsOfNone(): Record<KeyState, number> {
   return { ok: 0, banned: 0, expired: 0, disabled: 0 };
-}
-
-/** By key, when the secret expires that expires last, epoch ms. */
-function lastSecretEnds({ secrets }: Settings): ReadonlyMap<string, number> {
-  const endsMs = new Map<string, number>();
-  for (const { keyId, expiresMs } of secrets.values()) {
-    endsMs.set(keyId, Math.max(endsMs.get(keyId) ?? 0, expiresMs));
-  }
-  return endsMs;
 }

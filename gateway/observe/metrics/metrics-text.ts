@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
 import type { Settings } from '../../model.ts';
 import { bucketsSeconds } from '../../structures/histogram.ts';
-import { createKeyCounts } from './key-states.ts';
+import { countKeys } from './key-states.ts';
 import type { Durations, RequestCounts } from './request-metrics.ts';
 
 /** What the metrics show: read when they are asked for. */
@@ -77,7 +77,6 @@ interface Value {
 
 function createRegistry(observe: () => ObservedState): Registry {
   const registry = new Registry();
-  const countKeys = createKeyCounts();
   collectDefaultMetrics({ register: registry });
   for (const name of rejectedByPromtool) registry.removeSingleMetric(name);
 

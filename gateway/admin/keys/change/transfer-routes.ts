@@ -163,7 +163,7 @@ async function importOne(
     return { kind: 'unchanged' };
   }
   for (const { sha256 } of secrets) {
-    const isElsewhere = settings().secrets.has(sha256) || owners.get(sha256) !== id;
+    const isElsewhere = settings().keys.find(sha256) !== undefined || owners.get(sha256) !== id;
     const found = isElsewhere ? undefined : await directory.find(sha256);
     if (found?.kind === 'away') return found;
     if (found?.kind !== 'absent') return { kind: 'refused', reason: 'Another key has one of its secrets.' };

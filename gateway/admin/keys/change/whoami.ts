@@ -49,13 +49,11 @@ export function whoamiRoute({
   });
 
   function ownerInFile(sha256: string): Owner | undefined {
-    const { secrets, keys } = settings();
-    const secret = secrets.get(sha256);
-    const key = secret && keys.get(secret.keyId);
-    if (secret === undefined || key === undefined) return undefined;
-    const { id, plan, disabled } = key;
+    const found = settings().keys.find(sha256);
+    if (found === undefined) return undefined;
+    const { id, plan, disabled } = found.key;
     const from = { source: 'file', ...placeOfKey(settings(), id) };
-    return { id, plan, disabled, expiresMs: secret.expiresMs, from };
+    return { id, plan, disabled, expiresMs: found.secret.expiresMs, from };
   }
 
   function ownerView({ id, plan, disabled, expiresMs, from }: Owner): object {

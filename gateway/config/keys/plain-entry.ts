@@ -1,0 +1,206 @@
+/**
+ * Reads one entry of a keys file without the YAML library, which takes thirty times as long. It knows the YAML that people
+ * and programs write there: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, comments.
+ * For these it gives exactly what the library gives (`/test/config/keys/plain-entry.test.ts` compares them). For anything else
+ * it gives up.
+ *
+ * @param text the lines of one entry, of which the first begins with `- `
+ * @returns undefined when it gave up
+ */
+export function readPlainEntry(text: string): { readonly value: unknown } | undefined {
+  if (text.length > entryCharsMax) return undefined;
+  try {
+    return { value: new EntryReader(text).entry() };
+  } catch (error) {
+    if (error === unfamiliar) return undefined;
+    throw error;
+  }
+}
+
+/** Longer entries are left to the library, which counts their tokens. */
+const entryCharsMax = 4_096;
+/** Of `[[…]]` and `{ a: { … } }`. */
+const flowDepthMax = 4;
+
+const unfamiliar = Symbol('YAML that is left to the library');
+
+type Mapping = Record<string, unknown>;
+
+// Letters beyond ASCII are taken, all kinds of blanks and line breaks are not.
+const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
+const inBlock = `!-9;-~${letters}`;
+const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
+/** Not `#`, which begins a comment behind a blank. */
+const behindBlank = (characters: string) => characters.replace('!', '!"$');
+
+/** Sticky patterns: each is tried where the reader stands. */
+const sticky = {
+  entry: /-( +)/y,
+  blanks: / +/y,
+  fieldName: /([A-Za-z][A-Za-z0-9]*):(?=[ \r\n]|$)/y,
+  plainInBlock: plainScalar(inBlock),
+  plainInFlow: plainScalar(inFlow),
+  quoted: new RegExp(String.raw`"([ !#-\[\]-~${letters}]*)"|'([ -&(-~${letters}]*)'`, 'y'),
+  lineEnd: /(?: +#[^\r\n]*| *)(?:\r?\n|$)/y,
+  otherLines: /(?: *(?:#[^\r\n]*)?\r?\n)*(?: *(?:#[^\r\n]*)?$)?/y,
+  separator: / *, */y,
+};
+
+/** It begins with what cannot begin anything else, and has colons only before what is no blank. */
+function plainScalar(characters: string): RegExp {
+  return new RegExp(
+    `[A-Za-z0-9_/${letters}](?:[${characters}]|:(?=[${characters}])| +(?=[${behindBlank(characters)}]))*`,
+    'y',
+  );
+}
+
+class EntryReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  entry(): unknown {
+    const [, blanks = ''] = this.#need(sticky.entry);
+    const value = this.#item(1 + blanks.length);
+    if (this.#at !== this.#text.length) throw unfamiliar;
+    return value;
+  }
+
+  /** What stands behind `- `, and the lines that belong to it. */
+  #item(column: number): unknown {
+    sticky.fieldName.lastIndex = this.#at;
+    return sticky.fieldName.test(this.#text) ? this.#mapping(column) : this.#valueOnLine();
+  }
+
+  /** Fields that begin at this column. */
+  #mapping(column: number): Mapping {
+    const mapping: Mapping = {};
+    for (;;) {
+      const [, name = ''] = this.#need(sticky.fieldName);
+      if (Object.hasOwn(mapping, name)) throw unfamiliar;
+      mapping[name] = this.#fieldValue(column);
+      const indent = this.#indent();
+      if (indent < column) return mapping;
+      if (indent > column) throw unfamiliar;
+      this.#at += indent;
+    }
+  }
+
+  #fieldValue(column: number): unknown {
+    if (this.#match(sticky.lineEnd) === undefined) {
+      this.#need(sticky.blanks);
+      return this.#valueOnLine();
+    }
+    const indent = this.#indent();
+    if (this.#text.startsWith('- ', this.#at + indent) && indent >= column) return this.#list(indent);
+    if (indent <= column) throw unfamiliar;
+    this.#at += indent;
+    return this.#mapping(indent);
+  }
+
+  #list(column: number): unknown[] {
+    const items: unknown[] = [];
+    do {
+      this.#at += column;
+      const [, blanks = ''] = this.#need(sticky.entry);
+      items.push(this.#item(column + 1 + blanks.length));
+    } while (this.#indent() === column && this.#text.startsWith('- ', this.#at + column));
+    if (this.#indent() > column) throw unfamiliar;
+    return items;
+  }
+
+  #valueOnLine(): unknown {
+    const value = this.#value(sticky.plainInBlock, 0);
+    this.#need(sticky.lineEnd);
+    return value;
+  }
+
+  #value(plain: RegExp, depth: number): unknown {
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#flowMapping(depth + 1);
+      case '[':
+        return this.#flowList(depth + 1);
+      case '"':
+      case "'": {
+        const [, double, single] = this.#need(sticky.quoted);
+        return double ?? single;
+      }
+      default:
+        return resolvePlain(this.#need(plain)[0]);
+    }
+  }
+
+  #flowMapping(depth: number): Mapping {
+    const mapping: Mapping = {};
+    this.#flowItems('}', depth, () => {
+      const [, name = ''] = this.#need(sticky.fieldName);
+      this.#need(sticky.blanks);
+      if (Object.hasOwn(mapping, name)) throw unfamiliar;
+      mapping[name] = this.#value(sticky.plainInFlow, depth);
+    });
+    return mapping;
+  }
+
+  #flowList(depth: number): unknown[] {
+    const items: unknown[] = [];
+    this.#flowItems(']', depth, () => {
+      // `[a: 1]` is a list with a mapping in it.
+      sticky.fieldName.lastIndex = this.#at;
+      if (sticky.fieldName.test(this.#text)) throw unfamiliar;
+      items.push(this.#value(sticky.plainInFlow, depth));
+    });
+    return items;
+  }
+
+  #flowItems(end: string, depth: number, readItem: () => void): void {
+    if (depth > flowDepthMax) throw unfamiliar;
+    this.#at += 1;
+    this.#match(sticky.blanks);
+    if (this.#text[this.#at] !== end) {
+      do readItem();
+      while (this.#match(sticky.separator));
+      this.#match(sticky.blanks);
+    }
+    if (this.#text[this.#at] !== end) throw unfamiliar;
+    this.#at += 1;
+  }
+
+  /** Goes to the next line with content, and says how far that is indented; -1 when there is none. */
+  #indent(): number {
+    this.#match(sticky.otherLines);
+    if (this.#at === this.#text.length) return -1;
+    let indent = 0;
+    while (this.#text[this.#at + indent] === ' ') indent += 1;
+    return indent;
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text);
+    if (match === null) return undefined;
+    this.#at = pattern.lastIndex;
+    return match;
+  }
+
+  #need(pattern: RegExp): RegExpExecArray {
+    const match = this.#match(pattern);
+    if (match === undefined) throw unfamiliar;
+    return match;
+  }
+}
+
+const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
+/** What YAML's core schema reads as another kind of number. */
+const otherNumber = /^(?:\d+|0o[0-7]+|0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
+const otherWord = /^(?:True|TRUE|False|FALSE|null|Null|NULL)$/;
+
+function resolvePlain(text: string): unknown {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (wholeNumber.test(text)) return Number(text);
+  if (otherNumber.test(text) || otherWord.test(text)) throw unfamiliar;
+  return text;
+}

@@ -1,0 +1,151 @@
+import { basename, normalize } from 'node:path';
+import { tableOf } from '../../keys/key-table.ts';
+import type { Settings } from '../../model.ts';
+import { keyListSchema, type RawKey } from '../../shapes/key-schema.ts';
+import { checkKeys } from '../check-keys.ts';
+import type { Problem } from '../problems/problem.ts';
+import { shapeProblems } from '../schema/shape-problems.ts';
+import type { ParsedYaml, YamlSource } from '../source/parse-yaml.ts';
+import { textOf } from '../source/read-config-file.ts';
+import type { SourceReader } from '../source/source-reader.ts';
+import { isMapping } from '../source/yaml-to-plain.ts';
+import { fitPlans } from './key-uses.ts';
+import { readPlainEntry } from './plain-entry.ts';
+import { type ReadEntries, type ReadEntry, readEntries } from './read-entries.ts';
+import { splitList } from './split-list.ts';
+import { createSplitSource } from './split-source.ts';
+
+/** A list of keys, each of which is valid by itself. */
+export interface ReadKeyList {
+  /** Undefined where no file has a list: all keys are in the directory. */
+  readonly file: string | undefined;
+  /** The same as seen from the folder of the main file. */
+  readonly shownAs?: string;
+  /** Where the list stands in its file. */
+  readonly path: readonly PropertyKey[];
+  readonly source: () => YamlSource;
+  /** As they are written, in the order of the file. It takes a look at each. */
+  readonly written: () => readonly RawKey[];
+  /** The line of each key, in that order. */
+  readonly lines: () => Uint32Array;
+  /** All keys, and the entry that each is, by the rank of its id. @throws when there were problems */
+  readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
+  /** What the next load builds on; absent where the file had to be parsed as a whole. */
+  readonly entries?: ReadEntries;
+}
+
+interface KeyListToRead {
+  readonly main: YamlSource;
+  readonly mainFile: string;
+  /** The file that a path in the main file means. */
+  readonly fileOf: (path: string) => string;
+  readonly reader: SourceReader;
+  /** Undefined where the main file is not valid. */
+  readonly plans: Settings['plans'] | undefined;
+  readonly before: ReadEntries | undefined;
+}
+
+/**
+ * Reads the keys, from the main file or from their own. A file of their own is split into its entries, and of these only the ones
+ * that changed are read. When something is wrong with one of them or with all together, or the file is no list that can be split,
+ * it is looked at as a whole.
+ */
+export function readKeyList(
+  { main, mainFile, fileOf, reader, plans, before }: KeyListToRead,
+  problems: Problem[],
+): ReadKeyList | undefined {
+  const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
+  if (Array.isArray(keys)) {
+    // It has passed the schema together with the main file.
+    problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, definedPlans));
+    const { data } = keyListSchema.safeParse(keys);
+    const at = { file: mainFile, shownAs: basename(mainFile), path: ['keys'] };
+    return data && wholeList(at, main, data);
+  }
+  const isMap = isMapping(keys);
+  const path = isMap ? keys.file : keys;
+  if (isMap && path === undefined && keys.directory === true)
+    return wholeList({ file: undefined, path: ['keys'] }, main, []);
+  if (typeof path !== 'string') return undefined;
+
+  const at = { file: fileOf(path), shownAs: normalize(path), path: [] };
+  const toParse = { file: at.file, kind: 'keys' } as const;
+  const mentionedAt = main.placeOf(isMap ? ['keys', 'file'] : ['keys']);
+  const bytes = reader.readBytes({ ...toParse, mentionedAt });
+  if (bytes === undefined) return undefined;
+
+  const parseEntry = (text: string) => reader.parsePart({ ...toParse, text });
+  const readEntry: ReadEntry = (text) => readPlainEntry(text) ?? readOddEntry(text, parseEntry);
+  const list = splitList(bytes);
+  const source = () =>
+    (list && createSplitSource(list, readEntry, parseEntry)) ??
+    reader.parse({ ...toParse, text: textOf(bytes) });
+
+  if (list !== undefined && plans !== undefined && isMapping(definedPlans)) {
+    // What a variable stands for may have changed.
+    const entries = readEntries(list, readEntry, plans, bytes.includes('${') ? undefined : before);
+    if (entries !== undefined && fitPlans(entries.uses, definedPlans))
+      return splitKeyList(at, source, entries);
+  }
+  const whole = source();
+  if (whole === undefined) return undefined;
+  // A file of comments only is an empty list.
+  const value = whole.value ?? [];
+  const parsed = keyListSchema.safeParse(value);
+  if (!parsed.success) problems.push(...shapeProblems(parsed.error, whole));
+  if (Array.isArray(value))
+    problems.push(...checkKeys({ source: whole, path: [], entries: value }, definedPlans));
+  return parsed.data && wholeList(at, whole, parsed.data);
+}
+
+/**
+ * The value of an entry that only the YAML library can read. Undefined when there is anything to say about it, or when it may have
+ * to do with other entries, or does not begin on its first line.
+ */
+function readOddEntry(text: string, parse: (text: string) => ParsedYaml): ReturnType<ReadEntry> {
+  if (/^- +[#&*!\r\n]|[\s,[{]\*/.test(text)) return undefined;
+  const parsed = parse(text);
+  if (parsed.kind === 'invalid' || parsed.problems.length > 0) return undefined;
+  const { value } = parsed.source;
+  return Array.isArray(value) && value.length === 1 ? { value: value[0] } : undefined;
+}
+
+type ListPlace = Pick<ReadKeyList, 'file' | 'shownAs' | 'path'>;
+
+function wholeList(at: ListPlace, source: YamlSource, keys: readonly RawKey[]): ReadKeyList {
+  return {
+    ...at,
+    source: () => source,
+    written: () => keys,
+    lines: () => Uint32Array.from(keys, (_, index) => source.lineOf([...at.path, index])),
+    table: (plans) => tableOf(keys, plans),
+  };
+}
+
+function splitKeyList(
+  at: ListPlace,
+  source: () => YamlSource | undefined,
+  entries: ReadEntries,
+): ReadKeyList {
+  const { list, keys, order } = entries;
+  return {
+    ...at,
+    entries,
+    source() {
+      const read = source();
+      if (read === undefined) throw new Error('a list that was read cannot be read again');
+      return read;
+    },
+    written() {
+      const written: RawKey[] = [];
+      let rank = 0;
+      for (const key of keys.stated()) {
+        written[order[rank] ?? 0] = key;
+        rank += 1;
+      }
+      return written;
+    },
+    lines: () => list.lines,
+    table: () => entries,
+  };
+}

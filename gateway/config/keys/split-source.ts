@@ -1,0 +1,48 @@
+import type { Place } from '../problems/problem.ts';
+import type { ParsedYaml, YamlSource } from '../source/parse-yaml.ts';
+import type { YamlPart, YamlPath } from '../source/yaml-offset.ts';
+import type { ReadEntry } from './read-entries.ts';
+import { entryText, type SplitList } from './split-list.ts';
+
+/**
+ * A list that was split, as if its file had been parsed as a whole. Only entries whose places are asked for are parsed with the
+ * places of their parts. Undefined when that takes a parser of the whole file.
+ */
+export function createSplitSource(
+  list: SplitList,
+  readEntry: ReadEntry,
+  parse: (text: string) => ParsedYaml,
+): YamlSource | undefined {
+  const value: unknown[] = [];
+  for (let index = 0; index < list.lines.length; index++) {
+    const read = readEntry(entryText(list, index));
+    if (read === undefined) return undefined;
+    value.push(read.value);
+  }
+  const parsed = new Map<number, YamlSource>();
+
+  function entryAt(index: number): YamlSource {
+    const known = parsed.get(index);
+    if (known !== undefined) return known;
+    const result = parse(entryText(list, index));
+    if (result.kind === 'invalid') throw new Error('an entry that was read cannot be parsed');
+    parsed.set(index, result.source);
+    return result.source;
+  }
+
+  /** The list itself is where its first entry is. */
+  function placeOf(path: YamlPath, part?: YamlPart): Place {
+    const [index, ...inEntry] = path;
+    if (typeof index !== 'number' || index >= list.lines.length) return { ...placeOf([0]), column: 1 };
+    const place = entryAt(index).placeOf([0, ...inEntry], part);
+    return { ...place, line: place.line + lineBefore(index) };
+  }
+
+  const lineBefore = (index: number) => (list.lines[index] ?? 1) - 1;
+
+  return {
+    value,
+    placeOf,
+    lineOf: (path) => placeOf(path).line,
+  };
+}

@@ -1,0 +1,169 @@
+import type { FoundKey, Key, Keys, Plan, Secret } from '../model.ts';
+import type { RawKey } from '../shapes/key-schema.ts';
+import { toLimits } from '../shapes/limit-fields.ts';
+import { termsOnPlan } from '../shapes/terms-on-plan.ts';
+import {
+  createPacker,
+  idAt,
+  lastEndMs,
+  type PackedKeys,
+  rankOf,
+  ranksBefore,
+  recordAt,
+  recordOfDigest,
+} from './packed-keys.ts';
+
+/** Keys by id in place of those that are packed; undefined for a key that is gone. */
+export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
+
+type Plans = ReadonlyMap<string, Plan>;
+
+/**
+ * The keys of a configuration: packed ones, which many tables share, and the changes since they were packed. So a table with
+ * one key changed costs what its changes cost, and not what its keys cost. A table never changes.
+ *
+ * What a key gets on its plan is worked out when the key is asked for: another limit of a plan changes no key.
+ */
+export class KeyTable implements Keys {
+  readonly packed: PackedKeys;
+  readonly changes: KeyChanges;
+  readonly size: number;
+  readonly secrets: number;
+  readonly #plans: Plans;
+  readonly #changedIds: readonly string[];
+  /** The ids of changed keys by the digests of their secrets. */
+  readonly #changedDigests: ReadonlyMap<string, string>;
+
+  constructor(packed: PackedKeys, changes: KeyChanges, plans: Plans) {
+    this.packed = packed;
+    this.changes = changes;
+    this.#plans = plans;
+    this.#changedIds = [...changes.keys()].sort();
+    const digests = new Map<string, string>();
+    let [size, secrets] = [packed.starts.length, packed.secrets];
+    for (const [id, key] of changes) {
+      const rank = rankOf(packed, id);
+      if (rank !== undefined) [size, secrets] = [size - 1, secrets - recordAt(packed, rank).secrets.length];
+      if (key !== undefined) [size, secrets] = [size + 1, secrets + key.secrets.length];
+      for (const { sha256 } of key?.secrets ?? []) digests.set(sha256, id);
+    }
+    this.#changedDigests = digests;
+    this.size = size;
+    this.secrets = secrets;
+  }
+
+  /** A table with further changes. */
+  with(changes: KeyChanges, plans: Plans): KeyTable {
+    if (changes.size === 0) return new KeyTable(this.packed, this.changes, plans);
+    return new KeyTable(this.packed, new Map([...this.changes, ...changes]), plans);
+  }
+
+  has(id: string): boolean {
+    return this.changes.has(id) ? this.changes.get(id) !== undefined : rankOf(this.packed, id) !== undefined;
+  }
+
+  get(id: string): Key | undefined {
+    const stated = this.#stated(id);
+    return stated && this.#keyOf(stated);
+  }
+
+  secretsOf(id: string): readonly Secret[] {
+    return this.#stated(id)?.secrets.map(secretOf) ?? [];
+  }
+
+  find(digest: string): FoundKey | undefined {
+    const stated = this.#statedByDigest(digest);
+    const raw = stated?.secrets.find(({ sha256 }) => sha256 === digest);
+    return stated && raw && { key: this.#keyOf(stated), secret: secretOf(raw) };
+  }
+
+  *ids(after = ''): Generator<string> {
+    const { packed, changes } = this;
+    const changed = this.#changedIds.filter((id) => id > after && changes.get(id) !== undefined);
+    let next = 0;
+    const first = after === '' ? 0 : ranksBefore(packed, after);
+    for (let rank = first; rank < packed.starts.length; rank++) {
+      const id = idAt(packed, rank);
+      for (let before = changed[next]; before !== undefined && before < id; before = changed[next]) {
+        yield before;
+        next += 1;
+      }
+      if (id !== after && !changes.has(id)) yield id;
+    }
+    yield* changed.slice(next);
+  }
+
+  rankOf(id: string): number | undefined {
+    if (!this.has(id)) return undefined;
+    let rank = ranksBefore(this.packed, id);
+    for (const changed of this.#changedIds) {
+      if (changed >= id) break;
+      if (rankOf(this.packed, changed) !== undefined) rank -= 1;
+      if (this.changes.get(changed) !== undefined) rank += 1;
+    }
+    return rank;
+  }
+
+  tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void {
+    const { planNames, plans, disabled, endsMs } = this.packed;
+    const replaced = new Set(this.#changedIds.map((id) => rankOf(this.packed, id)));
+    for (let rank = 0; rank < plans.length; rank++) {
+      if (!replaced.has(rank))
+        visit(planNames[plans[rank] ?? 0] ?? '', disabled[rank] === 1, endsMs[rank] ?? 0);
+    }
+    for (const key of this.changes.values()) {
+      if (key !== undefined) visit(key.plan, key.disabled, lastEndMs(key));
+    }
+  }
+
+  /** All keys as they are written, in the order of their ids. */
+  *stated(): Generator<RawKey> {
+    for (const id of this.ids()) {
+      const key = this.#stated(id);
+      if (key !== undefined) yield key;
+    }
+  }
+
+  /** A key as it is written, without what its plan gives it. */
+  #stated(id: string): RawKey | undefined {
+    if (this.changes.has(id)) return this.changes.get(id);
+    const rank = rankOf(this.packed, id);
+    return rank === undefined ? undefined : recordAt(this.packed, rank);
+  }
+
+  #statedByDigest(digest: string): RawKey | undefined {
+    const changedId = this.#changedDigests.get(digest);
+    if (changedId !== undefined) return this.changes.get(changedId);
+    const stated = recordOfDigest(this.packed, digest);
+    return stated !== undefined && this.changes.has(stated.id) ? undefined : stated;
+  }
+
+  #keyOf({ id, plan, name, limits, operations, disabled }: RawKey): Key {
+    const own = { operations, limits: limits && toLimits(limits) };
+    const terms = termsOnPlan(this.#plans.get(plan), own);
+    // `checkKeys` has refused every other key.
+    if (terms === undefined) throw new Error('a key without limits passed validation');
+    return { id, plan, ...(name !== undefined && { name }), ...terms, disabled };
+  }
+}
+
+/**
+ * A table of these keys, and which of them each is, by the rank of its id.
+ *
+ * @throws when two keys have the same id, or two secrets the same digest; `checkKeys` has refused them
+ */
+export function tableOf(keys: Iterable<RawKey>, plans: Plans): { keys: KeyTable; order: Uint32Array } {
+  const packer = createPacker();
+  for (const key of keys) packer.add(key);
+  const packed = packer.finish();
+  if (packed === undefined) throw new Error('keys of one id or one digest passed validation');
+  return { keys: new KeyTable(packed.keys, new Map(), plans), order: packed.order };
+}
+
+function secretOf({ sha256, expires, created }: RawKey['secrets'][number]): Secret {
+  return {
+    digest: sha256,
+    expiresMs: expires ?? Number.POSITIVE_INFINITY,
+    ...(created !== undefined && { createdMs: created }),
+  };
+}

@@ -1,0 +1,208 @@
+import type { RawKey } from '../shapes/key-schema.ts';
+
+/**
+ * Keys as a few arrays of numbers and bytes: 100,000 take 20 MB, nothing that the garbage collector has to walk through, and
+ * go to another thread in one piece. They are sorted by id; a `rank` is a place in that order.
+ */
+export interface PackedKeys {
+  /** Each key as JSON, its id first. */
+  readonly records: Buffer;
+  /** By rank: the record's first byte, and the one behind its last. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  /** By rank: what is counted of all keys without reading their records. The plan is an index of `planNames`. */
+  readonly planNames: readonly string[];
+  readonly plans: Uint32Array;
+  readonly disabled: Uint8Array;
+  /** By rank: when its last secret ends, epoch ms; 0 without a secret. */
+  readonly endsMs: Float64Array;
+  /** A hash table with open addressing: the hash of each secret's digest, and the rank of its key plus one; 0 where it is free. */
+  readonly digestHashes: Uint32Array;
+  readonly digestOwners: Uint32Array;
+  readonly secrets: number;
+}
+
+/** Keys that were packed, and the number of the call of `add` that each rank comes from. */
+export interface Packed {
+  readonly keys: PackedKeys;
+  readonly order: Uint32Array;
+}
+
+export interface Packer {
+  add(key: RawKey): void;
+  /** Undefined when two keys have the same id, or two secrets the same digest. */
+  finish(): Packed | undefined;
+}
+
+export function createPacker(): Packer {
+  let records = Buffer.allocUnsafeSlow(65_536);
+  let used = 0;
+  const ids: string[] = [];
+  const starts: number[] = [];
+  const plans: number[] = [];
+  const disabled: number[] = [];
+  const endsMs: number[] = [];
+  const planIndexes = new Map<string, number>();
+  let secrets = 0;
+
+  return {
+    add(key) {
+      const json = recordOf(key);
+      // UTF-8 takes at most three bytes for a UTF-16 unit.
+      const room = used + 3 * json.length;
+      if (room > records.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(room, 2 * records.length));
+        records.copy(larger, 0, 0, used);
+        records = larger;
+      }
+      ids.push(key.id);
+      starts.push(used);
+      used += records.write(json, used);
+      const plan = planIndexes.get(key.plan) ?? planIndexes.size;
+      planIndexes.set(key.plan, plan);
+      plans.push(plan);
+      disabled.push(key.disabled ? 1 : 0);
+      endsMs.push(lastEndMs(key));
+      secrets += key.secrets.length;
+    },
+    finish() {
+      const order = sortedOrder(ids);
+      for (let rank = 1; rank < order.length; rank++)
+        if (ids[order[rank] ?? 0] === ids[order[rank - 1] ?? 0]) return undefined;
+      const byRank = (values: readonly number[]) => Uint32Array.from(order, (added) => values[added] ?? 0);
+      const keys = {
+        // A copy of exactly this length: a clone would hold all of what was reserved.
+        records: Buffer.from(new Uint8Array(records.subarray(0, used)).buffer),
+        starts: byRank(starts),
+        ends: Uint32Array.from(order, (added) => starts[added + 1] ?? used),
+        planNames: [...planIndexes.keys()],
+        plans: byRank(plans),
+        disabled: Uint8Array.from(byRank(disabled)),
+        endsMs: Float64Array.from(order, (added) => endsMs[added] ?? 0),
+        secrets,
+      };
+      const digests = indexDigests(keys);
+      return digests && { keys: { ...keys, ...digests }, order };
+    },
+  };
+}
+
+/** As `packed` after it was cloned: then its bytes are no Buffer any more, and only one of those makes texts fast. */
+export function unpackable(packed: PackedKeys): PackedKeys {
+  const { buffer, byteOffset, length } = packed.records;
+  return { ...packed, records: Buffer.from(buffer, byteOffset, length) };
+}
+
+/** The key of a rank. */
+export function recordAt({ records, starts, ends }: Records, rank: number): RawKey {
+  return JSON.parse(records.toString('utf8', starts[rank], ends[rank]));
+}
+
+/** The id of a rank, without reading the whole record. */
+export function idAt({ records, starts }: Records, rank: number): string {
+  const start = (starts[rank] ?? 0) + idOffset;
+  return records.toString('latin1', start, records.indexOf(quote, start));
+}
+
+/** How many ids come before this one; it is the rank of the id when a key has it. */
+export function ranksBefore(keys: Records, id: string): number {
+  let [low, high] = [0, keys.starts.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareId(keys, middle, id) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Undefined when no key has this id. */
+export function rankOf(keys: Records, id: string): number | undefined {
+  const rank = ranksBefore(keys, id);
+  return rank < keys.starts.length && compareId(keys, rank, id) === 0 ? rank : undefined;
+}
+
+/** The key that has a secret with this digest. */
+export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undefined {
+  const { digestHashes, digestOwners } = keys;
+  const mask = digestOwners.length - 1;
+  const hash = hashOf(digest);
+  for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+    const owner = digestOwners[slot];
+    if (!owner) return undefined;
+    if (digestHashes[slot] !== hash) continue;
+    const record = recordAt(keys, owner - 1);
+    if (hasDigest(record, digest)) return record;
+  }
+}
+
+/** When the last secret of a key ends, epoch ms; 0 without a secret. */
+export function lastEndMs({ secrets }: Pick<RawKey, 'secrets'>): number {
+  return secrets.reduce((last, { expires = Number.POSITIVE_INFINITY }) => Math.max(last, expires), 0);
+}
+
+/** What is needed to read records. */
+type Records = Pick<PackedKeys, 'records' | 'starts' | 'ends'>;
+
+const idOffset = '{"id":"'.length;
+const quote = 0x22;
+
+/** Its id first, so that it is found by bytes alone: an id has no character that JSON escapes. */
+function recordOf({ id, ...rest }: RawKey): string {
+  return JSON.stringify({ id, ...rest });
+}
+
+function sortedOrder(ids: readonly string[]): Uint32Array {
+  const order = Uint32Array.from(ids, (_, added) => added);
+  return order.sort((a, b) => compare(ids[a] ?? '', ids[b] ?? ''));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Ids are ASCII: their bytes have the order of their characters. */
+function compareId({ records, starts }: Records, rank: number, id: string): number {
+  const start = (starts[rank] ?? 0) + idOffset;
+  for (let at = 0; at < id.length; at++) {
+    const byte = records[start + at] ?? quote;
+    const difference = (byte === quote ? -1 : byte) - id.charCodeAt(at);
+    if (difference !== 0) return difference;
+  }
+  return records[start + id.length] === quote ? 0 : 1;
+}
+
+/** Undefined when two secrets have the same digest. */
+function indexDigests(
+  keys: Records & Pick<PackedKeys, 'secrets'>,
+): Pick<PackedKeys, 'digestHashes' | 'digestOwners'> | undefined {
+  // At most half of it is used, so that a search ends soon.
+  const slots = 2 ** Math.ceil(Math.log2(2 * keys.secrets + 2));
+  const digestHashes = new Uint32Array(slots);
+  const digestOwners = new Uint32Array(slots);
+  for (let rank = 0; rank < keys.starts.length; rank++) {
+    const { secrets } = recordAt(keys, rank);
+    if (new Set(secrets.map(({ sha256 }) => sha256)).size < secrets.length) return undefined;
+    for (const { sha256 } of secrets) {
+      const hash = hashOf(sha256);
+      let slot = hash & (slots - 1);
+      for (let owner = digestOwners[slot]; owner; owner = digestOwners[slot]) {
+        if (digestHashes[slot] === hash && hasDigest(recordAt(keys, owner - 1), sha256)) return undefined;
+        slot = (slot + 1) & (slots - 1);
+      }
+      digestHashes[slot] = hash;
+      digestOwners[slot] = rank + 1;
+    }
+  }
+  return { digestHashes, digestOwners };
+}
+
+function hasDigest({ secrets }: RawKey, digest: string): boolean {
+  return secrets.some(({ sha256 }) => sha256 === digest);
+}
+
+/** FNV-1a, of all characters: digests that somebody wrote by hand may begin alike. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,22 @@
+import type { Loaded } from '../../gateway/config/load-settings.ts';
+import type { Keys } from '../../gateway/model.ts';
+
+/** What a load says, without how its keys are held. */
+export function loadedView(loaded: Loaded): object {
+  if (loaded.kind === 'invalid') return loaded;
+  const { kind, settings, warnings, upstreamUrls, keysFile, digests, version } = loaded;
+  const view = { ...settings, keys: keysView(settings.keys) };
+  return { kind, settings: view, warnings, upstreamUrls, keysFile, digests, version };
+}
+
+/** Every key with its secrets, as each way to ask for it gives it. */
+export function keysView(keys: Keys): object {
+  const tallied: unknown[] = [];
+  keys.tally((...one) => tallied.push(one));
+  const all = [...keys.ids()].map((id, rank) => {
+    const secrets = keys.secretsOf(id);
+    const found = secrets.map(({ digest }) => keys.find(digest)?.key.id);
+    return { id, rank, isAt: keys.rankOf(id), has: keys.has(id), key: keys.get(id), secrets, found };
+  });
+  return { size: keys.size, secrets: keys.secrets, all, tallied: tallied.map(String).sort() };
+}
