@@ -24,7 +24,7 @@ export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisCon
   if (cluster !== undefined) return connectToCluster({ urls: cluster, prefix, options, bounds });
   if (sentinel !== undefined) {
     const client = connectToSentinel(sentinel, options, bounds);
-    return toConnection(client, prefix, watchSentinelErrors(client));
+    return toConnection(client, prefix, watchSentinels(client, sentinel.name));
   }
   return toConnection(new Redis(url ?? '', { ...options, ...ofOneServer(bounds) }), prefix);
 }
@@ -77,17 +77,31 @@ function connectToSentinel(
   });
 }
 
+/** What the library has for Sentinels, as far as it is changed here. */
+interface SentinelConnector {
+  connectToSentinel(...args: unknown[]): Redis;
+  resolve(endpoint: unknown): Promise<{ readonly host: string; readonly port: number } | null>;
+}
+
 /**
- * The library listens to each Sentinel for another master, and prints the errors of those connections. One that is away is
- * no fault as long as another answers, and is connected again.
+ * The library listens to each Sentinel for another master. It prints the errors of those connections: a Sentinel that is away is
+ * no fault as long as another answers, and is connected again. And it leaves the master at every announcement, though after
+ * a failover each Sentinel makes one, up to seconds later, and may make those of other masters too.
  *
  * @returns why no Sentinel has named the master, in the words of the one that was asked last
  */
-function watchSentinelErrors(client: Redis): () => string | undefined {
-  const { connector } = client as unknown as { connector: { connectToSentinel(...args: unknown[]): Redis } };
+function watchSentinels(client: Redis, name: string): () => string | undefined {
+  const { connector } = client as unknown as { connector: SentinelConnector };
   const connectToOne = connector.connectToSentinel.bind(connector);
+  const resolve = connector.resolve.bind(connector);
   let because: string | undefined;
   let ofConnection: string | undefined;
+  let master: string | undefined;
+  connector.resolve = async (endpoint) => {
+    const found = await resolve(endpoint);
+    if (found !== null) master = `${found.host} ${found.port}`;
+    return found;
+  };
   connector.connectToSentinel = (...args) => {
     const sentinel = connectToOne(...args);
     const { host, port } = sentinel.options;
@@ -95,6 +109,11 @@ function watchSentinelErrors(client: Redis): () => string | undefined {
     sentinel.on('error', ({ message }) => {
       ofConnection = `Sentinel ${host}:${port}: ${message}`;
     });
+    const emit = sentinel.emit.bind(sentinel);
+    sentinel.emit = (event, ...details) => {
+      if (event === 'message' && !isAnotherMaster(String(details[1]))) return false;
+      return emit(event, ...details);
+    };
     return sentinel;
   };
   // Of a connection that failed this says only that it is closed.
@@ -105,6 +124,12 @@ function watchSentinelErrors(client: Redis): () => string | undefined {
     because = undefined;
   });
   return () => because;
+
+  /** @param announcement `<name> <old host> <old port> <new host> <new port>` */
+  function isAnotherMaster(announcement: string): boolean {
+    const [ofName, , , ...address] = announcement.split(' ');
+    return ofName === name && address.join(' ') !== master;
+  }
 }
 
 function toConnection(

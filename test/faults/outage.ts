@@ -5,11 +5,22 @@ import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.t
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
+import { startSentinel } from '../support/start-sentinel.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** `failed over`: Redis is killed, and its address moves to a replica, which is promoted. */
-export type Fault = 'killed' | 'failed over' | 'frozen' | 'slow' | 'full' | 'read-only';
+/**
+ * `failed over`: Redis is killed, and its address moves to a replica, which is promoted. `failed over by Sentinel`: the master
+ * is killed, and Sentinels promote a replica.
+ */
+export type Fault =
+  | 'killed'
+  | 'failed over'
+  | 'failed over by Sentinel'
+  | 'frozen'
+  | 'slow'
+  | 'full'
+  | 'read-only';
 
 export interface Outage {
   /** Responses by status, of the processes with `onFailure: local` and of the one with `refuse`. */
@@ -63,7 +74,9 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(1_000_000, limit);
   const resumed = makeCustomKey(1_000_000, limit);
+  const sentinel = fault === 'failed over by Sentinel' ? await startHeldSentinel() : undefined;
   const fleet = await startFleet({
+    ...(sentinel && { place: sentinel.place }),
     starts: [{}, {}, { onFailure: 'refuse' as const }].map((start) => ({
       ...start,
       ...(bounds && { tuning: { bounds } }),
@@ -107,6 +120,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     const before = { tight: await spend(tight.secret, limit / 4), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
     await replica?.catchUp();
+    await sentinel?.killMaster();
     await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? defaultBounds.storeDeadlineMs);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = { tight: await spend(tight.secret, 2 * limit), resumed: await spend(resumed.secret, 5) };
@@ -115,10 +129,11 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
 
     const repairedAtMs = performance.now();
     await repairRedis(fleet, fault, replica);
+    await sentinel?.failOver();
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is back')));
     const backAfterMs = performance.now() - repairedAtMs;
 
-    const inspector = replica?.inspector ?? fleet.inspector;
+    const inspector = (await sentinel?.master()) ?? replica?.inspector ?? fleet.inspector;
     const dayUsed = async ({ entry }: typeof tight) =>
       Number(await inspector.hget(`${fleet.prefix}:{${entry.id}}`, 'dayUsed'));
     const survived = fault === 'killed' ? { tight: 0, resumed: 0 } : before;
@@ -158,7 +173,27 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
   } finally {
     await Promise.all([localLoad.stop(), refusingLoad.stop()]);
     await Promise.all([replica?.stop(), fleet.stop()]);
+    await sentinel?.stop();
   }
+}
+
+/** Sentinels that promote nothing until they are told to. */
+async function startHeldSentinel() {
+  const { name, hosts, servers, master, failOver, stop } = await startSentinel({ downAfterMs: 600_000 });
+  const [first] = servers;
+  if (first === undefined) throw new Error('three servers were started');
+  return {
+    place: { sentinel: { name, hosts } },
+    async killMaster() {
+      // WAIT is about what the same connection has written, and everything before it.
+      await first.inspector.set('last', 1, 'PX', 60_000);
+      await first.inspector.wait(servers.length - 1, 5_000);
+      await first.server.kill();
+    },
+    failOver,
+    master: async () => (await master()).inspector,
+    stop,
+  };
 }
 
 async function breakRedis(
@@ -170,6 +205,8 @@ async function breakRedis(
     case 'killed':
     case 'failed over':
       return redis.kill();
+    case 'failed over by Sentinel':
+      return;
     case 'frozen':
       return redis.freeze();
     case 'slow':
@@ -192,6 +229,8 @@ async function repairRedis(
   switch (fault) {
     case 'killed':
       return redis.restart();
+    case 'failed over by Sentinel':
+      return;
     case 'failed over':
       if (replica === undefined || relay === undefined) return;
       await replica.promote();

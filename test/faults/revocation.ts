@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryOf } from '../support/directory-of.ts';
 import { startFleet } from '../support/fleet.ts';
 import { startLoad } from '../support/load.ts';
-import type { TcpRelay } from '../support/tcp-relay.ts';
 import type { Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+import { disturb, type FormName, startRelayed } from './relayed-redis.ts';
 
 export interface Revocation {
   readonly failures: readonly string[];
@@ -24,26 +25,41 @@ const bounds = {
 } satisfies Tuning['bounds'];
 
 /** A key that is revoked and restored again and again, while three processes use it and their connections are delayed and cut. */
-export async function measureRevocation({ times }: { readonly times: number }): Promise<Revocation> {
+export async function measureRevocation({
+  form,
+  times,
+}: {
+  readonly form: FormName;
+  readonly times: number;
+}): Promise<Revocation> {
+  const redis = await startRelayed(form);
   const fleet = await startFleet({
     starts: [1, 2, 3].map(() => ({ tuning: { bounds } })),
     config: { keys: { directory: true } },
-    relayed: true,
+    place: redis.place,
   });
-  const directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
+  const directory = await directoryOf({ ...redis.place, prefix: fleet.prefix });
+  /** The one who edits is disturbed too: what may have run is done again. */
+  const editSurely = (more: { readonly disabled: boolean }) =>
+    until('the key is changed', () =>
+      directory.edit('revoked', more).then(
+        () => true,
+        () => false,
+      ),
+    );
   try {
     const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
     for (const id of ['revoked', 'other']) await directory.issue(id, [id], { plan: 'enterprise', limits });
     const load = startLoad({ origins: fleet.origins, secrets: ['revoked', 'other'], clients: 9, pauseMs: 3 });
-    const disturbance = disturb(fleet.relay);
+    const disturbance = disturb(redis.relays);
     const revoked: { readonly fromMs: number; readonly toMs: number }[] = [];
     for (let time = 0; time < times; time++) {
       await sleep(300 + Math.random() * 1_500);
-      await directory.edit('revoked', { disabled: true });
+      await editSurely({ disabled: true });
       const fromMs = Date.now();
       await sleep(200 + Math.random() * 500);
       revoked.push({ fromMs, toMs: Date.now() });
-      await directory.edit('revoked', { disabled: false });
+      await editSurely({ disabled: false });
     }
     await disturbance.stop();
     const { failures } = await load.stop();
@@ -67,27 +83,6 @@ export async function measureRevocation({ times }: { readonly times: number }): 
   } finally {
     directory.close();
     await fleet.stop();
-  }
-}
-
-/** Cuts the connections to Redis now and then, and delays what is on them. */
-function disturb(relay: TcpRelay | undefined): { stop(): Promise<void> } {
-  let isStopped = false;
-  const done = run();
-  return {
-    stop() {
-      isStopped = true;
-      return done;
-    },
-  };
-
-  async function run(): Promise<void> {
-    while (!isStopped) {
-      await sleep(500 + Math.random() * 1_500);
-      if (Math.random() < 0.3) relay?.cut();
-      else relay?.delay({ toServerMs: Math.random() * 40, toClientMs: Math.random() * 90 });
-      await sleep(Math.random() * 300);
-      relay?.delay({ toServerMs: 0, toClientMs: 0 });
-    }
+    await redis.stop();
   }
 }

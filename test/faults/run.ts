@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
+import { measureContracts } from './contracts.ts';
 import { type Loss, measureDeadShard } from './dead-shard.ts';
 import { measureDrain, measureRollingRestart } from './drain.ts';
 import { type Exactness, measureExactness } from './exactness.ts';
@@ -13,12 +14,14 @@ import { measureKills } from './kills.ts';
 import { measureManyKeys } from './many-keys.ts';
 import { type Fault, measureOutage } from './outage.ts';
 import { measureGrant, measurePlanEdit } from './plan-edit.ts';
+import { type FormName, formNames } from './relayed-redis.ts';
 import { measureRevocation } from './revocation.ts';
 import { measureSlowClients } from './slow-clients.ts';
 import { measureSoak } from './soak.ts';
 import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
 import { measureUnknownSecrets } from './unknown-secrets.ts';
+import { measureUsage } from './usage.ts';
 
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
@@ -37,6 +40,16 @@ const day = 86_400_000_000;
 
 /** A request that begins this long after one target failed must succeed. */
 const healthIntervalMs = 1_000;
+
+const rowsOfFault: Readonly<Record<Fault, string>> = {
+  killed: '5, 7',
+  'failed over': '7',
+  'failed over by Sentinel': '7, 36',
+  frozen: '6, 7',
+  slow: '5, 6',
+  full: '8',
+  'read-only': '8',
+};
 
 const measurements: readonly Measurement[] = [
   {
@@ -113,6 +126,7 @@ const measurements: readonly Measurement[] = [
     },
   },
   ...redisForms.map(exactnessOn),
+  ...formNames.flatMap((form) => [contractsOn(form), directoryOn(form), usageOn(form)]),
   {
     rows: '35',
     what: 'Redis Cluster: the slot of a key moved from server to server under load, also to a new one; three limiters',
@@ -163,7 +177,9 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
-  ...(['killed', 'failed over', 'frozen', 'slow', 'full', 'read-only'] as const).map(outage),
+  ...(
+    ['killed', 'failed over', 'failed over by Sentinel', 'frozen', 'slow', 'full', 'read-only'] as const
+  ).map(outage),
   {
     rows: '9',
     what: 'SIGTERM under load, 40 kept-alive clients',
@@ -241,17 +257,6 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '34',
-    what: 'a key of the directory revoked 40 times on three processes, their connections to Redis delayed and cut',
-    async measure() {
-      const found = await measureRevocation({ times: 40 });
-      return {
-        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes that Redis was away for; of another key Redis decided ${found.othersShared}`,
-        holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
-      };
-    },
-  },
-  {
-    rows: '34',
     what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
     async measure() {
       const found = await measureUnknownSecrets({ perSecond: 2_000, addresses: 5_000, goodRequests: 6_000 });
@@ -282,6 +287,49 @@ function exactnessOn(form: RedisForm): Measurement {
     rows: '1, 3',
     what: `Redis as ${form.name}: one key, three processes with clocks ±90 s, windows of one second`,
     measure: () => exactInWindowsOfASecond(form),
+  };
+}
+
+function contractsOn(form: FormName): Measurement {
+  return {
+    rows: '1, 31, 34',
+    what: `Redis as ${form}: the contracts of its stores, and limiters with a known mistake`,
+    async measure() {
+      const { held, mutants, caught, failed } = await measureContracts(form);
+      return {
+        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held.directory} of the key directory and ${held.fleet} of the lists of processes and changes hold; ${caught} of ${mutants} limiters with a mistake caught`,
+        holds: failed.length === 0 && mutants > 0 && Object.values(held).every((count) => count > 0),
+      };
+    },
+  };
+}
+
+function directoryOn(form: FormName): Measurement {
+  return {
+    rows: '34',
+    what: `Redis as ${form}: a key of the directory revoked 20 times on three processes, their connections delayed and cut`,
+    async measure() {
+      const found = await measureRevocation({ form, times: 20 });
+      return {
+        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes that Redis was away for; of another key Redis decided ${found.othersShared}`,
+        holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
+      };
+    },
+  };
+}
+
+function usageOn(form: FormName): Measurement {
+  return {
+    rows: '31',
+    what: `Redis as ${form}: the usage of 12 keys recorded by two processes, their connections delayed and cut`,
+    async measure() {
+      const requests = 12_000;
+      const found = await measureUsage({ form, requests });
+      return {
+        figure: `${statuses(found.statuses)}, connections cut ${found.cuts} times; recorded, as each process says: ${found.recorded.join(' and ')}`,
+        holds: found.failures.length === 0 && found.recorded.every((count) => count === requests),
+      };
+    },
   };
 }
 
@@ -336,9 +384,7 @@ function judgeExactness(found: Exactness): Finding {
 
 function outage(fault: Fault): Measurement {
   return {
-    rows: { killed: '5, 7', 'failed over': '7', frozen: '6, 7', slow: '5, 6', full: '8', 'read-only': '8' }[
-      fault
-    ],
+    rows: rowsOfFault[fault],
     what: `Redis ${fault} under load, two processes under \`local\` and one under \`refuse\``,
     async measure() {
       const found = await measureOutage(fault, { holdMs: 5_000 });

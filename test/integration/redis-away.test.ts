@@ -7,7 +7,10 @@ import { startStore } from '../support/store-process.ts';
 import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-const faults: readonly Fault[] = ['killed', 'failed over', 'frozen', 'slow', 'full', 'read-only'];
+const faults: readonly Fault[] = [
+  ...(['killed', 'failed over', 'failed over by Sentinel'] as const),
+  ...(['frozen', 'slow', 'full', 'read-only'] as const),
+];
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 

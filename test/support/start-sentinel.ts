@@ -8,6 +8,7 @@ import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
 import type { RedisTls } from './redis-tls.ts';
 import { freePort, type RedisServer, startRedis, waitUntilReady } from './start-redis.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 
 /** One Redis with two replicas, and three Sentinels that watch over them; real processes on this machine. */
@@ -16,6 +17,8 @@ export interface RedisUnderSentinel {
   readonly name: string;
   /** `host:port` of each Sentinel. */
   readonly hosts: readonly string[];
+  /** Between the master at the start and everybody else, when `relayed` was set. */
+  readonly relays: readonly TcpRelay[];
   /** The first is the master at the start. */
   readonly servers: readonly SentinelServer[];
   /** The server that the Sentinels name as the master now. */
@@ -27,6 +30,8 @@ export interface RedisUnderSentinel {
   isolateFirst(): Promise<void>;
   /** Undoes that. */
   reunite(): Promise<void>;
+  /** Makes the Sentinels promote a replica, whether the master is there or not. */
+  failOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -40,6 +45,7 @@ const [master, sentinelsCount, quorum] = ['main', 3, 2];
 
 export interface SentinelOptions {
   readonly downAfterMs?: number;
+  readonly relayed?: boolean;
   /** Of each server, as `redis-server` takes them. */
   readonly options?: readonly string[];
   /** Of each Sentinel, lines of its file. */
@@ -50,6 +56,7 @@ export interface SentinelOptions {
 
 export async function startSentinel({
   downAfterMs = 500,
+  relayed = false,
   options: further = [],
   sentinelLines = [],
   tls,
@@ -69,7 +76,9 @@ export async function startSentinel({
   );
   const [first, ...replicas] = servers;
   if (first === undefined) throw new Error('no server');
-  await Promise.all(replicas.map(({ inspector }) => inspector.replicaof('127.0.0.1', first.server.port)));
+  const relays = relayed ? [await startTcpRelay(first.server.port)] : [];
+  const masterPort = relays[0]?.port ?? first.server.port;
+  await Promise.all(replicas.map(({ inspector }) => inspector.replicaof('127.0.0.1', masterPort)));
   await until('the replicas are in step', async () => {
     const links = await Promise.all(replicas.map(({ inspector }) => inspector.info('replication')));
     return links.every((link) => link.includes('master_link_status:up'));
@@ -79,7 +88,7 @@ export async function startSentinel({
   const sentinels = await Promise.all(
     Array.from({ length: sentinelsCount }, (_, index) =>
       launchSentinel(join(folder, `${index}.conf`), {
-        masterPort: first.server.port,
+        masterPort,
         downAfterMs,
         sentinelLines,
         tls,
@@ -103,6 +112,7 @@ export async function startSentinel({
     name: master,
     hosts: sentinels.map(({ port }) => `127.0.0.1:${port}`),
     servers,
+    relays,
     async master() {
       const asked = sentinels[0]?.inspector.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);
       const [, port] = ((await asked) ?? []) as string[];
@@ -121,10 +131,20 @@ export async function startSentinel({
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'on');
       await first.inspector.config('SET', 'requirepass', '');
     },
+    async failOver() {
+      // Refused while what the Sentinel knows of the replicas is not quite fresh.
+      await until('a replica is promoted', async () => {
+        const asked = sentinels[0]?.inspector.call('SENTINEL', 'FAILOVER', master);
+        return (await asked?.catch(() => undefined)) === 'OK';
+      });
+    },
     async stop() {
       for (const { inspector } of [...servers, ...sentinels]) inspector.disconnect();
       for (const { child } of sentinels) await endProcess(child);
-      await Promise.all(servers.map(({ server }) => server.stop()));
+      await Promise.all([
+        ...servers.map(({ server }) => server.stop()),
+        ...relays.map((relay) => relay.stop()),
+      ]);
       await rm(folder, { recursive: true, force: true });
     },
   };
