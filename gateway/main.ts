@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { formatProblems } from './config/problems/format-problems.ts';
-import { createSettingsLoader } from './config/settings-loader.ts';
+import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
 import { restartNeeded, watchSettings } from './config/watch-settings.ts';
 import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
@@ -25,7 +25,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const loader = createSettingsLoader(bounds);
   // Both take most of a start, and go on at the same time: the one in a thread, the other here.
   const [loaded, { createGateway }] = await Promise.all([
-    loader.load({ file: configFile, env: process.env }),
+    loader.load({ file: configFile, env: process.env }).catch((error) => failedLoad(configFile, error)),
     import('./gateway.ts'),
   ]);
   if (loaded.kind === 'invalid') {

@@ -3,12 +3,12 @@
  * the functions that read a configuration take them from here.
  */
 export const configSizes = Object.freeze({
-  /** One configuration file. */
-  fileBytesMax: 16_777_216,
+  /** One configuration file: 100,000 keys as `tollgate keys create` writes them, with names and limits, take 22 MiB. */
+  fileBytesMax: 33_554_432,
   /**
-   * YAML tokens of one file: words, punctuation, spaces and line breaks. A key takes about 30 of them and its digest
-   * alone 64 bytes, so that the largest keys file has less than five million. A file of nothing but brackets has one a
-   * byte, and would fill the memory.
+   * YAML tokens of a file that is parsed as a whole: words, punctuation, spaces and line breaks. A key takes about 30 of them. A
+   * file of nothing but brackets has one a byte, and would fill the memory. A keys file that is read entry by entry does not count
+   * its tokens: an entry of more than 4 KiB does.
    */
   tokensMax: 5_500_000,
   /** Values that all aliases of a file stand for: 100,000 keys may share their limits, an alias bomb ends here. */

@@ -4,8 +4,10 @@ import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, LoadOptions, ValidSettings } from './load-settings.ts';
+import { wholeFile } from './problems/problem.ts';
 import type { FileRead, LoadReply, LoadRequest } from './settings-loader-worker.ts';
 import { applyMessage, type SettingsMessage } from './settings-message.ts';
+import type { Digests } from './source/read-config-file.ts';
 
 /** `loadSettings` in a thread of its own, one load after the other. */
 export interface SettingsLoader {
@@ -81,6 +83,12 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
     },
     close,
   };
+}
+
+/** What a load comes to that threw. */
+export function failedLoad(file: string, error: unknown, digests: Digests = new Map()): InvalidSettings {
+  const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
+  return { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
 }
 
 /** Never more than the heap of the process itself, which Node derives from the memory of its container. */

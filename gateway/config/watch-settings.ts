@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
-import { wholeFile } from './problems/problem.ts';
 import {
   createSettingsLoader,
+  failedLoad,
   type LoadedInThread,
   type LoaderBounds,
   type SettingsLoader,
@@ -117,9 +117,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
       retryPauseMs = 0;
     } catch (error) {
       // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
-      const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
-      const digests = new Map([...seen, ...read]);
-      loaded = { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
+      loaded = failedLoad(file, error, new Map([...seen, ...read]));
       retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
       retryAtMs = performance.now() + retryPauseMs;
     }

@@ -43,7 +43,9 @@ export function createPacker(): Packer {
   const disabled: number[] = [];
   const endsMs: number[] = [];
   const planIndexes = new Map<string, number>();
-  let secrets = 0;
+  /** Of each secret: the hash of its digest, and the call of `add` that its key came with. */
+  const hashes: number[] = [];
+  const owners: number[] = [];
 
   return {
     add(key) {
@@ -63,7 +65,10 @@ export function createPacker(): Packer {
       plans.push(plan);
       disabled.push(key.disabled ? 1 : 0);
       endsMs.push(lastEndMs(key));
-      secrets += key.secrets.length;
+      for (const { sha256 } of key.secrets) {
+        hashes.push(hashOf(sha256));
+        owners.push(starts.length - 1);
+      }
     },
     finish() {
       const order = sortedOrder(ids);
@@ -79,9 +84,12 @@ export function createPacker(): Packer {
         plans: byRank(plans),
         disabled: Uint8Array.from(byRank(disabled)),
         endsMs: Float64Array.from(order, (added) => endsMs[added] ?? 0),
-        secrets,
+        secrets: hashes.length,
       };
-      const digests = indexDigests(keys);
+      const ranks = new Uint32Array(order.length);
+      for (const [rank, added] of order.entries()) ranks[added] = rank;
+      const ranksOfOwners = Uint32Array.from(owners, (added) => ranks[added] ?? 0);
+      const digests = indexDigests(keys, Uint32Array.from(hashes), ranksOfOwners);
       return digests && { keys: { ...keys, ...digests }, order };
     },
   };
@@ -171,29 +179,33 @@ function compareId({ records, starts }: Records, rank: number, id: string): numb
   return records[start + id.length] === quote ? 0 : 1;
 }
 
-/** Undefined when two secrets have the same digest. */
+/** Undefined when two secrets have the same digest. @param ranks of the key of each secret */
 function indexDigests(
-  keys: Records & Pick<PackedKeys, 'secrets'>,
+  keys: Records,
+  hashes: Uint32Array,
+  ranks: Uint32Array,
 ): Pick<PackedKeys, 'digestHashes' | 'digestOwners'> | undefined {
   // At most half of it is used, so that a search ends soon.
-  const slots = 2 ** Math.ceil(Math.log2(2 * keys.secrets + 2));
+  const slots = 2 ** Math.ceil(Math.log2(2 * hashes.length + 2));
   const digestHashes = new Uint32Array(slots);
   const digestOwners = new Uint32Array(slots);
-  for (let rank = 0; rank < keys.starts.length; rank++) {
-    const { secrets } = recordAt(keys, rank);
-    if (new Set(secrets.map(({ sha256 }) => sha256)).size < secrets.length) return undefined;
-    for (const { sha256 } of secrets) {
-      const hash = hashOf(sha256);
-      let slot = hash & (slots - 1);
-      for (let owner = digestOwners[slot]; owner; owner = digestOwners[slot]) {
-        if (digestHashes[slot] === hash && hasDigest(recordAt(keys, owner - 1), sha256)) return undefined;
-        slot = (slot + 1) & (slots - 1);
-      }
-      digestHashes[slot] = hash;
-      digestOwners[slot] = rank + 1;
+  for (const [index, hash] of hashes.entries()) {
+    const rank = ranks[index] ?? 0;
+    let slot = hash & (slots - 1);
+    for (let owner = digestOwners[slot]; owner; owner = digestOwners[slot]) {
+      if (digestHashes[slot] === hash && shareDigest(keys, rank, owner - 1)) return undefined;
+      slot = (slot + 1) & (slots - 1);
     }
+    digestHashes[slot] = hash;
+    digestOwners[slot] = rank + 1;
   }
   return { digestHashes, digestOwners };
+}
+
+/** Whether a digest is among the secrets of both keys, or twice among those of one. */
+function shareDigest(keys: Records, rank: number, other: number): boolean {
+  const digests = [...new Set([rank, other])].flatMap((one) => recordAt(keys, one).secrets);
+  return new Set(digests.map(({ sha256 }) => sha256)).size < digests.length;
 }
 
 function hasDigest({ secrets }: RawKey, digest: string): boolean {

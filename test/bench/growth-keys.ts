@@ -15,6 +15,8 @@ export interface KeysFigures {
   readonly keys: number;
   readonly startMs: number;
   readonly residentBytes: number;
+  /** At the end, after all edits: the most that was seen. */
+  readonly residentAfterEditsBytes: number;
   /** From the saved edit until it is in force, with the wait for the next check of the files. */
   readonly reloadMs: number;
   readonly reloadCpuSeconds: number;
@@ -39,7 +41,7 @@ export interface KeysOptions {
 /** Starts a gateway of its own for each number of keys. */
 export async function measureKeys(options: KeysOptions): Promise<KeysFigures[]> {
   const figures: KeysFigures[] = [];
-  for (const keys of options.quick ? [10, 10_000] : [10, 1_000, 10_000]) {
+  for (const keys of options.quick ? [10, 10_000] : [10, 1_000, 10_000, 100_000]) {
     console.log(`keys: ${keys}`);
     figures.push(await measureKeyCount(keys, options));
   }
@@ -56,8 +58,8 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // Made beforehand, so that an edit costs the machine no more than writing a file.
-  const texts = [keysYaml(credentials.all, 'one'), keysYaml(credentials.all, 'other')];
+  // Made beforehand, so that an edit of one key costs the machine no more than writing a file.
+  const texts = ['one', 'other'].map((label) => keysYaml(credentials.all, label));
   let edits = 0;
   const edit = () => {
     const draft = `${gateway.keysFile}.draft`;
@@ -74,11 +76,13 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const withoutReloads: Sample[] = [];
   const withReloads: Sample[] = [];
   const reloadsPerSecond: number[] = [];
+  let residentAfterEditsBytes = residentBytes(gateway.pid);
   for (let round = 0; round < (quick ? 1 : 5); round++) {
     withoutReloads.push(await sample());
     const reloading = keepReloading(gateway, edit);
     withReloads.push(await sample());
     reloadsPerSecond.push(await reloading.stop());
+    residentAfterEditsBytes = Math.max(residentAfterEditsBytes, residentBytes(gateway.pid));
   }
   await endProcess(gateway.pid);
 
@@ -86,6 +90,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
     keys,
     startMs,
     residentBytes: resident,
+    residentAfterEditsBytes,
     reloadMs: spreadOf(reloads.map(({ ms }) => ms)).median,
     reloadCpuSeconds: spreadOf(reloads.map(({ cpuSeconds }) => cpuSeconds)).median,
     withoutReloads,

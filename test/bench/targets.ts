@@ -19,7 +19,12 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): Target
     values(scenario, subject, (sample) => sample.cpuSecondsPer10k);
   const p50 = (subject: string) => values('latency', subject, (sample) => sample.p50Us);
   const calls = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
-  const tenThousand = report.keys.find(({ keys }) => keys === 10_000);
+  const [tenThousand, hundredThousand] = [10_000, 100_000].map((count) =>
+    report.keys.find(({ keys }) => keys === count),
+  );
+  /** Of one figure that was measured once. */
+  const against = (most: number, value: number | undefined) =>
+    value === undefined ? undefined : ratioOf([value], [most]);
   const p999 = (samples: readonly Sample[] = []) => samples.map((sample) => sample.p999Us);
 
   return [
@@ -62,9 +67,29 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): Target
       ),
     },
     {
-      figure: 'p99.9, 10,000 keys: a reload every second against none',
+      figure: 'p99.9, 10,000 keys: an edit of one every second against none',
       atMost: 3,
       measured: ratioOf(p999(tenThousand?.withReloads), p999(tenThousand?.withoutReloads)),
+    },
+    {
+      figure: 'p99.9, 100,000 keys: an edit of one every second against none',
+      atMost: 3,
+      measured: ratioOf(p999(hundredThousand?.withReloads), p999(hundredThousand?.withoutReloads)),
+    },
+    {
+      figure: 'memory with 100,000 keys, after edits: against 400 MiB',
+      atMost: 1,
+      measured: against(400 * 2 ** 20, hundredThousand?.residentAfterEditsBytes),
+    },
+    {
+      figure: 'an edit of one of 100,000 keys until it is in force: against 2 s',
+      atMost: 1,
+      measured: against(2_000, hundredThousand?.reloadMs),
+    },
+    {
+      figure: 'start with 10,000 keys: against 1 s',
+      atMost: 1,
+      measured: against(1_000, tenThousand?.startMs),
     },
   ];
 }

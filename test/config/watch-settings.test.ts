@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { applyMessage, fullMessage, type SettingsMessage } from '../../gateway/config/settings-message.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
+import type { Settings } from '../../gateway/model.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import {
   apiDocument,
@@ -12,6 +14,7 @@ import {
   keysDocument,
   mainDocument,
 } from '../support/config-folder.ts';
+import { keysView } from '../support/loaded-view.ts';
 
 /**
  * Watches a folder and collects the reports: the Free plan's minute limit, or the first problem; and the files whose
@@ -20,13 +23,21 @@ import {
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs = 60_000) {
   const reports: (number | string)[] = [];
   const slow: string[] = [];
+  const initial = loadSettings({ file, env: {} });
+  // As another process has them, which hears of every message.
+  let relayed = initial.kind === 'valid' ? copied(fullMessage(initial.settings)) : undefined;
   const started = watchSettings({
     file,
     env: {},
-    initial: loadSettings({ file, env: {} }),
+    initial,
     bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
     onSlow: (slowFile) => slow.push(slowFile),
-    onValid: ({ settings }) => {
+    onValid: ({ settings }, message) => {
+      relayed = copied(message, relayed);
+      expect({ ...relayed, keys: keysView(relayed.keys) }).toEqual({
+        ...settings,
+        keys: keysView(settings.keys),
+      });
       const limits = settings.plans.get('free')?.limits;
       reports.push(Array.isArray(limits) ? limits[0].max : 'custom');
     },
@@ -34,6 +45,10 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   });
   onTestFinished(() => started.stop());
   return { reports, slow, stop: started.stop };
+}
+
+function copied(message: SettingsMessage, before?: Settings): Settings {
+  return applyMessage(before, structuredClone(message));
 }
 
 const withLimit = (perMinute: number) => mainDocument.replace('perMinute: 60', `perMinute: ${perMinute}`);

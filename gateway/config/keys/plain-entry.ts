@@ -35,9 +35,9 @@ const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
 /** Sticky patterns: each is tried where the reader stands. */
 const sticky = {
-  entry: /-( +)/y,
+  entry: /- +/y,
   blanks: / +/y,
-  fieldName: /([A-Za-z][A-Za-z0-9]*):(?=[ \r\n]|$)/y,
+  fieldName: /[A-Za-z][A-Za-z0-9]*:(?=[ \r\n]|$)/y,
   plainInBlock: plainScalar(inBlock),
   plainInFlow: plainScalar(inFlow),
   quoted: new RegExp(String.raw`"([ !#-\[\]-~${letters}]*)"|'([ -&(-~${letters}]*)'`, 'y'),
@@ -63,8 +63,7 @@ class EntryReader {
   }
 
   entry(): unknown {
-    const [, blanks = ''] = this.#need(sticky.entry);
-    const value = this.#item(1 + blanks.length);
+    const value = this.#item(this.#take(sticky.entry).length);
     if (this.#at !== this.#text.length) throw unfamiliar;
     return value;
   }
@@ -79,7 +78,7 @@ class EntryReader {
   #mapping(column: number): Mapping {
     const mapping: Mapping = {};
     for (;;) {
-      const [, name = ''] = this.#need(sticky.fieldName);
+      const name = this.#take(sticky.fieldName).slice(0, -1);
       if (Object.hasOwn(mapping, name)) throw unfamiliar;
       mapping[name] = this.#fieldValue(column);
       const indent = this.#indent();
@@ -90,8 +89,8 @@ class EntryReader {
   }
 
   #fieldValue(column: number): unknown {
-    if (this.#match(sticky.lineEnd) === undefined) {
-      this.#need(sticky.blanks);
+    if (!this.#skip(sticky.lineEnd)) {
+      this.#take(sticky.blanks);
       return this.#valueOnLine();
     }
     const indent = this.#indent();
@@ -105,8 +104,7 @@ class EntryReader {
     const items: unknown[] = [];
     do {
       this.#at += column;
-      const [, blanks = ''] = this.#need(sticky.entry);
-      items.push(this.#item(column + 1 + blanks.length));
+      items.push(this.#item(column + this.#take(sticky.entry).length));
     } while (this.#indent() === column && this.#text.startsWith('- ', this.#at + column));
     if (this.#indent() > column) throw unfamiliar;
     return items;
@@ -114,7 +112,7 @@ class EntryReader {
 
   #valueOnLine(): unknown {
     const value = this.#value(sticky.plainInBlock, 0);
-    this.#need(sticky.lineEnd);
+    this.#take(sticky.lineEnd);
     return value;
   }
 
@@ -130,15 +128,15 @@ class EntryReader {
         return double ?? single;
       }
       default:
-        return resolvePlain(this.#need(plain)[0]);
+        return resolvePlain(this.#take(plain));
     }
   }
 
   #flowMapping(depth: number): Mapping {
     const mapping: Mapping = {};
     this.#flowItems('}', depth, () => {
-      const [, name = ''] = this.#need(sticky.fieldName);
-      this.#need(sticky.blanks);
+      const name = this.#take(sticky.fieldName).slice(0, -1);
+      this.#take(sticky.blanks);
       if (Object.hasOwn(mapping, name)) throw unfamiliar;
       mapping[name] = this.#value(sticky.plainInFlow, depth);
     });
@@ -159,11 +157,11 @@ class EntryReader {
   #flowItems(end: string, depth: number, readItem: () => void): void {
     if (depth > flowDepthMax) throw unfamiliar;
     this.#at += 1;
-    this.#match(sticky.blanks);
+    this.#skip(sticky.blanks);
     if (this.#text[this.#at] !== end) {
       do readItem();
-      while (this.#match(sticky.separator));
-      this.#match(sticky.blanks);
+      while (this.#skip(sticky.separator));
+      this.#skip(sticky.blanks);
     }
     if (this.#text[this.#at] !== end) throw unfamiliar;
     this.#at += 1;
@@ -171,24 +169,33 @@ class EntryReader {
 
   /** Goes to the next line with content, and says how far that is indented; -1 when there is none. */
   #indent(): number {
-    this.#match(sticky.otherLines);
+    this.#skip(sticky.otherLines);
     if (this.#at === this.#text.length) return -1;
     let indent = 0;
     while (this.#text[this.#at + indent] === ' ') indent += 1;
     return indent;
   }
 
-  #match(pattern: RegExp): RegExpExecArray | undefined {
+  /** Goes behind what the pattern matches here. */
+  #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
-    const match = pattern.exec(this.#text);
-    if (match === null) return undefined;
+    if (!pattern.test(this.#text)) return false;
     this.#at = pattern.lastIndex;
-    return match;
+    return true;
+  }
+
+  /** The text that the pattern matches here. */
+  #take(pattern: RegExp): string {
+    const start = this.#at;
+    if (!this.#skip(pattern)) throw unfamiliar;
+    return this.#text.slice(start, this.#at);
   }
 
   #need(pattern: RegExp): RegExpExecArray {
-    const match = this.#match(pattern);
-    if (match === undefined) throw unfamiliar;
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text);
+    if (match === null) throw unfamiliar;
+    this.#at = pattern.lastIndex;
     return match;
   }
 }

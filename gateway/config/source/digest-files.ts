@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 
@@ -48,9 +47,21 @@ async function digestFile(
   }
 }
 
-/** As `digestOfContent`, with other work in between: all of 16 MiB at once would keep requests waiting for 15 ms. */
+/** As `digestOfContent`, with other work in between: all of 32 MiB at once would keep requests waiting for 30 ms. */
 async function digestInParts(file: string): Promise<string> {
   const digest = createHash('sha256');
-  for await (const part of createReadStream(file)) digest.update(part);
-  return digest.digest('hex');
+  const part = Buffer.allocUnsafe(partBytes);
+  const opened = await open(file);
+  try {
+    for (;;) {
+      const { bytesRead } = await opened.read(part);
+      if (bytesRead === 0) return digest.digest('hex');
+      digest.update(part.subarray(0, bytesRead));
+    }
+  } finally {
+    await opened.close();
+  }
 }
+
+/** Takes a quarter of a millisecond. */
+const partBytes = 262_144;

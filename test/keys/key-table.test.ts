@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
+import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
+import type { Plan } from '../../gateway/model.ts';
+import type { RawKey } from '../../gateway/shapes/key-schema.ts';
+import { toLimits } from '../../gateway/shapes/limit-fields.ts';
+
+const plans = new Map<string, Plan>([
+  ['free', { limits: toLimits({ perMinute: 60 }), operations: ['getPet', 'listPets'] }],
+  ['enterprise', { limits: 'custom' }],
+]);
+
+const ids = ['a', 'b', 'B', 'a.b', 'a-b', 'ab', 'zz', '1', '10', '2', '@', '_'];
+
+/** Each key has digests of its own, so that any of them can be together. */
+const keyOf = (id: string) =>
+  fc
+    .record({
+      isCustom: fc.boolean(),
+      disabled: fc.boolean(),
+      secrets: fc.integer({ min: 0, max: 3 }),
+      name: fc.option(fc.string({ maxLength: 5 })),
+      ends: fc.nat(3),
+    })
+    .map(
+      ({ isCustom, disabled, secrets, name, ends }): RawKey => ({
+        id,
+        plan: isCustom ? 'enterprise' : 'free',
+        ...(name !== null && { name }),
+        ...(isCustom ? { limits: { perDay: 5 } } : { operations: ['getPet'] }),
+        disabled,
+        secrets: Array.from({ length: secrets }, (_, index) => ({
+          sha256: `${index}${ids.indexOf(id)}`.padStart(64, 'f'),
+          ...(ends > index && { expires: 1_000 * ends, created: 5 }),
+        })),
+      }),
+    );
+const someKeys = fc.subarray(ids).chain((chosen) => fc.tuple(...chosen.map(keyOf)));
+const edit = fc
+  .tuple(fc.subarray(ids), someKeys)
+  .map(([removed, changed]) => [
+    ...removed.map((id) => [id, undefined] as const),
+    ...changed.map((key) => [key.id, key] as const),
+  ]);
+
+/** What a table must say, worked out in the plainest way. */
+function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void {
+  const sorted = [...model.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  expect([...table.ids()]).toEqual(sorted.map(({ id }) => id));
+  expect([...table.stated()]).toEqual(sorted);
+  expect(table.size).toBe(model.size);
+  expect(table.secrets).toBe(sorted.flatMap(({ secrets }) => secrets).length);
+  for (const id of ids) {
+    const key = model.get(id);
+    const rank = sorted.findIndex((one) => one.id === id);
+    expect(table.has(id)).toBe(key !== undefined);
+    expect(table.rankOf(id)).toBe(rank === -1 ? undefined : rank);
+    expect([...table.ids(id)]).toEqual(sorted.map((one) => one.id).filter((one) => one > id));
+    expect(table.secretsOf(id).map(({ digest }) => digest)).toEqual(
+      (key?.secrets ?? []).map(({ sha256 }) => sha256),
+    );
+    const limits = key && (key.plan === 'free' ? toLimits({ perMinute: 60 }) : toLimits({ perDay: 5 }));
+    expect(table.get(id)).toEqual(
+      key && {
+        id,
+        plan: key.plan,
+        ...(key.name !== undefined && { name: key.name }),
+        limits,
+        ...(key.plan === 'free' && { operations: ['getPet'] }),
+        disabled: key.disabled,
+      },
+    );
+    for (let index = 0; index < 3; index++) {
+      const digest = `${index}${ids.indexOf(id)}`.padStart(64, 'f');
+      const raw = key?.secrets[index];
+      expect(table.find(digest)).toEqual(
+        raw && {
+          key: table.get(id),
+          secret: {
+            digest,
+            expiresMs: raw.expires ?? Number.POSITIVE_INFINITY,
+            ...(raw.created !== undefined && { createdMs: raw.created }),
+          },
+        },
+      );
+    }
+  }
+  const tallied: unknown[] = [];
+  table.tally((...one) => tallied.push(one));
+  const last = ({ secrets }: RawKey) =>
+    Math.max(0, ...secrets.map(({ expires = Number.POSITIVE_INFINITY }) => expires));
+  expect(tallied.map(String).sort()).toEqual(
+    sorted.map((key) => String([key.plan, key.disabled, last(key)])).sort(),
+  );
+}
+
+describe('a table of keys', () => {
+  it('says of its keys what is written, also after changes, and after it was copied', () => {
+    fc.assert(
+      fc.property(someKeys, fc.array(edit, { maxLength: 3 }), (first, edits) => {
+        const model = new Map(first.map((key) => [key.id, key]));
+        let { keys } = tableOf(first, plans);
+        expectTable(keys, model);
+        for (const changes of edits) {
+          for (const [id, key] of changes) {
+            if (key === undefined) model.delete(id);
+            else model.set(id, key);
+          }
+          keys = keys.with(new Map(changes), plans);
+          const { packed, changes: all } = structuredClone({ packed: keys.packed, changes: keys.changes });
+          expectTable(keys, model);
+          expectTable(new KeyTable(unpackable(packed), all, plans), model);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is not changed by the tables that are made of it', () => {
+    const key: RawKey = { id: 'a', plan: 'free', operations: ['getPet'], disabled: false, secrets: [] };
+    const { keys } = tableOf([key], plans);
+    keys.with(new Map([['a', undefined]]), plans).with(new Map([['b', { ...key, id: 'b' }]]), plans);
+    expectTable(keys, new Map([['a', key]]));
+  });
+
+  it('gives keys what their plan gives now', () => {
+    const { keys } = tableOf([{ id: 'a', plan: 'free', disabled: false, secrets: [] }], plans);
+    const raised = keys.with(new Map(), new Map([['free', { limits: toLimits({ perDay: 7 }) }]]));
+    expect(raised.get('a')?.limits).toEqual(toLimits({ perDay: 7 }));
+    expect(keys.get('a')?.limits).toEqual(toLimits({ perMinute: 60 }));
+  });
+});
+
+describe('keys are not packed', () => {
+  const digest = 'a'.repeat(64);
+  const key = (id: string, ...digests: string[]): RawKey => ({
+    ...{ id, plan: 'free', disabled: false },
+    secrets: digests.map((sha256) => ({ sha256 })),
+  });
+  it.each([
+    ['two have one id', [key('a'), key('b'), key('a')]],
+    ['two have a secret of one digest', [key('a', digest), key('b', digest)]],
+    ['one has two secrets of one digest', [key('a', digest, digest)]],
+  ])('when %s', (_, keys) => {
+    const packer = createPacker();
+    for (const one of keys) packer.add(one);
+    expect(packer.finish()).toBeUndefined();
+    expect(() => tableOf(keys, plans)).toThrow('passed validation');
+  });
+});
