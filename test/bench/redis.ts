@@ -13,12 +13,25 @@ export interface BenchRedis {
 const connectTimeoutMs = 10_000;
 
 /** Starts a real Redis that writes nothing to disk, so that the speed of the disk does not matter. */
-export async function startRedis(dir: string): Promise<BenchRedis> {
+export async function startRedis(
+  dir: string,
+  { cpus, options = [] }: { readonly cpus?: string | undefined; readonly options?: readonly string[] } = {},
+): Promise<BenchRedis> {
   const program = findProgram('redis-server') ?? findProgram('valkey-server');
   if (program === undefined) throw new Error('redis-server is missing: apt-get install redis-server');
   const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-  const { pid } = startProcess(program, args, { dir, name: 'redis' });
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    ...options,
+  ];
+  const { pid } = startProcess(program, args, { dir, name: 'redis', cpus });
   const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, connectTimeout: connectTimeoutMs });
   client.on('error', () => {}); // Until it listens; `ping` below waits for that.
   await client.ping();

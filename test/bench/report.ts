@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ConnectionsFigures } from './growth-connections.ts';
 import type { KeysFigures } from './growth-keys.ts';
+import type { HotKeyFigures } from './measure-hot-key.ts';
 import { type MetricsFigures, metricsAtMost } from './measure-metrics.ts';
 import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
@@ -31,6 +32,7 @@ export interface Report {
   readonly metrics?: MetricsFigures;
   readonly record?: RecordFigures;
   readonly simulation?: SimulationFigures;
+  readonly hotKeyOnCluster?: HotKeyFigures;
 }
 
 /** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
@@ -80,6 +82,9 @@ export function renderReport(report: Report): string {
     ...(report.simulation === undefined
       ? []
       : ['## A simulation, once the record has been read', renderSimulation(report.simulation)]),
+    ...(report.hotKeyOnCluster === undefined
+      ? []
+      : ['## One key on one server of a Cluster, on one core', renderHotKey(report.hotKeyOnCluster)]),
     '## Machine',
     table(['what', 'which'], Object.entries(machine)),
   ]
@@ -262,6 +267,18 @@ function renderSimulation({ keys, days, minutes, seconds: took }: SimulationFigu
     took.median <= atMost ? 'yes' : 'NO',
   ];
   return table(['keys', 'days', 'minutes', `CPU s of one core (at most ${atMost})`, 'met'], [cells]);
+}
+
+function renderHotKey({ processes, loads }: HotKeyFigures): string {
+  const rows = loads.map(({ load, admitted, refused, banned, calls, redisCores, callsPerCore }) => [
+    load,
+    ...[admitted, refused, banned, calls].map(whole),
+    redisCores.toFixed(2),
+    callsPerCore === undefined ? '' : whole(callsPerCore),
+  ]);
+  const perSecond = ['admitted/s', 'refused/s', 'banned/s', 'calls to Redis/s'];
+  const head = [`${processes} processes`, ...perSecond, 'cores of Redis', 'calls/s of a full core'];
+  return table(head, rows);
 }
 
 const cpuOf = (sample: Sample) => sample.cpuSecondsPer10k;

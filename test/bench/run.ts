@@ -8,6 +8,7 @@ import { type ConnectionsFigures, measureConnections } from './growth-connection
 import { type KeysFigures, measureKeys } from './growth-keys.ts';
 import { installPeers } from './install-peers.ts';
 import { describeMachine } from './machine.ts';
+import { type HotKeyFigures, measureHotKey } from './measure-hot-key.ts';
 import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
 import { measureRecord, type RecordFigures } from './measure-record.ts';
 import { measureScenarios } from './measure-scenarios.ts';
@@ -40,6 +41,7 @@ const names = [
   'metrics',
   'record',
   'simulation',
+  'hot-key-cluster',
 ];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds and few sizes: a check, not a measurement
@@ -124,6 +126,8 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let simulation: SimulationFigures | undefined;
   if (options.wanted('simulation')) simulation = measureSimulation(options);
+  let hotKeyOnCluster: HotKeyFigures | undefined;
+  if (options.wanted('hot-key-cluster')) hotKeyOnCluster = await measureHotKey(stage, options);
   redis.close();
 
   const own = running.find(({ subject }) => subject === tollgate);
@@ -143,6 +147,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     ...(metrics && { metrics }),
     ...(record && { record }),
     ...(simulation && { simulation }),
+    ...(hotKeyOnCluster && { hotKeyOnCluster }),
   };
   return writeReport(report);
 }

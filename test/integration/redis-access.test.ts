@@ -28,7 +28,7 @@ const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.u
 const [, allowed = '', allowedOnCluster = ''] =
   /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*?with `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
-const rulesOf = (text: string) => text.split(/[\s\\]+/).filter((word) => word !== '');
+const rulesOf = (text: string) => text.split(/[\s\\']+/).filter((word) => word !== '');
 const user = (name: string, ...rules: readonly string[]) => [
   ...['--user', name, 'on', `>${password}`, '~test:*', ...rules],
 ];

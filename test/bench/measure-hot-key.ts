@@ -1,0 +1,108 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { treeCpuSeconds } from './measure-cpu.ts';
+import { endProcess } from './processes.ts';
+import { type BenchRedis, startRedis } from './redis.ts';
+import type { Stage } from './subjects/subject.ts';
+
+/**
+ * What one key can reach, which is on one server of a Cluster and on one core of it, however many gateways there are.
+ * Requests of one turn of a process's event loop are one call, and a key that was just refused is refused without a call.
+ */
+export interface HotKeyFigures {
+  readonly processes: number;
+  readonly loads: readonly HotKeyLoad[];
+}
+
+export interface HotKeyLoad {
+  readonly load: string;
+  /** All per second, of all processes together. */
+  readonly admitted: number;
+  readonly refused: number;
+  readonly banned: number;
+  readonly calls: number;
+  /** How much of its core Redis used, and how many calls would fill it; undefined where so few calls say nothing of that. */
+  readonly redisCores: number;
+  readonly callsPerCore?: number;
+}
+
+const processes = 8;
+const unlimited = 1e15 - 1;
+/** Per second. With fewer, Redis spends more on its timers than on them. */
+const tellingCalls = 1_000;
+const loads = [
+  { load: 'one request under way in each', perDay: unlimited, bansAfter: 100, clients: 1 },
+  { load: '64 under way in each', perDay: unlimited, bansAfter: 100, clients: 64 },
+  // Refusals are reported, 50 in a call, until they ban the key.
+  { load: '64 under way in each, the limit spent', perDay: 1, bansAfter: 1e9, clients: 64 },
+  { load: '64 under way in each, the key banned', perDay: 1, bansAfter: 100, clients: 64 },
+] as const;
+
+/** Redis has the core of the subjects to itself, as the one server of a Cluster; the processes share the others. */
+export async function measureHotKey(stage: Stage, { quick }: { quick: boolean }): Promise<HotKeyFigures> {
+  console.log(`one hot key on one server of a Cluster: ${processes} processes`);
+  const dir = join(stage.dir, 'hot-key');
+  mkdirSync(dir);
+  const redis = await startRedis(dir, {
+    cpus: stage.subjectCpus,
+    options: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+  });
+  const client = new Redis(redis.port, '127.0.0.1');
+  await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
+  client.disconnect();
+  const seconds = quick ? 1 : 5;
+  const measured: HotKeyLoad[] = [];
+  for (const load of loads) measured.push(await measureLoad(redis, load, seconds));
+  redis.close();
+  await endProcess(redis.pid);
+  return { processes, loads: measured };
+}
+
+async function measureLoad(
+  redis: BenchRedis,
+  { load, ...options }: (typeof loads)[number],
+  seconds: number,
+): Promise<HotKeyLoad> {
+  const [cpuBefore, callsBefore] = [treeCpuSeconds(redis.pid).total, await redis.scriptCalls()];
+  const all = await Promise.all(
+    Array.from({ length: processes }, () => flood({ ...options, port: redis.port, seconds })),
+  );
+  const cpu = treeCpuSeconds(redis.pid).total - cpuBefore;
+  const calls = (await redis.scriptCalls()) - callsBefore;
+  const perSecond = (of: keyof Decided) => all.reduce((sum, one) => sum + one[of], 0) / seconds;
+  return {
+    load,
+    ...{ admitted: perSecond('admitted'), refused: perSecond('refused'), banned: perSecond('banned') },
+    calls: calls / seconds,
+    redisCores: cpu / seconds,
+    ...(calls / seconds > tellingCalls && { callsPerCore: calls / cpu }),
+  };
+}
+
+export interface FloodOptions {
+  readonly port: number;
+  readonly perDay: number;
+  /** Refusals that ban the key. */
+  readonly bansAfter: number;
+  /** Requests under way at once. */
+  readonly clients: number;
+  readonly seconds: number;
+}
+
+export interface Decided {
+  readonly admitted: number;
+  readonly refused: number;
+  readonly banned: number;
+}
+
+async function flood(options: FloodOptions): Promise<Decided> {
+  const child = fork(new URL('hot-key-process.ts', import.meta.url), [JSON.stringify(options)]);
+  const exited = once(child, 'exit');
+  const [done] = await Promise.race([once(child, 'message'), exited]);
+  if (typeof done !== 'object') throw new Error(`a process ended with ${done}`);
+  await exited;
+  return done;
+}
