@@ -1,10 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type LoadOptions, loadSettings, type WrittenKey } from '../../config/load-settings.ts';
+import { readPlainEntry } from '../../config/keys/plain-entry.ts';
+import { entryText, splitList } from '../../config/keys/split-list.ts';
+import {
+  type LoadOptions,
+  loadSettings,
+  type ValidSettings,
+  type WrittenKey,
+} from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { digestOfContent } from '../../config/source/read-config-file.ts';
 import type { Settings } from '../../model.ts';
 import { CommandError } from '../output/command-error.ts';
-import { editYaml, type YamlEdit } from './edit-yaml.ts';
+import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
 import { replaceFile } from './replace-file.ts';
 import { withLock } from './with-lock.ts';
 
@@ -20,6 +27,8 @@ export interface LoadedKeys {
   readonly file: string | undefined;
   /** The digest of that file's content. */
   readonly digest: string | undefined;
+  /** For `before` of the next load. */
+  readonly entries: ValidSettings['entries'];
 }
 
 /** @throws a CommandError with every problem of the configuration */
@@ -32,8 +41,8 @@ export function loadKeys(options: LoadOptions): LoadedKeys {
     },
   });
   if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));
-  const { settings, keysFile: file, digests } = loaded;
-  return { settings, written, file, digest: file === undefined ? undefined : digests.get(file) };
+  const { settings, keysFile: file, digests, entries } = loaded;
+  return { settings, written, file, digest: file === undefined ? undefined : digests.get(file), entries };
 }
 
 /** The keys before an edit and after it, and their file. Both are the same where nothing was to be changed. */
@@ -70,17 +79,44 @@ export async function editKeys(
     const root = keysFile === file ? ['keys'] : [];
     const edits = choose(before).map((edit) => ({ ...edit, path: [...root, ...edit.path] }));
     if (edits.length === 0) return { file: keysFile, before, after: before };
-    const edited = editYaml(text ?? newFileText, edits);
+    const edited = editByEntry(text ?? newFileText, edits) ?? editYaml(text ?? newFileText, edits);
     if (edited.kind === 'refused') {
       throw new CommandError(`${keysFile} stays as it is: ${edited.reason}. Edit it by hand.`);
     }
-    const after = loadKeys({ ...options, drafts: new Map([[keysFile, edited.text]]) });
+    const drafts = new Map([[keysFile, edited.text]]);
+    const after = loadKeys({ ...options, drafts, before: before.entries });
     if (readText(keysFile) !== text) {
       throw new CommandError(`${keysFile} was changed in the meantime; try again.`, 'passing');
     }
     replaceFile(keysFile, edited.text);
     return { file: keysFile, before, after };
   });
+}
+
+/**
+ * Edits a list of keys like `editYaml`, which parses all of its text, but only the entries that the edits are about. Undefined where
+ * the text cannot be split, or one of these entries may have to do with others. An entry is added behind the last one.
+ */
+function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | undefined {
+  const list = splitList(Buffer.from(text));
+  if (list === undefined) return undefined;
+  const { bytes, starts, lines } = list;
+  const editsOf = Map.groupBy(edits, ({ path: [index] }) => index ?? lines.length - 1);
+  const parts: Buffer[] = [];
+  let copied = 0;
+  for (const [index, ofEntry] of [...editsOf].sort(([a], [b]) => Number(a) - Number(b))) {
+    if (typeof index !== 'number' || index >= lines.length) return undefined;
+    const entry = entryText(list, index);
+    if (readPlainEntry(entry) === undefined) return undefined;
+    const edited = editYaml(
+      entry,
+      ofEntry.map((edit) => ({ ...edit, path: edit.path.length === 0 ? [] : [0, ...edit.path.slice(1)] })),
+    );
+    if (edited.kind === 'refused') return edited;
+    parts.push(bytes.subarray(copied, starts[index]), Buffer.from(edited.text));
+    copied = starts[index + 1] ?? bytes.length;
+  }
+  return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
 }
 
 const newFileText = '# The API keys: a list, one entry a key. Only SHA-256 digests of secrets stand here.\n';
