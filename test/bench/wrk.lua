@@ -1,4 +1,5 @@
--- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure".
+-- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", and for how many
+-- milliseconds on average a connection pauses between requests, if at all.
 -- With one secret wrk repeats one prepared request; with several each request uses the next. "check" checks every
 -- status, which costs wrk a callback for each response; "measure" relies on wrk's own count of statuses above 399.
 
@@ -23,6 +24,13 @@ function init(args)
     function request()
       at = at % #requests + 1
       return requests[at]
+    end
+  end
+
+  local pauseMs = tonumber(args[6] or 0)
+  if pauseMs > 0 then
+    function delay()
+      return math.random(0, 2 * pauseMs)
     end
   end
 

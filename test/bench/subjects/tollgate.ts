@@ -33,6 +33,8 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
+  /** By the word that a line begins with: another line in its place, YAML. */
+  readonly replaced?: Readonly<Record<string, string>>;
 }
 
 export async function startTollgate(
@@ -43,6 +45,7 @@ export async function startTollgate(
     apiFile = openapi,
     settings = '',
     adminMembers = '',
+    replaced = {},
   }: StartOptions = {},
 ): Promise<StartedTollgate> {
   const home = join(dir, name);
@@ -52,10 +55,8 @@ export async function startTollgate(
   const keysFile = join(home, 'keys.yaml');
   copyFileSync(apiFile, join(home, 'openapi.yaml'));
   writeFileSync(keysFile, keysYaml(credentials.all));
-  writeFileSync(
-    configFile,
-    `${configYaml({ port, adminPort, backendPort, redisPort, name, tls, adminMembers })}${settings}\n`,
-  );
+  const shared = configYaml({ port, adminPort, backendPort, redisPort, name, tls, adminMembers });
+  writeFileSync(configFile, `${replaceLines(shared, replaced)}${settings}\n`);
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
@@ -63,6 +64,13 @@ export async function startTollgate(
   await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
   const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
+}
+
+function replaceLines(yaml: string, lines: Readonly<Record<string, string>>): string {
+  return Object.entries(lines).reduce(
+    (text, [word, line]) => text.replace(new RegExp(`^${word}:.*$`, 'm'), () => line),
+    yaml,
+  );
 }
 
 interface ConfigParts {
