@@ -1,0 +1,38 @@
+import { keyGroups } from './key-groups.ts';
+import { loadOf, total } from './load.ts';
+import type { Costs, FleetFigure, FleetRun } from './unit-costs.ts';
+
+export interface Comparison {
+  readonly figure: FleetFigure;
+  readonly predicted: number;
+  readonly measured: number;
+}
+
+/** What the model says of a run on the small fleet, beside what was measured. @param costs at the speed of that run */
+export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[] {
+  const { keys, skew, processes, shards, isFull, requestsPerSecond, measured } = run;
+  // The processes share a core, so that a turn takes that much longer.
+  const turnSeconds = isFull ? costs.fullTurnSeconds * processes : costs.turnSeconds;
+  const load = loadOf(
+    { requestsPerSecond, groups: keyGroups(keys, skew), refusedShare: 0, directory: true, recorded: true },
+    { processes, perKey: processes, shards, replicas: 0, targets: 1 },
+    { ...costs, turnSeconds },
+  );
+  const predicted: Record<FleetFigure, number> = {
+    gatewayCpu: total(load.gatewayCpu) / requestsPerSecond,
+    decisions: load.decisions / requestsPerSecond,
+    batches: load.batches / requestsPerSecond,
+    lookUps: load.lookUps / requestsPerSecond,
+    redisCpu: total(load.redisCpu) / requestsPerSecond,
+    redisOctets: load.redisOctets / requestsPerSecond,
+    directoryBytes: costs.directoryBytes,
+    // Filled in a run of less than two minutes.
+    countsBytes:
+      costs.countsBytes + costs.usageDayBytes + costs.usageMinuteBytes + processes * costs.usageSenderBytes,
+  };
+  return (Object.keys(measured) as FleetFigure[]).map((figure) => ({
+    figure,
+    predicted: predicted[figure],
+    measured: measured[figure] ?? Number.NaN,
+  }));
+}

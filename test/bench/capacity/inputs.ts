@@ -1,0 +1,187 @@
+import { parseArgs } from 'node:util';
+
+/** What is known of the traffic, and what is wanted of the fleet. */
+export interface Inputs {
+  readonly requestsPerSecond: number;
+  readonly keys: number;
+  /** Keys that send within a day. */
+  readonly activeKeys: number;
+  /** Zipf's exponent of their requests; 0: all alike. */
+  readonly skew: number;
+  readonly refusedShare: number;
+  readonly requestOctets: number;
+  readonly responseOctets: number;
+  readonly connections: number;
+  readonly targets: number;
+  /** Replicas of each master of Redis. */
+  readonly replicas: number;
+  readonly zones: number;
+  /** Processes that serve a key; Infinity: all. */
+  readonly perKey: number;
+  /** The share of what a full core serves that is kept free, of gateways and of Redis. */
+  readonly headroom: number;
+  /** The mean of a day, as a share of `requestsPerSecond`. */
+  readonly meanShare: number;
+  readonly directory: boolean;
+  /** Days that the record is kept; 0: there is none. */
+  readonly keepDays: number;
+  /** `maxmemory` of one server of Redis. */
+  readonly shardBytesMax: number;
+}
+
+interface NumberOption {
+  readonly is: string;
+  /** What it is where it is not given; it may follow from others. */
+  readonly default: (given: (name: string) => number) => number;
+  readonly min: number;
+  readonly max: number;
+  readonly isWhole: boolean;
+}
+
+type OptionParts = [is: string, byDefault: number | NumberOption['default'], min: number, max: number];
+
+function number(...[is, byDefault, min, max]: OptionParts): NumberOption {
+  return {
+    is,
+    default: typeof byDefault === 'number' ? () => byDefault : byDefault,
+    min,
+    max,
+    isWhole: false,
+  };
+}
+
+function whole(...parts: OptionParts): NumberOption {
+  return { ...number(...parts), isWhole: true };
+}
+
+/** A keys file has at most 16 MiB: some 100,000 keys. */
+const configuredKeysMax = 100_000;
+const gibibyte = 2 ** 30;
+
+const options: Readonly<Record<string, NumberOption>> = {
+  requests: number('requests a second at the peak', Number.NaN, 1, 1e9),
+  keys: whole('keys that are known', Number.NaN, 1, 1e9),
+  'active-keys': whole('keys that send within a day (all)', (given) => given('keys'), 1, 1e9),
+  skew: number("Zipf's exponent: the key of rank i sends in proportion to i^-skew; 0: all alike", 1, 0, 3),
+  refused: number('share of the requests of each key that its limits refuse', 0.05, 0, 1),
+  'request-octets': number('octets of a request', 500, 1, 1e9),
+  'response-octets': number('octets of a response', 1_500, 1, 1e9),
+  connections: whole(
+    'client connections (a tenth of --requests)',
+    (given) => Math.ceil(given('requests') / 10),
+    1,
+    1e9,
+  ),
+  targets: whole(
+    'backend addresses (each takes 5,000 requests/s)',
+    (given) => Math.ceil(given('requests') / 5_000),
+    1,
+    1e6,
+  ),
+  replicas: whole('replicas of each master of Redis', 1, 0, 5),
+  zones: whole('zones over which everything is spread; one of them may fail', 3, 1, 10),
+  'per-key': whole(
+    'processes that serve a key, where the balancer hashes the Authorization field (all)',
+    Number.POSITIVE_INFINITY,
+    1,
+    Number.POSITIVE_INFINITY,
+  ),
+  headroom: number('share of what a full core serves that is kept free', 0.4, 0, 0.95),
+  mean: number('mean of a day as a share of --requests', 0.5, 0.001, 1),
+  directory: whole(
+    '1: keys are in the directory, 0: in the configuration (1 above 100,000 keys)',
+    (given) => (given('keys') > configuredKeysMax ? 1 : 0),
+    0,
+    1,
+  ),
+  'keep-days': whole('days that the usage record is kept; 0: no record', 8, 0, 90),
+  'shard-memory': number('maxmemory of a server of Redis, GiB', 16, 0.1, 4_096),
+};
+
+/** What to do, and with what. */
+export type Command = (
+  | { readonly kind: 'print'; readonly inputs: Inputs }
+  | { readonly kind: 'measure' | 'page' | 'help' }
+) & {
+  /** A report of the benchmark. */
+  readonly results?: string;
+  readonly quick: boolean;
+};
+
+export const usage = `npm run capacity -- --requests N --keys N [options]      prints what such a fleet needs
+npm run capacity -- --measure [--quick]                  measures unit costs and a small fleet: ten minutes
+npm run capacity -- --page                               writes them into test/bench/capacity.md
+
+${Object.entries(options)
+  .map(([name, option]) => `  --${name.padEnd(16)} ${option.is}${defaultText(option)}`)
+  .join('\n')}
+  --results FILE     the benchmark's JSON (the newest valid one in test/bench/results)`;
+
+function defaultText(option: NumberOption): string {
+  const value = option.default(() => Number.NaN);
+  return Number.isNaN(value) || /\(/.test(option.is) ? '' : ` (${value})`;
+}
+
+/** @throws Error with one sentence that names the option */
+export function readCommand(args: readonly string[]): Command {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      ...Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' as const }])),
+      results: { type: 'string' },
+      measure: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
+      page: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const given = values as Readonly<Record<string, unknown>> as Readonly<Record<string, string | undefined>>;
+  const common = {
+    quick: values.quick === true,
+    ...(typeof given.results === 'string' && { results: given.results }),
+  };
+  if (values.help) return { kind: 'help', ...common };
+  if (values.measure) return { kind: 'measure', ...common };
+  if (values.page) return { kind: 'page', ...common };
+  return { kind: 'print', inputs: readInputs(given), ...common };
+}
+
+/** @throws Error with one sentence that names the option */
+export function readInputs(given: Readonly<Record<string, string | undefined>>): Inputs {
+  const read = (name: string): number => {
+    const option = options[name];
+    if (option === undefined) throw new Error(`there is no option --${name}`);
+    const { min, max, isWhole } = option;
+    const text = given[name];
+    const value = text === undefined ? option.default(read) : text.trim() === '' ? Number.NaN : Number(text);
+    if (text === undefined && Number.isNaN(value)) throw new Error(`--${name} is missing: ${option.is}`);
+    if (!(value >= min && value <= max) || (isWhole && Number.isFinite(value) && !Number.isInteger(value))) {
+      const kind = isWhole ? 'a whole number' : 'a number';
+      throw new Error(
+        `--${name} must be ${kind} from ${min} to ${max}, not ${JSON.stringify(text ?? value)}`,
+      );
+    }
+    return value;
+  };
+  const inputs = {
+    requestsPerSecond: read('requests'),
+    keys: read('keys'),
+    activeKeys: read('active-keys'),
+    skew: read('skew'),
+    refusedShare: read('refused'),
+    requestOctets: read('request-octets'),
+    responseOctets: read('response-octets'),
+    connections: read('connections'),
+    targets: read('targets'),
+    replicas: read('replicas'),
+    zones: read('zones'),
+    perKey: read('per-key'),
+    headroom: read('headroom'),
+    meanShare: read('mean'),
+    directory: read('directory') === 1,
+    keepDays: read('keep-days'),
+    shardBytesMax: read('shard-memory') * gibibyte,
+  };
+  if (inputs.activeKeys > inputs.keys) throw new Error('--active-keys must not be more than --keys');
+  return inputs;
+}

@@ -1,0 +1,40 @@
+/** Keys that send alike. */
+export interface KeyGroup {
+  readonly keys: number;
+  /** The share of all requests that each of them sends. */
+  readonly share: number;
+}
+
+/** Ranks that are a group of their own. */
+const exactRanks = 100;
+/** A later group has this share of the ranks before it. */
+const groupWidth = 0.05;
+
+/**
+ * How the requests are divided among keys: the key of rank i sends in proportion to i^-skew (Zipf's law). 0: all alike. Sums
+ * over a million keys are taken over some 300 groups; the shares of all keys add up to 1.
+ */
+export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
+  if (skew === 0) return [{ keys, share: 1 / keys }];
+  const groups: KeyGroup[] = [];
+  for (let rank = 1; rank <= keys; ) {
+    const width = rank <= exactRanks ? 1 : Math.min(keys - rank + 1, Math.ceil(rank * groupWidth));
+    groups.push({ keys: width, share: meanWeight(rank, width, skew) });
+    rank += width;
+  }
+  const total = sumOver(groups, ({ share }) => share);
+  return groups.map((group) => ({ keys: group.keys, share: group.share / total }));
+}
+
+/** The mean of rank^-skew over so many ranks: exact for one, else the integral. */
+function meanWeight(rank: number, width: number, skew: number): number {
+  if (width === 1) return rank ** -skew;
+  const [from, to] = [rank - 0.5, rank + width - 0.5];
+  const integral = skew === 1 ? Math.log(to / from) : (to ** (1 - skew) - from ** (1 - skew)) / (1 - skew);
+  return integral / width;
+}
+
+/** The sum of a figure over all keys. */
+export function sumOver(groups: readonly KeyGroup[], figureOfOne: (group: KeyGroup) => number): number {
+  return groups.reduce((sum, group) => sum + group.keys * figureOfOne(group), 0);
+}

@@ -1,0 +1,138 @@
+import { describe, expect, it, test } from 'vitest';
+import { costsOfTest } from './costs-of-test.ts';
+import { keyGroups, sumOver } from './key-groups.ts';
+import { callsOf, type Fleet, loadOf, readShareOf, type Traffic } from './load.ts';
+import { costsOfCalls } from './measure-gateway.ts';
+
+describe('how requests are divided among keys', () => {
+  it('all alike: each has the same share', () => {
+    expect(keyGroups(4, 0)).toEqual([{ keys: 4, share: 0.25 }]);
+  });
+
+  it('three keys under Zipf 1 send as 1 : 1/2 : 1/3', () => {
+    const shares = keyGroups(3, 1).map(({ share }) => (11 * share).toFixed(9));
+    expect(shares).toEqual(['6.000000000', '3.000000000', '2.000000000']);
+  });
+
+  it.each([0.5, 1, 1.3, 2])(
+    'a million keys in groups are within 0.1 %% of each on its own, exponent %f',
+    (skew) => {
+      const groups = keyGroups(1_000_000, skew);
+      let [weights, smallRates] = [0, 0];
+      for (let rank = 1; rank <= 1_000_000; rank++) weights += rank ** -skew;
+      for (let rank = 1; rank <= 1_000_000; rank++)
+        smallRates += Math.min(1, (1e5 * rank ** -skew) / weights);
+      expect(sumOver(groups, () => 1)).toBe(1_000_000);
+      expect(sumOver(groups, ({ share }) => share)).toBeCloseTo(1, 9);
+      expect((groups[0]?.share ?? 0) * weights).toBeCloseTo(1, 2);
+      const grouped = sumOver(groups, ({ share }) => Math.min(1, 1e5 * share));
+      expect(Math.abs(grouped / smallRates - 1)).toBeLessThan(0.001);
+    },
+  );
+});
+
+describe('calls of one process for one key', () => {
+  const costs = { turnSeconds: 0.001 };
+
+  it('are its requests where those are rare, and at most one a turn where they are many', () => {
+    expect(callsOf(0.01, 0, costs)).toBeCloseTo(0.01, 6);
+    expect(callsOf(1_000, 0, costs)).toBeCloseTo(1_000 * (1 - Math.exp(-1)), 6);
+    expect(callsOf(1e6, 0, costs)).toBeCloseTo(1_000, 6);
+  });
+
+  it('refusals: one call a second, and one for fifty that are reported; never more than there are', () => {
+    expect(callsOf(1_000, 1, costs)).toBeCloseTo(1_000 / 1_001 + 20, 6);
+    expect(callsOf(0.01, 1, costs)).toBeCloseTo(0.01, 6);
+  });
+
+  it('grow with the requests', () => {
+    const rates = Array.from({ length: 60 }, (_, step) => 10 ** (step / 8 - 3));
+    for (const refused of [0, 0.3, 1]) {
+      const calls = rates.map((rate) => callsOf(rate, refused, costs));
+      expect(calls.every((value, at) => at === 0 || value > (calls[at - 1] ?? 0))).toBe(true);
+      expect(calls.every((value, at) => value <= (rates[at] ?? 0) + 1e-9)).toBe(true);
+    }
+  });
+});
+
+test('calls alone have a read each; of sixteen together it is a sixteenth', () => {
+  expect(readShareOf(0)).toBe(1);
+  expect(readShareOf(1e-6)).toBeCloseTo(1, 5);
+  expect(readShareOf(16)).toBeCloseTo(1 / 16, 6);
+});
+
+test('the two costs of a call are found again in what three kinds of requests took', () => {
+  const cpuOf = (calls: number, readShare: number) => 70 + calls * (11 + readShare * 23);
+  const kind = (perRequest: number, readShare: number) => ({
+    ...{ perRequest, readShare },
+    cpu: cpuOf(perRequest, readShare),
+  });
+  const { callCpu, callReadCpu } = costsOfCalls(kind(0.08, 1), kind(1.01, 0.1), kind(0.99, 0.7));
+  expect([callCpu, callReadCpu].map((value) => value.toFixed(6))).toEqual(['11.000000', '23.000000']);
+});
+
+describe('the load of a fleet', () => {
+  const traffic: Traffic = {
+    requestsPerSecond: 1_000,
+    groups: keyGroups(100, 0),
+    refusedShare: 0,
+    directory: true,
+    recorded: true,
+  };
+  const fleet: Fleet = { processes: 10, perKey: 10, shards: 5, replicas: 2, targets: 3 };
+
+  it('by hand: 100 keys with one request a second at each of ten processes', () => {
+    const load = loadOf(
+      traffic,
+      fleet,
+      costsOfTest({
+        requestCpu: 0.0001,
+        callCpu: 0.00001,
+        checkCpu: 0.001,
+        decisionCpu: 0.00002,
+        replicaCpu: 0.000001,
+      }),
+    );
+    const decisions = 1_000 * ((1 - Math.exp(-0.001)) / 0.001);
+    expect(load.decisions).toBeCloseTo(decisions, 6);
+    // Each key is sent by each process once in ten seconds, but for the chance that it had no request.
+    expect(load.batches).toBeCloseTo((10 * 100 * (1 - Math.exp(-10))) / 10, 6);
+    // It is read anew with the first request after 60 s, which comes a second later on average.
+    expect(load.lookUps).toBeCloseTo((10 * 100) / 61, 6);
+    expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
+    // Every process asks every target five times a second.
+    expect(load.checks).toBe(150);
+    expect(load.gatewayCpu).toMatchObject({ requests: 0.1, checks: 0.15 });
+    expect(load.redisCpu.decisions).toBeCloseTo(decisions * 0.00002, 9);
+    expect(load.redisCpu.replicas).toBeCloseTo((decisions + load.batches) * 2 * 0.000001, 9);
+    expect(load.hottest.requests).toBeCloseTo(10, 9);
+    expect(load.held).toMatchObject({ remembered: 100 });
+    expect(load.held.recorded).toBeCloseTo(100, 6);
+  });
+
+  it('fewer processes for a key are fewer calls, batches and look-ups, and fewer keys in each process', () => {
+    const costs = costsOfTest({});
+    const [all, few] = [10, 2].map((perKey) =>
+      loadOf({ ...traffic, requestsPerSecond: 1e6 }, { ...fleet, perKey }, costs),
+    );
+    for (const name of ['decisions', 'batches', 'lookUps', 'activeEntries'] as const) {
+      expect(few?.[name]).toBeLessThan((all?.[name] ?? 0) * 0.6);
+    }
+    expect(few?.held.recorded).toBeCloseTo(20, 6);
+  });
+
+  it('more keys than a process remembers are read again sooner', () => {
+    const many: Traffic = { ...traffic, requestsPerSecond: 1e6, groups: keyGroups(1_000_000, 0) };
+    const one = { ...fleet, processes: 1, perKey: 1 };
+    const { lookUps, held } = loadOf(many, one, costsOfTest({}));
+    // 100,000 of a million are remembered: nine requests of ten read.
+    expect(lookUps).toBeCloseTo(900_000, -3);
+    expect(held.directory).toBe(100_000);
+  });
+
+  it('without directory and record nothing is read or recorded', () => {
+    const load = loadOf({ ...traffic, directory: false, recorded: false }, fleet, costsOfTest({}));
+    expect(load).toMatchObject({ lookUps: 0, batches: 0, activeEntries: 0 });
+    expect(load.held).toMatchObject({ directory: 0, recorded: 0 });
+  });
+});

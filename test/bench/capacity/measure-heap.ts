@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { HeldKeys } from '../../../gateway/directory/held-keys.ts';
+import { calendarWindowsMs } from '../../../gateway/limit/calendar-windows.ts';
+import { createKeyLedger } from '../../../gateway/limit/key-ledger.ts';
+import { emptyQuotaState } from '../../../gateway/limit/store/decide-quota.ts';
+import type { Decision } from '../../../gateway/model.ts';
+import { digestSecret } from '../../../gateway/secrets.ts';
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { createUsageRecorder } from '../../../gateway/usage/recorder.ts';
+import type { UsageStore } from '../../../gateway/usage/store/usage-store.ts';
+import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const idOf = (key: number) => `customer-${String(key).padStart(11, '0')}`;
+const limits = [
+  { window: 'minute', max: 60 },
+  { window: 'day', max: 1_000 },
+] as const;
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+
+/** What a process holds of a key, heap and buffers, octets each. Ids are strings of their own, as those that were parsed. */
+export async function measureHeap(keys: number) {
+  console.log('heap of keys');
+  return {
+    recordedKeyBytes: await bytesEach(keys, recordKeys),
+    rememberedKeyBytes: await bytesEach(keys, rememberKeys),
+    heldKeyBytes: await bytesEach(keys, holdKeys),
+    heapBytesMax: getHeapStatistics().heap_size_limit,
+  };
+}
+
+async function bytesEach(keys: number, hold: (keys: number) => Promise<unknown>): Promise<number> {
+  const before = heapBytes();
+  const held = await hold(keys);
+  const after = heapBytes();
+  if (held === undefined) throw new Error('nothing was held');
+  return (after - before) / keys;
+}
+
+function heapBytes(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** Keys that were sent to the store, and sent nothing since. */
+async function recordKeys(keys: number): Promise<unknown> {
+  const nowMs = Date.now();
+  const store: UsageStore = {
+    add: () => Promise.resolve('added'),
+    remove: () => Promise.resolve(true),
+    read: () => Promise.resolve(undefined),
+    noteActive: () => Promise.resolve(true),
+    active: () => Promise.resolve(undefined),
+    lastSeen: () => Promise.resolve(undefined),
+    pausedBecause: () => undefined,
+    close: () => {},
+  };
+  const bounds = { ...defaultBounds, usageFlushIntervalMs: 1_000, usageCallTimeoutMs: 100 };
+  const recorder = createUsageRecorder({ store, calendar: usageCalendar(60_000), keptMs: 1e9, bounds });
+  const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
+  const decision: Decision = {
+    kind: 'admitted',
+    rateLimit: { nowMs, windows: [window], inForce: window },
+    source: 'shared',
+  };
+  for (let key = 0; key < keys; key++) {
+    recorder.decided(idOf(key), decision, '192.0.2.1', '01234567');
+    recorder.ended({
+      ...{ keyId: idOf(key), operationId: 'listPets', atMs: nowMs, status: 200 },
+      ...{ ending: 'served', ownMs: 1, upstreamMs: 2 },
+    });
+  }
+  await sleep(3_000);
+  return recorder;
+}
+
+async function rememberKeys(keys: number): Promise<unknown> {
+  const bounds = { ...defaultBounds, rememberedKeysMax: keys };
+  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds });
+  for (let key = 0; key < keys; key++) {
+    const call = ledger.openCall({ keyId: idOf(key), limits, bans }, 1);
+    const state = { ...emptyQuotaState, minute: 60_000, minuteUsed: 1, day: 86_400_000, dayUsed: 1 };
+    ledger.settle(call, { nowMs: Date.now(), admitted: 1, refused: 0, banned: 0, state });
+  }
+  return ledger;
+}
+
+async function holdKeys(keys: number): Promise<unknown> {
+  const held = new HeldKeys({ ...defaultBounds, directoryCachedKeysMax: keys });
+  for (let key = 0; key < keys; key++) {
+    const text = JSON.stringify({
+      ...{ id: idOf(key), plan: 'free', name: `Customer ${key}`, disabled: false, revision: 1 },
+      ...{
+        createdMs: 1,
+        changedMs: 1,
+        secrets: [{ digest: digestSecret(`secret of ${key}`), createdMs: 1 }],
+      },
+    });
+    held.keep({ key: JSON.parse(text), generation: 1 }, 1);
+  }
+  return held;
+}

@@ -1,0 +1,464 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRedisDirectoryStore } from '../../../gateway/directory/store/redis-directory-store.ts';
+import { createPresence } from '../../../gateway/fleet/presence.ts';
+import type { ProcessState } from '../../../gateway/fleet/process-state.ts';
+import { calendarWindowsMs } from '../../../gateway/limit/calendar-windows.ts';
+import type { QuotaCall } from '../../../gateway/limit/store/decide-quota.ts';
+import { createRedisQuotaStore } from '../../../gateway/limit/store/redis-quota-store.ts';
+import { openRedis } from '../../../gateway/redis/open-redis.ts';
+import { redisKeys } from '../../../gateway/redis-keys.ts';
+import { digestSecret } from '../../../gateway/secrets.ts';
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { KeyUsage } from '../../../gateway/usage/key-usage.ts';
+import { OperationsUsage } from '../../../gateway/usage/operations-usage.ts';
+import { daysField } from '../../../gateway/usage/record-fields.ts';
+import { type Counts, packCounts } from '../../../gateway/usage/store/counts.ts';
+import { createRedisUsageStore } from '../../../gateway/usage/store/redis-usage-store.ts';
+import type { Batch, RecordName } from '../../../gateway/usage/store/usage-store.ts';
+import { tallyNumber } from '../../../gateway/usage/tally.ts';
+import { type UnsentCounts, UnsentRoom } from '../../../gateway/usage/unsent-counts.ts';
+import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+import { type RedisCluster, startCluster } from '../../support/start-cluster.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+import { spreadOf } from '../statistics.ts';
+import { sendersMax } from './load.ts';
+import { type RedisCounts, readCounts, since } from './redis-counts.ts';
+import type { CostName } from './unit-costs.ts';
+
+type RedisCost = Extract<
+  CostName,
+  | `decision${string}`
+  | `usage${string}`
+  | 'hotDecisionCpu'
+  | 'readCpu'
+  | 'senderCpu'
+  | 'readKeyCpu'
+  | 'presenceCpu'
+  | 'operationsCpu'
+  | 'activeKeyCpu'
+  | 'replicaCpu'
+  | 'serverCpu'
+  | 'lookUpOctets'
+  | 'countsBytes'
+  | 'directoryBytes'
+  | 'totalsBytes'
+>;
+
+/** So that a server that is busy all the time is no outage. */
+const bounds = {
+  ...defaultBounds,
+  ...patientStore,
+  storePatientDeadlineMs: 20_000,
+  usageCallTimeoutMs: 20_000,
+  directoryLookUpDeadlineMs: 20_000,
+};
+const calendar = usageCalendar(60_000);
+const today = Math.floor(Date.now() / calendar.dayMs);
+const minutesPerDay = 1_440;
+const prefix = 'tollgate-production';
+/** Ids of 20 characters, as in the table of keys. */
+const idOf = (key: number) => `customer-${String(key).padStart(11, '0')}`;
+const limits = [
+  { window: 'minute', max: 1e9 },
+  { window: 'day', max: 1e12 },
+] as const;
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+/** Calls that leave together, where they do. */
+const together = 16;
+
+interface Size {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly keys: number;
+  readonly recordedKeys: number;
+}
+
+/** What calls take of one master of a Cluster. Connections as of many processes, each with one call under way. */
+export async function measureRedis(quick: boolean): Promise<Record<RedisCost, number>> {
+  const size = quick
+    ? { rounds: 1, seconds: 0.5, keys: 5_000, recordedKeys: 100 }
+    : { rounds: 5, seconds: 1, keys: 50_000, recordedKeys: 400 };
+  const memory = await onCluster(false, (cluster) => measureMemory(cluster, size));
+  const calls = await onCluster(false, (cluster) =>
+    onCluster(true, (copied) => measureMaster(cluster, copied, size)),
+  );
+  return { ...memory, ...calls };
+}
+
+async function onCluster<T>(
+  hasReplicas: boolean,
+  measure: (cluster: RedisCluster) => Promise<T>,
+): Promise<T> {
+  const cluster = await startCluster({ mastersCount: 1, hasReplicas });
+  try {
+    return await measure(cluster);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+/** What keys take. One connection alone: the buffers of connections are part of the memory of Redis too. */
+async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size) {
+  console.log('redis: memory');
+  const at = await open(cluster, 1);
+  const [redis] = at.connections;
+  if (redis === undefined) throw new Error('no connection');
+  const decide = decisions(at);
+  const countsBytes = await at.bytesOf(keys, (key) => decide(redis, [callOf(key)]));
+  const create = creator(at);
+  const [marked, unmarked] = [
+    await at.bytesOf(keys, (key) => create(redis, key)),
+    await at.bytesOf(keys, (key) =>
+      redis.commands.hset(redisKeys.quota.name(prefix, idOf(key)), 'changedMs', 1),
+    ),
+  ];
+  const usage = createRedisUsageStore({ redis, keptMs: 1e9, bounds });
+  const days = (count: number, senders: number, minutes: number) =>
+    at.bytesOf(count, async (key) => {
+      for (const batch of dayBatches(key, senders, minutes)) await usage.add(batch);
+    });
+  const short = await days(10 * recordedKeys, 1, 1);
+  const full = await days(10 * recordedKeys, 1, minutesPerDay);
+  const shared = await days(recordedKeys, sendersMax, minutesPerDay);
+  const totalsBytes = await at.bytesOf(10 * recordedKeys, (key) => usage.add(totalsBatch(key)));
+  usage.close();
+  at.close();
+  return {
+    countsBytes,
+    // A new key leaves a mark beside its counts, which are counted above.
+    directoryBytes: marked - unmarked,
+    usageDayBytes: short,
+    usageMinuteBytes: (full - short) / (minutesPerDay - 1),
+    usageSenderBytes: Math.max(0, (shared - full) / (sendersMax - 1)),
+    totalsBytes,
+  };
+}
+
+/** @param copied has a replica */
+async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: Size) {
+  const { rounds, seconds, keys, recordedKeys } = size;
+  console.log('redis: decisions');
+  const [at, atCopied] = [await open(cluster), await open(copied)];
+  const idle = await at.during(seconds, () => sleep(1_000));
+  const [decide, decideCopied] = [decisions(at), decisions(atCopied)];
+  const some = (n: number) => Array.from({ length: together }, (_, i) => callOf((n * together + i) % keys));
+  const decided = await inRounds(rounds, {
+    alone: () => at.during(seconds, (redis, n) => decide(redis, [callOf(n % keys)])),
+    together: () => at.during(seconds, (redis, n) => decide(redis, some(n))),
+    one: () => at.during(seconds, (redis) => decide(redis, [callOf(0)])),
+    copied: () => atCopied.during(seconds, (redis, n) => decideCopied(redis, [callOf(n % keys)])),
+  });
+  const cpuOf = ({ cpuSeconds, decisions }: RedisCounts) => cpuSeconds / decisions;
+  const aloneCpu = medianOf(decided.alone, cpuOf);
+  const readCpu = Math.max(0, ((aloneCpu - medianOf(decided.together, cpuOf)) * together) / (together - 1));
+
+  console.log('redis: directory');
+  const create = creator(at);
+  await inTurns(keys, at.connections, create);
+  const stores = new Map(
+    at.connections.map((redis) => [redis, createRedisDirectoryStore({ redis, bounds })]),
+  );
+  const found = await at.during(seconds, (redis, n) => stores.get(redis)?.find(digestOf(n % keys)));
+
+  console.log('redis: the record');
+  const usages = new Map(
+    at.connections.map((redis) => [redis, createRedisUsageStore({ redis, keptMs: 1e9, bounds })]),
+  );
+  const fill = (first: number, senders: number) =>
+    inTurns(recordedKeys, at.connections, async (redis, key) => {
+      for (const batch of dayBatches(first + key, senders, minutesPerDay))
+        await usages.get(redis)?.add(batch);
+    });
+  await fill(0, 1);
+  await fill(recordedKeys, sendersMax);
+  let number = sendersMax;
+  const flush = (first: number, senders: number) => () =>
+    at.during(seconds, (redis, n) => {
+      number++;
+      const key = first + (n % recordedKeys);
+      return usages.get(redis)?.add(runningBatch(key, senderOf(number % senders), number));
+    });
+  const usageCopied = new Map(
+    atCopied.connections.map((redis) => [redis, createRedisUsageStore({ redis, keptMs: 1e9, bounds })]),
+  );
+  const flushed = await inRounds(rounds, {
+    single: flush(0, 1),
+    many: flush(recordedKeys, sendersMax),
+    copied: () =>
+      atCopied.during(seconds, (redis, n) =>
+        usageCopied.get(redis)?.add(runningBatch(n % recordedKeys, senderOf(n % 2), ++number)),
+      ),
+  });
+  const batchCpuOf = ({ cpuSeconds, batches }: RedisCounts) => cpuSeconds / batches;
+  const usageCpu = medianOf(flushed.single, batchCpuOf);
+
+  console.log('redis: lists');
+  const noted = 200;
+  const active = await at.during(seconds, (redis, n) => {
+    const told = Array.from({ length: noted }, (_, i) => ({
+      // Scattered over all keys.
+      keyId: idOf(((n * noted + i) * 7_919) % keys),
+      lastSeenMs: Date.now(),
+    }));
+    return usages.get(redis)?.noteActive(told);
+  });
+  const operations = new OperationsUsage({ calendar, room: new UnsentRoom(1e9) });
+  const allOperations = await at.during(seconds, (redis, n) =>
+    usages.get(redis)?.add(operationsBatch(operations, number + n)),
+  );
+  const presenceCpu = await measurePresence(at, seconds);
+  for (const usage of [...usages.values(), ...usageCopied.values()]) usage.close();
+  at.close();
+  atCopied.close();
+  return {
+    decisionCpu: aloneCpu - readCpu,
+    hotDecisionCpu: Math.max(0, medianOf(decided.one, cpuOf) - readCpu),
+    readCpu,
+    replicaCpu: Math.max(0, medianOf(decided.copied, cpuOf) - aloneCpu),
+    decisionOctets: medianOf(decided.alone, (done) => done.octets / done.decisions),
+    decisionReplicated: medianOf(decided.copied, (done) => done.replicatedOctets / done.decisions),
+    usageReplicated: medianOf(flushed.copied, (done) => done.replicatedOctets / done.batches),
+    readKeyCpu: found.cpuSeconds / found.lookUps,
+    lookUpOctets: found.octets / found.lookUps,
+    usageCpu,
+    senderCpu: Math.max(0, (medianOf(flushed.many, batchCpuOf) - usageCpu) / (sendersMax - 1)),
+    usageOctets: medianOf(flushed.single, (done) => done.octets / done.batches),
+    activeKeyCpu: active.cpuSeconds / (active.calls * noted),
+    operationsCpu: allOperations.cpuSeconds / allOperations.calls,
+    presenceCpu,
+    serverCpu: idle.cpuSeconds / seconds,
+  };
+}
+
+/** Measures by turns, so that a machine that changes its speed changes it for all. */
+async function inRounds<Name extends string>(
+  rounds: number,
+  measurements: Readonly<Record<Name, () => Promise<RedisCounts>>>,
+): Promise<Record<Name, RedisCounts[]>> {
+  const names = Object.keys(measurements) as Name[];
+  const found = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, RedisCounts[]>;
+  for (let round = 0; round < rounds; round++) {
+    for (const name of names) found[name].push(await measurements[name]());
+  }
+  return found;
+}
+
+function medianOf(samples: readonly RedisCounts[], figure: (done: RedisCounts) => number): number {
+  return spreadOf(samples.map(figure)).median;
+}
+
+/** A hundred processes that publish a hundred times as often as they would. */
+async function measurePresence({ connections, counts }: Opened, seconds: number): Promise<number> {
+  const often = { ...bounds, presenceIntervalMs: 10 };
+  const all = Array.from({ length: 100 }, (_, index) => {
+    const records = connections[index % connections.length];
+    const state = stateOf(index);
+    return createPresence({ records, processId: state.id, own: () => [state], bounds: often });
+  });
+  for (const one of all) one.start();
+  const before = await counts();
+  await sleep(seconds * 1_000);
+  const done = since(before, await counts());
+  await Promise.all(all.map((one) => one.close()));
+  return done.cpuSeconds / done.presences;
+}
+
+type Opened = Awaited<ReturnType<typeof open>>;
+type Connection = ReturnType<typeof openRedis>;
+
+async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
+  const connections = Array.from({ length: connectionsCount }, () =>
+    openRedis({ url: urls[0] ?? '', prefix }, bounds),
+  );
+  await until('every connection is there', () => connections.every((one) => one.isReady('')));
+  const servers = masters.map(({ inspector }) => inspector);
+  const counts = () => readCounts(servers);
+  return {
+    connections,
+    counts,
+    /** What Redis does while each connection has one call under way. Half as long before that is not counted. */
+    async during(seconds: number, call: (connection: Connection, n: number) => Promise<unknown> | undefined) {
+      let n = 0;
+      let calls = 0;
+      const run = async (untilMs: number) => {
+        await Promise.all(
+          connections.map(async (connection) => {
+            while (performance.now() < untilMs) {
+              await call(connection, n++);
+              calls++;
+            }
+          }),
+        );
+      };
+      await run(performance.now() + seconds * 500);
+      const before = await counts();
+      calls = 0;
+      await run(performance.now() + seconds * 1_000);
+      return { ...since(before, await counts()), calls };
+    },
+    /** Memory that one of so many takes. */
+    async bytesOf(many: number, make: (index: number) => Promise<unknown>): Promise<number> {
+      // The first call loads a script and fills buffers; the table of keys must not grow for others.
+      await make(0);
+      await Promise.all(servers.map((server) => server.flushall()));
+      const before = await counts();
+      for (let index = 0; index < many; index++) await make(index);
+      return since(before, await counts()).memoryBytes / many;
+    },
+    close() {
+      for (const connection of connections) connection.close();
+    },
+  };
+}
+
+/** Calls back for each index, each connection for one at a time. */
+async function inTurns(
+  many: number,
+  connections: readonly Connection[],
+  make: (redis: Connection, index: number) => Promise<unknown>,
+): Promise<void> {
+  const indexes = Array.from({ length: many }, (_, index) => index).values();
+  const work = async (redis: Connection) => {
+    for (const index of indexes) await make(redis, index);
+  };
+  await Promise.all(connections.map(work));
+}
+
+/** Creates keys of the directory with one secret. */
+function creator({ connections }: Pick<Opened, 'connections'>) {
+  const stores = new Map(connections.map((redis) => [redis, createRedisDirectoryStore({ redis, bounds })]));
+  return async (redis: Connection, key: number) => {
+    const at = { createdMs: Date.now(), changedMs: Date.now() };
+    const secrets = [{ digest: digestOf(key), createdMs: Date.now() }];
+    const definition = {
+      id: idOf(key),
+      plan: 'free',
+      name: `Customer ${key}`,
+      disabled: false,
+      secrets,
+      ...at,
+    };
+    const created = await stores.get(redis)?.create(definition);
+    if (created?.kind !== 'written') throw new Error(`a key was not created: ${created?.kind}`);
+  };
+}
+
+function decisions({ connections }: Pick<Opened, 'connections'>) {
+  const stores = new Map(
+    connections.map((redis) => [
+      redis,
+      createRedisQuotaStore({
+        redis,
+        windowsMs: calendarWindowsMs,
+        deadlineMs: 20_000,
+        patientDeadlineMs: 20_000,
+        // As on a Cluster.
+        keysPerCallMax: 1,
+      }),
+    ]),
+  );
+  return async (redis: Connection, calls: readonly QuotaCall[]) => {
+    const replies = (await stores.get(redis)?.decide(calls)) ?? [];
+    if (!replies.every(({ kind }) => kind === 'decided')) throw new Error('a call was not decided');
+  };
+}
+
+function callOf(key: number): QuotaCall {
+  return { keyId: idOf(key), limits, bans, requests: 1, unsent: undefined };
+}
+
+function digestOf(key: number): string {
+  return digestSecret(`secret of ${key}`);
+}
+
+/** A key's day: so many minutes, a request in each, from two addresses, with three operations; then a batch of each further process. */
+function dayBatches(key: number, senders: number, minutes: number): readonly Batch[] {
+  const usage = usageOf(key);
+  for (let minute = 0; minute < minutes; minute++)
+    request(usage, today * calendar.dayMs + minute * 60_000, minute);
+  const first = batchOf({ kind: 'day', keyId: usage.keyId, day: today }, senderOf(0), 1, usage);
+  const others = Array.from({ length: senders - 1 }, (_, index) => runningBatch(key, senderOf(index + 1), 1));
+  return [first, ...others];
+}
+
+/** As long as the recorder's. */
+const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
+
+/** What ten seconds of a key are, in the middle of the day. */
+function runningBatch(key: number, sender: string, number: number): Batch {
+  const usage = usageOf(key);
+  for (let n = 0; n < 3; n++) request(usage, today * calendar.dayMs + 43_200_000 + (number % 60) * 60_000, n);
+  return batchOf({ kind: 'day', keyId: usage.keyId, day: today }, sender, number, usage);
+}
+
+function usageOf(key: number): KeyUsage {
+  return new KeyUsage(idOf(key), { calendar, room: new UnsentRoom(1e9), operationsMax: 100, secretsMax: 8 });
+}
+
+function request(usage: KeyUsage, atMs: number, n: number): void {
+  usage.decided(0, atMs, `192.0.2.${n % 2}`, '01234567');
+  usage.ended(['listPets', 'addPet', 'getPet'][n % 3] ?? '', atMs, 200);
+}
+
+function batchOf(
+  record: RecordName,
+  sender: string,
+  number: number,
+  counted: { unsent: UnsentCounts; close(): void },
+): Batch {
+  counted.close();
+  const taken = counted.unsent.takeDay(1_000)?.fields ?? new Map<string, Counts>();
+  const fields = new Map([...taken].map(([field, counts]) => [field, packCounts(counts)]));
+  return { record, sender, number, fields, expiresMs: Date.now() + 1e9 };
+}
+
+function totalsBatch(key: number): Batch {
+  const fields = new Map<string, readonly number[]>();
+  for (let month = 0; month < 13; month++) {
+    const days = Array.from({ length: 31 }, (_, day): [number, number][] => [
+      [tallyNumber(day, 0), 5_000 + day],
+      [tallyNumber(day, 1), 300 + day],
+    ]);
+    const name = new Date(Date.UTC(2026, month)).toISOString().slice(0, 7);
+    fields.set(daysField(name), packCounts(new Map(days.flat())));
+  }
+  return {
+    record: { kind: 'totals', keyId: idOf(key) },
+    sender: 'days',
+    number: 1,
+    fields,
+    expiresMs: Date.now() + 1e9,
+  };
+}
+
+/** What ten seconds of one process are, with 50 operations that are all in use. */
+function operationsBatch(operations: OperationsUsage, number: number): Batch {
+  const atMs = today * calendar.dayMs + 43_200_000;
+  for (let n = 0; n < 1_000; n++) {
+    const status = n % 20 === 0 ? 404 : 200;
+    const durations = { ownMs: 0.2 + (n % 7) / 10, upstreamMs: 2 + (n % 40) };
+    operations.ended({ operationId: `operation-${n % 50}`, atMs, status, ending: 'served', ...durations });
+  }
+  const record: RecordName = { kind: 'operations', day: today };
+  return batchOf(record, senderOf(number % 1_000), number, operations);
+}
+
+function stateOf(index: number): ProcessState {
+  const target = { address: '10.0.0.1:3000', healthy: true, inFlight: 12, tunnels: 0, full: false };
+  return {
+    ...{ id: `process-${index}-0123456789`, host: 'gateway-1.internal', pid: 12_345, phase: 'serving' },
+    ...{ startedAt: new Date(0).toISOString(), configVersion: '0123456789ab', requestsPerSecond: 7_000 },
+    ...{
+      outcomes: { '2xx': 6_500, '4xx': 100, '429': 350 },
+      p50Ms: 0.5,
+      p99Ms: 4,
+      upstreamP50Ms: 2,
+      upstreamP99Ms: 9,
+    },
+    ...{ inFlight: 120, connections: 800, store: { kind: 'redis', available: true } },
+    upstreams: [
+      { name: 'default', url: 'http://store:3000', targets: Array.from({ length: 4 }, () => target) },
+    ],
+  };
+}

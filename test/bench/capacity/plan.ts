@@ -1,0 +1,166 @@
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import type { Inputs } from './inputs.ts';
+import { keyGroups, sumOver } from './key-groups.ts';
+import { type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
+import type { Costs } from './unit-costs.ts';
+
+/** A fleet that carries its inputs, also without one zone. */
+export interface Plan {
+  readonly inputs: Inputs;
+  /** Of the peak, with everything there. */
+  readonly load: Load;
+  /** One process a core. Without a zone `processesLeft` carry all. */
+  readonly processes: number;
+  readonly processesLeft: number;
+  /** The share of a core that a process uses; with everything there, and without a zone. */
+  readonly coreUse: number;
+  readonly coreUseLeft: number;
+  /** Masters: as many as CPU or memory needs, three at least. */
+  readonly shards: number;
+  readonly shardsForCpu: number;
+  readonly shardsForMemory: number;
+  /** Of all masters; replicas have as much again each. */
+  readonly redisBytes: RedisBytes;
+  /** Of one process. */
+  readonly processBytes: number;
+  readonly heapBytes: number;
+  /** Connections to one master. */
+  readonly redisConnections: number;
+  /** Requests a second of a single key, and their calls, that a master can decide that has nothing else to do. */
+  readonly hotKeyRequestsMax: number;
+  readonly hotKeyCallsMax: number;
+}
+
+export interface RedisBytes {
+  readonly counts: number;
+  readonly directory: number;
+  readonly record: number;
+  readonly totals: number;
+}
+
+/** The least that a Redis Cluster has. */
+const shardsMin = 3;
+const rounds = 200;
+/** Beyond it no fleet is looked for: the number of processes grows faster than what they carry. */
+const processesMax = 1e7;
+const secondsPerDay = 86_400;
+const minutesPerDay = 1_440;
+/** Of the record: a day is kept so much longer (`usage/usage.ts`). */
+const graceDays = 2;
+
+/**
+ * The smallest fleet that carries the peak without a zone, each core with its headroom. The number of processes decides on
+ * the number of calls, and that on the number of processes: both are found by turns.
+ */
+export function planFleet(inputs: Inputs, costs: Costs): Plan {
+  const { zones, replicas, targets, headroom, directory, perKey } = inputs;
+  const traffic = trafficOf(inputs);
+  const use = 1 - headroom;
+  const left = (processes: number) => (zones === 1 ? processes : (processes * (zones - 1)) / zones);
+  const fleetOf = (processes: number, shards: number) => ({
+    processes,
+    shards,
+    replicas,
+    targets,
+    perKey: Math.min(perKey, processes),
+  });
+
+  let [processes, shards, shardsForCpu, shardsForMemory] = [zones, shardsMin, 1, 1];
+  for (let round = 0; round < rounds; round++) {
+    const cores = total(loadOf(traffic, fleetOf(left(processes), shards), costs).gatewayCpu) / use;
+    const needed = Math.min(
+      processesMax,
+      ceil(zones === 1 ? cores : cores / (zones - 1)) * (zones === 1 ? 1 : zones),
+    );
+    const load = loadOf(traffic, fleetOf(needed, shards), costs);
+    shardsForCpu = ceil(total(load.redisCpu) / use);
+    shardsForMemory = ceil(
+      sum(redisBytesOf(traffic, inputs, Math.min(perKey, needed), costs)) /
+        (inputs.shardBytesMax * defaultBounds.usageMemoryShareMax),
+    );
+    const shardsNeeded = Math.max(shardsMin, shardsForCpu, shardsForMemory);
+    if (needed === processes && shardsNeeded === shards) break;
+    [processes, shards] = [needed, shardsNeeded];
+  }
+
+  const load = loadOf(traffic, fleetOf(processes, shards), costs);
+  const held =
+    load.held.recorded * costs.recordedKeyBytes +
+    load.held.remembered * costs.rememberedKeyBytes +
+    load.held.directory * costs.heldKeyBytes;
+  const hotKeyCallsMax = use / (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu);
+  return {
+    inputs,
+    load,
+    processes,
+    processesLeft: left(processes),
+    coreUse: total(load.gatewayCpu) / processes,
+    coreUseLeft: total(loadOf(traffic, fleetOf(left(processes), shards), costs).gatewayCpu) / left(processes),
+    shards,
+    shardsForCpu,
+    shardsForMemory,
+    redisBytes: redisBytesOf(traffic, inputs, Math.min(perKey, processes), costs),
+    processBytes: costs.processBytes + held + (inputs.connections / left(processes)) * costs.connectionBytes,
+    heapBytes: held,
+    redisConnections: processes * connectionsPerProcess(directory) + replicas,
+    hotKeyRequestsMax: requestsForCalls(hotKeyCallsMax, Math.min(perKey, processes), costs),
+    hotKeyCallsMax,
+  };
+}
+
+/** Decisions and records have a connection each, and the directory a third. */
+function connectionsPerProcess(directory: boolean): number {
+  return directory ? 3 : 2;
+}
+
+function trafficOf({
+  requestsPerSecond,
+  activeKeys,
+  skew,
+  refusedShare,
+  directory,
+  keepDays,
+}: Inputs): Traffic {
+  return {
+    requestsPerSecond,
+    groups: keyGroups(activeKeys, skew),
+    refusedShare,
+    directory,
+    recorded: keepDays > 0,
+  };
+}
+
+function redisBytesOf(
+  { groups }: Traffic,
+  { requestsPerSecond, meanShare, keys, activeKeys, directory, keepDays }: Inputs,
+  perKey: number,
+  costs: Costs,
+): RedisBytes {
+  const dayBytes = sumOver(groups, ({ share }) => {
+    const mean = share * requestsPerSecond * meanShare;
+    const minutes = minutesPerDay * shareSeenWithin(60, mean);
+    const senders = Math.min(perKey, sendersMax, Math.max(1, mean * secondsPerDay));
+    return costs.usageDayBytes + minutes * costs.usageMinuteBytes + senders * costs.usageSenderBytes;
+  });
+  return {
+    counts: activeKeys * costs.countsBytes,
+    directory: directory ? keys * costs.directoryBytes : 0,
+    record: keepDays === 0 ? 0 : dayBytes * (keepDays + graceDays),
+    totals: keepDays === 0 ? 0 : keys * costs.totalsBytes,
+  };
+}
+
+/** The inverse of the calls of a hot key: Infinity where the processes cannot make so many, since those of a turn are one. */
+function requestsForCalls(calls: number, processes: number, { turnSeconds }: Costs): number {
+  const share = (calls / processes) * turnSeconds;
+  return share >= 1 ? Number.POSITIVE_INFINITY : (-Math.log1p(-share) / turnSeconds) * processes;
+}
+
+/** Up, but not for what floating point left behind a whole number. */
+function ceil(value: number): number {
+  return Math.max(1, Math.ceil(value - 1e-9));
+}
+
+export function sum(parts: RedisBytes): number {
+  return Object.values(parts).reduce((total, part) => total + part, 0);
+}

@@ -1,0 +1,409 @@
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import type { Comparison } from './compare-fleet.ts';
+import type { Inputs } from './inputs.ts';
+import { type Plan, sum } from './plan.ts';
+import {
+  type CostName,
+  costNames,
+  type FleetFigure,
+  type FleetRun,
+  fleetFigures,
+  type UnitCosts,
+} from './unit-costs.ts';
+import type { Wall } from './walls.ts';
+
+/** A table, its first line the head. */
+export interface Table {
+  readonly title: string;
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** The whole answer, as tables; each figure names the unit costs that it rests on. */
+export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
+  return [
+    gatewaysTable(plan),
+    redisTable(plan),
+    memoryTable(plan),
+    networkTable(plan),
+    failureTable(plan),
+    wallsTable(plan, walls),
+  ];
+}
+
+/** The inputs in a sentence. */
+export function describeInputs(inputs: Inputs, plan: Plan): string {
+  const {
+    requestsPerSecond,
+    keys,
+    activeKeys,
+    skew,
+    refusedShare,
+    zones,
+    replicas,
+    headroom,
+    targets,
+    connections,
+  } = inputs;
+  const { directory, keepDays, meanShare, perKey } = inputs;
+  const kind = skew === 0 ? 'all alike' : `Zipf ${skew}`;
+  return `${count(requestsPerSecond)} requests/s (mean of a day ${percent(meanShare)}), ${count(keys)} keys ${directory ? 'in the directory' : 'in the configuration'}, ${count(activeKeys)} active in a day, ${kind}: the first sends ${count(plan.load.hottest.requests)} requests/s; ${percent(refusedShare)} refused; ${count(connections)} connections, ${count(targets)} backend addresses; ${zones} zones, ${replicas} replicas of each master, ${percent(headroom)} kept free; ${Number.isFinite(perKey) ? `each key on ${perKey} processes` : 'any process serves any key'}; ${keepDays === 0 ? 'no usage record' : `usage kept for ${keepDays} days`}.`;
+}
+
+function gatewaysTable({
+  inputs,
+  load,
+  processes,
+  processesLeft,
+  coreUse,
+  coreUseLeft,
+  processBytes,
+}: Plan): Table {
+  const { requests, calls, record, lookUps, checks } = load.gatewayCpu;
+  const parts: [string, number, string][] = [
+    ['requests', requests, 'requestCpu, refusedCpu'],
+    ['calls to Redis', calls, 'callCpu, callReadCpu'],
+    ['the usage record', record, 'batchCpu'],
+    ['look-ups in the directory', lookUps, 'lookUpCpu'],
+    ['health checks', checks, 'checkCpu'],
+  ];
+  return {
+    title: 'Gateways',
+    rows: [
+      ['what', 'how much', 'rests on'],
+      ...parts
+        .filter(([, cores]) => cores > 0)
+        .map(([what, cores, from]) => [`cores for ${what}`, cores.toFixed(1), from]),
+      [
+        '**processes**, one a core',
+        `**${count(processes)}**, each ${percent(coreUse)} full`,
+        'all of these, and the headroom without a zone',
+      ],
+      ...(inputs.zones === 1
+        ? []
+        : [
+            [
+              'of these left without a zone',
+              `${count(processesLeft)}, each ${percent(coreUseLeft)} full`,
+              '',
+            ],
+          ]),
+      ['memory of a process', bytes(processBytes), 'processBytes, connectionBytes, keys held × their heap'],
+      [
+        'keys that a process holds',
+        `${count(load.held.recorded)} in the recorder, ${count(load.held.remembered)} with their last counts, ${count(load.held.directory)} of the directory`,
+        'usageIdleRoundsMax, rememberedKeysMax, directoryCachedKeysMax',
+      ],
+    ],
+  };
+}
+
+function redisTable({
+  inputs,
+  load,
+  processes,
+  shards,
+  shardsForCpu,
+  shardsForMemory,
+  redisConnections,
+  hotKeyRequestsMax,
+  hotKeyCallsMax,
+}: Plan): Table {
+  const { decisions, batches, lookUps, activeEntries, redisCpu, hottest } = load;
+  const cores = (value: number) => `${value.toFixed(1)} cores`;
+  const rows: [string, string, string][] = [
+    [
+      'decision calls/s',
+      `${count(decisions)} (${(decisions / inputs.requestsPerSecond).toFixed(2)} a request): ${cores(redisCpu.decisions)}`,
+      'turnSeconds; decisionCpu, readCpu',
+    ],
+    [
+      'batches of the usage record/s',
+      `${count(batches)}: ${cores(redisCpu.record)}`,
+      'usageFlushIntervalMs; usageCpu, senderCpu',
+    ],
+    [
+      'look-ups in the directory/s',
+      `${count(lookUps)}: ${cores(redisCpu.lookUps)}`,
+      'directoryCachedMs, directoryCachedKeysMax; readKeyCpu',
+    ],
+    [
+      'entries in the index of active keys/s',
+      `${count(activeEntries)}: ${cores(redisCpu.activeIndex)}, on one slot`,
+      'usageActiveNotedMs; activeKeyCpu',
+    ],
+    [
+      'lists of processes, all operations',
+      `${cores(redisCpu.presence)}, ${cores(redisCpu.operations)}, on one slot each`,
+      'presenceCpu, operationsCpu',
+    ],
+    [
+      'for the replicas, on the masters; idle',
+      `${cores(redisCpu.replicas)}; ${cores(redisCpu.idle)}`,
+      'replicaCpu; serverCpu',
+    ],
+  ];
+  return {
+    title: 'Redis Cluster',
+    rows: [
+      ['what', 'how much', 'rests on'],
+      ...rows,
+      [
+        '**masters**, one core each',
+        `**${count(shards)}** (CPU ${count(shardsForCpu)}, memory ${count(shardsForMemory)}), and ${count(shards * inputs.replicas)} replicas`,
+        'the sum of these; the next table',
+      ],
+      ['connections to a master', count(redisConnections), 'two of each process, three with the directory'],
+      [
+        'the hottest key',
+        `${count(hottest.requests)} requests/s are ${count(hottest.calls)} calls/s: ${hottest.redisCpu.toFixed(2)} of a core`,
+        'hotDecisionCpu, readCpu',
+      ],
+      [
+        'what one key can reach on a master of its own',
+        Number.isFinite(hotKeyRequestsMax)
+          ? `${count(hotKeyRequestsMax)} requests/s in ${count(hotKeyCallsMax)} calls/s, spread over ${count(Math.min(inputs.perKey, processes))} processes`
+          : `what its processes can serve: they make less than ${count(hotKeyCallsMax)} calls/s for one key`,
+        'turnSeconds, hotDecisionCpu',
+      ],
+    ],
+  };
+}
+
+function memoryTable({ inputs, redisBytes, shards }: Plan): Table {
+  return {
+    title: 'Memory of Redis, masters together; each replica as much again',
+    rows: [
+      ['what', 'how much', 'rests on'],
+      ['counts', bytes(redisBytes.counts), 'countsBytes'],
+      ['directory', bytes(redisBytes.directory), 'directoryBytes'],
+      [
+        `usage record, ${inputs.keepDays} days and two more`,
+        bytes(redisBytes.record),
+        'usageDayBytes, usageMinuteBytes, usageSenderBytes',
+      ],
+      ['totals of 400 days', bytes(redisBytes.totals), 'totalsBytes'],
+      [
+        'of each master',
+        `${bytes(sum(redisBytes) / shards)} of ${bytes(inputs.shardBytesMax)}; at ${percent(defaultBounds.usageMemoryShareMax)} the record pauses`,
+        '',
+      ],
+    ],
+  };
+}
+
+function networkTable({ inputs, load, processes, shards }: Plan): Table {
+  const { requestsPerSecond, refusedShare, requestOctets, responseOctets } = inputs;
+  const clients = requestsPerSecond * (requestOctets + responseOctets);
+  const targets = clients * (1 - refusedShare);
+  const line = (what: string, octets: number, from: string, each?: [string, number]) => [
+    what,
+    `${bits(octets)}${each === undefined ? '' : `, ${each[0]} ${bits(octets / each[1])}`}`,
+    from,
+  ];
+  return {
+    title: 'Network, both directions',
+    rows: [
+      ['what', 'how much', 'rests on'],
+      line('clients', clients, 'the inputs', ['a process', processes]),
+      line('backends', targets, 'the inputs', ['a process', processes]),
+      line('gateways to Redis', load.redisOctets, 'decisionOctets, usageOctets, lookUpOctets', [
+        'a master',
+        shards,
+      ]),
+      line('masters to replicas', load.replicationOctets, 'decisionReplicated, usageReplicated', [
+        'a master',
+        shards,
+      ]),
+    ],
+  };
+}
+
+function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table {
+  const { zones, connections, replicas } = inputs;
+  if (zones === 1)
+    return {
+      title: 'A zone fails',
+      rows: [
+        ['what', 'how much'],
+        ['all of it', 'there is one zone'],
+      ],
+    };
+  const lost = 1 / zones;
+  const keys =
+    replicas === 0
+      ? `those of ${count(shards * lost)} masters: decided by each process alone until they are back, and their counts, directory entries and records are lost`
+      : `those of ${count(shards * lost)} masters: until a replica is promoted (node timeout and about as long again; 2.6 s in faults/figures.md, row 35) each process decides them alone, so each admits at most one more limit on each of ${count(processesLeft)} processes, and what was not replicated is lost`;
+  return {
+    title: 'A zone fails',
+    rows: [
+      ['what', 'how much'],
+      ['cores that stand ready for it', count(processes - processesLeft)],
+      ['requests under way that are lost', `those of ${count(processes * lost)} processes`],
+      ['connections that come anew', count(connections * lost)],
+      ['keys', keys],
+    ],
+  };
+}
+
+function wallsTable({ inputs }: Plan, walls: readonly Wall[]): Table {
+  const when = ({ comesAt }: Wall) =>
+    !Number.isFinite(comesAt)
+      ? 'not at 100 times this load'
+      : `${comesAt <= inputs.requestsPerSecond ? '**reached**, at ' : ''}${rounded(comesAt)} requests/s`;
+  return {
+    title: 'Walls, the first one first: what more machines alone do not help against',
+    rows: [
+      ['wall', 'comes at', 'at these inputs', 'what to do'],
+      ...walls.map((wall) => [wall.name, when(wall), wall.now, wall.remedy]),
+    ],
+  };
+}
+
+/** Several answers side by side. */
+export function variantsTable(
+  answers: readonly { readonly title: string; readonly plan: Plan; readonly walls: readonly Wall[] }[],
+): Table {
+  const row = (what: string, figure: (plan: Plan) => string) => [
+    what,
+    ...answers.map(({ plan }) => figure(plan)),
+  ];
+  return {
+    title: 'With other traffic, and a balancer that knows keys apart',
+    rows: [
+      ['what', ...answers.map(({ title }) => title)],
+      row('processes', (plan) => count(plan.processes)),
+      row('masters', (plan) => count(plan.shards)),
+      row('decision calls/s', (plan) => count(plan.load.decisions)),
+      row('batches of the usage record/s', (plan) => count(plan.load.batches)),
+      row('look-ups in the directory/s', (plan) => count(plan.load.lookUps)),
+      row('memory of a process', (plan) => bytes(plan.processBytes)),
+      row('memory of all masters', (plan) => bytes(sum(plan.redisBytes))),
+      ['the first wall', ...answers.map(({ walls }) => firstOf(walls, 0))],
+      ['the second', ...answers.map(({ walls }) => firstOf(walls, 1))],
+    ],
+  };
+}
+
+function firstOf(walls: readonly Wall[], at: number): string {
+  const wall = walls[at];
+  return wall === undefined ? '' : `${wall.name}, at ${rounded(wall.comesAt)} requests/s`;
+}
+
+export function costsTable({ values, sources }: UnitCosts): Table {
+  const names = Object.keys(costNames) as CostName[];
+  return {
+    title: 'Unit costs',
+    rows: [
+      ['name', 'value', 'what', 'measured by'],
+      ...names.map((name) => [name, costText(name, values[name]), costNames[name], sources[name]]),
+    ],
+  };
+}
+
+/** A small fleet beside the model. */
+export function comparisonTable(runs: readonly { run: FleetRun; figures: readonly Comparison[] }[]): Table {
+  const rows = runs.flatMap(({ run, figures }) =>
+    figures.map(({ figure, predicted, measured }, index) => [
+      index === 0 ? describeRun(run) : '',
+      fleetFigures[figure],
+      figureText(figure, predicted),
+      figureText(figure, measured),
+      `${predicted > 0 ? signed((measured - predicted) / predicted) : ''}`,
+    ]),
+  );
+  return {
+    title: 'The model and a small fleet',
+    rows: [['load', 'of each request', 'model', 'measured', 'difference'], ...rows],
+  };
+}
+
+/** Shares of a request that are smaller than this are left out of what is said of the differences. */
+const sharesMin = 0.005;
+
+/** How far the model was off, by figure. */
+export function describeDifferences(comparisons: readonly Comparison[]): string {
+  const figures = Map.groupBy(
+    comparisons.filter(({ figure, predicted }) => isAmount(figure) || predicted >= sharesMin),
+    ({ figure }) => figure,
+  );
+  const ranges = [...figures].map(([figure, all]) => {
+    const off = all.map(({ predicted, measured }) => (measured - predicted) / predicted);
+    const [least, most] = [signed(Math.min(...off)), signed(Math.max(...off))];
+    return `${fleetFigures[figure].replace(/, µs$/, '')} ${least === most ? least : `${least} to ${most}`}`;
+  });
+  return `Measured against the model: ${ranges.join('; ')}.`;
+}
+
+function isAmount(figure: FleetFigure): boolean {
+  return /(?:Cpu|Octets|Bytes)$/.test(figure);
+}
+
+function describeRun({ load, requestsPerSecond, aloneShare }: FleetRun): string {
+  const alone =
+    aloneShare < 0.001 ? '' : `, ${(aloneShare * 100).toFixed(1)} % decided without Redis, which was late`;
+  return `${load}: ${count(requestsPerSecond)} requests/s${alone}`;
+}
+
+export function toMarkdown({ title, rows: [head = [], ...rows] }: Table, level = '##'): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [`${level} ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+/** For a terminal: columns of one width, the last one as long as it is. */
+export function toText({ title, rows }: Table): string {
+  const plain = rows.map((cells) => cells.map((cell) => cell.replaceAll(/\*\*|`/g, '')));
+  const columns = Math.max(...plain.map((cells) => cells.length));
+  const widths = Array.from({ length: columns - 1 }, (_, at) =>
+    Math.max(...plain.map((cells) => (cells[at] ?? '').length)),
+  );
+  const lines = plain.map(
+    (cells) =>
+      `  ${cells
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd()}`,
+  );
+  return [title.toUpperCase(), ...lines.slice(1)].join('\n');
+}
+
+function costText(name: CostName, value: number): string {
+  if (/Cpu$/.test(name)) return `${(value * 1e6).toFixed(value < 1e-5 ? 2 : 1)} µs`;
+  return name.endsWith('urnSeconds')
+    ? `${(value * 1e3).toFixed(2)} ms`
+    : value >= 1e6
+      ? bytes(value)
+      : `${decimals(value)} octets`;
+}
+
+function figureText(figure: FleetFigure, value: number): string {
+  if (figure.endsWith('Cpu')) return (value * 1e6).toFixed(0);
+  return figure.endsWith('Bytes') || figure.endsWith('Octets')
+    ? count(value)
+    : value.toFixed(value < 0.1 ? 4 : 2);
+}
+
+const decimals = (value: number) => (value < 100 ? value.toFixed(1) : count(value));
+const count = (value: number) =>
+  value > 0 && value < 10 && !Number.isInteger(value)
+    ? value.toFixed(1)
+    : Math.round(value).toLocaleString('en');
+const percent = (share: number) => `${Math.round(share * 100)} %`;
+const signed = (share: number) => `${share >= 0 ? '+' : '−'}${Math.abs(share * 100).toFixed(0)} %`;
+const rounded = (value: number) => Number(value.toPrecision(2)).toLocaleString('en');
+
+function bytes(value: number): string {
+  for (const [unit, size] of [
+    ['TiB', 2 ** 40],
+    ['GiB', 2 ** 30],
+    ['MiB', 2 ** 20],
+  ] as const) {
+    if (value >= size || unit === 'MiB')
+      return `${(value / size).toFixed(value / size < 10 ? 1 : 0)} ${unit}`;
+  }
+  return '';
+}
+
+function bits(octetsPerSecond: number): string {
+  const value = 8 * octetsPerSecond;
+  return value >= 1e9 ? `${(value / 1e9).toFixed(1)} Gbit/s` : `${(value / 1e6).toFixed(1)} Mbit/s`;
+}

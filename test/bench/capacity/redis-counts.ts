@@ -1,0 +1,66 @@
+import type { Redis } from 'ioredis';
+
+/** What servers of Redis have done since their start, all together. */
+export interface RedisCounts {
+  readonly cpuSeconds: number;
+  /** Both ways between clients and servers. */
+  readonly octets: number;
+  /** To replicas. */
+  readonly replicatedOctets: number;
+  readonly decisions: number;
+  readonly batches: number;
+  readonly lookUps: number;
+  readonly presences: number;
+  /** In use, but not for clients and replicas. */
+  readonly memoryBytes: number;
+}
+
+/** @param servers connections to each */
+export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts> {
+  const each = await Promise.all(
+    servers.map(async (server) => {
+      const sections = ['cpu', 'stats', 'memory', 'commandstats'].map((section) => server.info(section));
+      return countsIn((await Promise.all(sections)).join('\n'));
+    }),
+  );
+  return each.reduce(addUp);
+}
+
+/**
+ * From `INFO`. A command that only one script uses counts its calls: TYPE the batches of the record, ZRANGEBYSCORE what
+ * processes say of themselves; GET is a look-up. Every other script call is a decision.
+ */
+export function countsIn(info: string): RedisCounts {
+  const figure = (name: string) => Number(new RegExp(`^${name}([\\d.]+)`, 'm').exec(info)?.[1] ?? 0);
+  const calls = (command: string) => figure(`cmdstat_${command}:calls=`);
+  const [batches, presences] = [calls('type'), calls('zrangebyscore')];
+  return {
+    cpuSeconds: figure('used_cpu_sys:') + figure('used_cpu_user:'),
+    octets: figure('total_net_input_bytes:') + figure('total_net_output_bytes:'),
+    replicatedOctets: figure('total_net_repl_output_bytes:'),
+    decisions: calls('evalsha') + calls('eval') - batches - presences,
+    batches,
+    lookUps: calls('get'),
+    presences,
+    memoryBytes: figure('used_memory:') - figure('mem_clients_normal:') - figure('mem_clients_slaves:'),
+  };
+}
+
+export function since(before: RedisCounts, now: RedisCounts): RedisCounts {
+  return combine(now, before, (one, other) => one - other);
+}
+
+function addUp(one: RedisCounts, other: RedisCounts): RedisCounts {
+  return combine(one, other, (a, b) => a + b);
+}
+
+function combine(
+  one: RedisCounts,
+  other: RedisCounts,
+  how: (one: number, other: number) => number,
+): RedisCounts {
+  const names = Object.keys(one) as (keyof RedisCounts)[];
+  return Object.fromEntries(
+    names.map((name) => [name, how(one[name], other[name])]),
+  ) as unknown as RedisCounts;
+}

@@ -1,0 +1,178 @@
+import { spreadOf } from '../statistics.ts';
+
+/** What the model rests on. Values are in seconds and octets; each is measured, and says by what. */
+export const costNames = {
+  requestCpu: 'gateway, CPU of a forwarded request in a full process, apart from its calls to Redis',
+  refusedCpu: 'gateway, CPU of a refusal in a flood',
+  callCpu: 'gateway, CPU of a decision call that leaves with others',
+  callReadCpu: 'gateway, CPU of such a call more where it comes alone, with a read and a write of its own',
+  batchCpu: 'gateway, CPU of one batch of the usage record',
+  lookUpCpu: 'gateway, CPU of a look-up in the directory',
+  checkCpu: 'gateway, CPU of one health check',
+  turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
+  fullTurnSeconds: 'gateway, the same in a full process (64 connections)',
+  processBytes: 'gateway, memory of a process that was just started',
+  connectionBytes: 'gateway, memory of an idle client connection',
+  recordedKeyBytes: 'gateway, heap of a key in the usage recorder (held for 300 s after its last request)',
+  rememberedKeyBytes: 'gateway, heap of a key whose last counts are remembered',
+  heldKeyBytes: 'gateway, heap of a key of the directory that was read',
+  heapBytesMax: "gateway, the largest heap of Node's default",
+  decisionCpu: 'Redis, CPU of a decision that comes with others in one read',
+  hotDecisionCpu: 'Redis, the same where all are of one key',
+  readCpu: 'Redis, CPU of a read and a reply, for calls that come alone',
+  usageCpu: 'Redis, CPU of a batch of the usage record of a key that few processes serve',
+  senderCpu: 'Redis, CPU of such a batch more for each process that serves the key',
+  readKeyCpu: 'Redis, CPU of a look-up in the directory, its three commands',
+  presenceCpu: 'Redis, CPU of what one process says of itself in a second, beside 100 others',
+  operationsCpu: 'Redis, CPU of one batch of all operations (50 of them)',
+  activeKeyCpu: 'Redis, CPU of one entry in the index of active keys',
+  replicaCpu: 'Redis, CPU of the master for each replica and decision',
+  serverCpu: 'Redis, CPU of a server without requests, in a second',
+  decisionOctets: 'octets of a decision between gateway and Redis, both ways',
+  usageOctets: 'octets of a batch of the usage record, both ways',
+  lookUpOctets: 'octets of a look-up, both ways',
+  decisionReplicated: 'octets of a decision to each replica',
+  usageReplicated: 'octets of a batch of the usage record to each replica',
+  countsBytes: "Redis, memory of a key's counts (minute and day)",
+  directoryBytes: 'Redis, memory of a key of the directory with one secret',
+  usageDayBytes: "Redis, memory of a key's day in the record with one active minute",
+  usageMinuteBytes: 'Redis, memory of each further active minute of that day',
+  usageSenderBytes: 'Redis, memory of each process that added to that day, up to 128',
+  totalsBytes: "Redis, memory of a key's totals of 400 days",
+} as const;
+
+export type CostName = keyof typeof costNames;
+export type Costs = Readonly<Record<CostName, number>>;
+
+/** The costs with where they are from. */
+export interface UnitCosts {
+  readonly values: Costs;
+  /** By cost: what measured it. */
+  readonly sources: Readonly<Record<CostName, string>>;
+  /** The machine, in words. */
+  readonly machine: string;
+}
+
+/** What the program in `measure-costs.ts` writes. */
+export interface Measured {
+  readonly started: string;
+  readonly machine: Readonly<Record<string, string>>;
+  readonly quick: boolean;
+  /** CPU of a request that the backend answers itself, in the same minutes: how fast the machine was. */
+  readonly directCpu: number;
+  readonly costs: Readonly<Record<Exclude<CostName, BenchmarkCost>, number>>;
+  readonly fleet: readonly FleetRun[];
+}
+
+type BenchmarkCost = 'requestCpu' | 'refusedCpu';
+
+/** One load on the small fleet. Figures per request are means of the whole run. */
+export interface FleetRun {
+  readonly load: string;
+  readonly keys: number;
+  readonly skew: number;
+  readonly processes: number;
+  readonly shards: number;
+  /** Whether the processes had all that they could do, on one core; else clients paused. */
+  readonly isFull: boolean;
+  readonly requestsPerSecond: number;
+  /** The share of requests that were decided without Redis, since it was late. */
+  readonly aloneShare: number;
+  readonly measured: Readonly<Partial<Record<FleetFigure, number>>>;
+}
+
+/** What is compared on the small fleet: per request, and of memory per key in the run that filled it. Seconds and octets. */
+export const fleetFigures = {
+  gatewayCpu: 'CPU of the gateways, µs',
+  decisions: 'decision calls',
+  batches: 'usage batches',
+  lookUps: 'look-ups',
+  redisCpu: 'CPU of Redis, µs',
+  redisOctets: 'octets to and from Redis',
+  directoryBytes: 'Redis, octets of a key of the directory',
+  countsBytes: 'Redis, octets of the counts and the record of a key',
+} as const;
+
+export type FleetFigure = keyof typeof fleetFigures;
+
+/** What is read of the benchmark's JSON (`../report.ts`). */
+export interface BenchmarkPart {
+  readonly started: string;
+  readonly problems: readonly string[];
+  readonly machine: Readonly<Record<string, string>>;
+  readonly scenarios: readonly {
+    readonly name: string;
+    readonly subjects: readonly {
+      readonly name: string;
+      readonly samples: readonly {
+        readonly cpuSecondsPer10k: number;
+        readonly redisCallsPerRequest: number;
+      }[];
+    }[];
+  }[];
+}
+
+/** Why this report has not what the model needs of it; undefined when it has. */
+export function whyUnusable(report: BenchmarkPart): string | undefined {
+  if (!Array.isArray(report.scenarios)) return 'it is no report of `npm run bench`';
+  if (report.problems.length > 0) return `its run was invalid: ${report.problems[0]}`;
+  for (const [scenario, subject] of [
+    ['hot-key', 'tollgate'],
+    ['hot-key', 'backend direct'],
+    ['flood', 'tollgate'],
+  ] as const) {
+    if (samplesOf(report, scenario, subject).length === 0) {
+      return `it has no sample of ${subject} in the scenario ${scenario}`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The speed of the machine changes by a factor of up to two within hours. Both runs measured the backend alone, so the CPU
+ * costs of one can be stated at the speed of the other.
+ *
+ * @param at whose speed
+ */
+export function unitCostsOf(
+  report: BenchmarkPart,
+  measured: Measured,
+  at: 'benchmark' | 'measurement' = 'benchmark',
+): UnitCosts {
+  const cpuOf = (scenario: string, subject = 'tollgate') =>
+    medianOf(samplesOf(report, scenario, subject), (sample) => sample.cpuSecondsPer10k / 10_000);
+  const slower = cpuOf('hot-key', 'backend direct') / measured.directCpu;
+  const [scaleBenchmark, scaleMeasured] = at === 'benchmark' ? [1, slower] : [1 / slower, 1];
+  const hotCalls = medianOf(
+    samplesOf(report, 'hot-key', 'tollgate'),
+    (sample) => sample.redisCallsPerRequest,
+  );
+
+  const [values, sources] = [
+    { ...measured.costs } as Record<CostName, number>,
+    {} as Record<CostName, string>,
+  ];
+  for (const name of Object.keys(measured.costs) as (keyof typeof measured.costs)[]) {
+    if (/(?:Cpu|urnSeconds)$/.test(name)) values[name] *= scaleMeasured;
+    sources[name] = `capacity ${shortTime(measured.started)}`;
+  }
+  values.requestCpu = cpuOf('hot-key') * scaleBenchmark - hotCalls * (values.callCpu + values.callReadCpu);
+  values.refusedCpu = cpuOf('flood') * scaleBenchmark;
+  sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without its ${hotCalls.toFixed(2)} calls`;
+  sources.refusedCpu = `bench ${shortTime(report.started)}: flood`;
+  const machine = `${measured.machine.cpu}, Node ${measured.machine.node}; in the benchmark a request to the backend alone took ${slower.toFixed(2)}× the CPU of that in the capacity run, and CPU is stated at the speed of the ${at}`;
+  return { values, sources, machine };
+}
+
+function samplesOf(report: BenchmarkPart, scenario: string, subject: string) {
+  const subjects = report.scenarios.find(({ name }) => name === scenario)?.subjects ?? [];
+  return subjects.find(({ name }) => name === subject)?.samples ?? [];
+}
+
+function medianOf<Sample>(samples: readonly Sample[], pick: (sample: Sample) => number): number {
+  return spreadOf(samples.map(pick)).median;
+}
+
+function shortTime(iso: string): string {
+  return iso.slice(0, 16);
+}

@@ -1,0 +1,157 @@
+import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import type { Inputs } from './inputs.ts';
+import { type Plan, planFleet } from './plan.ts';
+import type { Costs } from './unit-costs.ts';
+
+/** What more machines do not help against. */
+export interface Wall {
+  readonly name: string;
+  /** How much of it is used at the inputs; from 1 on it does not hold. */
+  readonly used: number;
+  /** In words, with the limit. */
+  readonly now: string;
+  readonly remedy: string;
+  /** Requests a second at which it comes, connections and targets growing with them; Infinity: not at 128 times the load. */
+  readonly comesAt: number;
+}
+
+interface Kind {
+  readonly name: string;
+  readonly used: (plan: Plan, costs: Costs) => number;
+  readonly now: (plan: Plan, costs: Costs) => string;
+  readonly remedy: string;
+}
+
+/** The default of Redis: `maxclients`. */
+const redisClientsMax = 10_000;
+/** The size that the Redis Cluster specification is made for. */
+const clusterNodesMax = 1_000;
+/** Checks may be this share of what a target is asked. */
+const checksShareMax = 0.1;
+
+const room = ({ inputs }: Plan) => 1 - inputs.headroom;
+const perKey = ({ inputs, processes }: Plan) => Math.min(inputs.perKey, processes);
+const checksATarget = ({ load, inputs }: Plan) => load.checks / inputs.targets;
+const requestsATarget = ({ inputs }: Plan) => inputs.requestsPerSecond / inputs.targets;
+const count = (value: number) => Math.round(value).toLocaleString('en');
+const core = (value: number) => `${value.toFixed(2)} of a core`;
+
+const kinds: readonly Kind[] = [
+  {
+    name: 'the hottest key on its master',
+    used: (plan) => plan.load.hottest.redisCpu / room(plan),
+    now: (plan) =>
+      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s: ${core(plan.load.hottest.redisCpu)} of ${room(plan).toFixed(2)}`,
+    remedy:
+      'fewer processes for a key (`--per-key`; those of one turn are one call), or several keys for that customer. A slot of its own on a master of its own is assumed. Beyond it replies come after 50 ms, and after three of them processes decide all keys of that master alone: a limit then holds per process',
+  },
+  {
+    name: 'the hottest key on its processes',
+    used: (plan, costs) => (plan.load.hottest.requests * costs.requestCpu) / (perKey(plan) * room(plan)),
+    now: (plan, costs) =>
+      `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes: ${core((plan.load.hottest.requests * costs.requestCpu) / perKey(plan))} of each`,
+    remedy: 'more processes for that key',
+  },
+  {
+    name: 'the index of active keys, one slot',
+    used: (plan) => plan.load.redisCpu.activeIndex / room(plan),
+    now: (plan) =>
+      `${count(plan.load.activeEntries)} entries/s, one a minute for each key and process that serves it: ${core(plan.load.redisCpu.activeIndex)}`,
+    remedy: 'fewer processes for a key (`--per-key`), or `usage: { keepDays: 0 }`',
+  },
+  {
+    name: 'lists of all processes, one slot',
+    used: (plan) => {
+      const { presence, operations } = plan.load.redisCpu;
+      return Math.max(
+        plan.processes / defaultBounds.presenceProcessesMax,
+        Math.max(presence, operations) / room(plan),
+      );
+    },
+    now: (plan) =>
+      `${count(plan.processes)} processes of ${defaultBounds.presenceProcessesMax} that are listed; ${core(plan.load.redisCpu.presence)} for presence, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+    remedy:
+      'beyond it `/api/v1/state` and the pages miss processes, and nothing else fails: divide the fleet into environments, each with a prefix and a Redis of its own',
+  },
+  {
+    name: 'the heap of a process: keys that it holds',
+    used: (plan, costs) => plan.heapBytes / costs.heapBytesMax,
+    now: (plan, costs) =>
+      `${count(plan.load.held.recorded)} keys in the recorder, ${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB`,
+    remedy:
+      'fewer processes for a key (`--per-key`), `NODE_OPTIONS=--max-old-space-size`, or `usage: { keepDays: 0 }`: the recorder holds every key for 300 s after its last request',
+  },
+  {
+    name: 'health checks at a target: a tenth of its requests',
+    used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
+    now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
+    remedy:
+      'a balancer in front of each group of targets, so that they are fewer addresses: each process asks each of them five times a second. No request fails by it; it costs gateways and targets CPU',
+  },
+  {
+    name: 'connections to a master of Redis',
+    used: (plan) => plan.redisConnections / redisClientsMax,
+    now: (plan) => `${count(plan.redisConnections)} of ${count(redisClientsMax)} (\`maxclients\`)`,
+    remedy: 'raise `maxclients`, and the descriptors of Redis with it',
+  },
+  {
+    name: 'servers of one Redis Cluster',
+    used: (plan) => (plan.shards * (1 + plan.inputs.replicas)) / clusterNodesMax,
+    now: (plan) => `${count(plan.shards * (1 + plan.inputs.replicas))} of ${count(clusterNodesMax)}`,
+    remedy: 'divide the keys into environments, each with a Cluster of its own; or fewer replicas',
+  },
+  {
+    name: 'client connections of a process',
+    used: (plan) => plan.inputs.connections / plan.processesLeft / defaultBounds.connectionsMax,
+    now: (plan) =>
+      `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} without a zone`,
+    remedy: 'more processes than CPU asks for, or a balancer that shares connections',
+  },
+];
+
+/** Up to so many times the load, and down to one of so many; and steps in between. */
+const [timesMax, steps] = [128, 14];
+
+/** Which comes first stands first. */
+export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
+  const plan = planFleet(inputs, costs);
+  const plans = new Map<number, Plan>();
+  const usedAt = (kind: Kind, factor: number) => {
+    const known = plans.get(factor) ?? planFleet(scaled(inputs, factor), costs);
+    plans.set(factor, known);
+    return kind.used(known, costs);
+  };
+  return kinds
+    .map((kind) => ({
+      name: kind.name,
+      used: kind.used(plan, costs),
+      now: kind.now(plan, costs),
+      remedy: kind.remedy,
+      comesAt: inputs.requestsPerSecond * findFactor((factor) => usedAt(kind, factor)),
+    }))
+    .sort((one, other) => one.comesAt - other.comesAt);
+}
+
+/** By which the load must be multiplied until all of a wall is used; Infinity when it does not come in sight. */
+function findFactor(usedAt: (factor: number) => number): number {
+  let high = 1;
+  while (high < timesMax && usedAt(high) < 1) high *= 2;
+  if (usedAt(high) < 1) return Number.POSITIVE_INFINITY;
+  let low = high / 2;
+  while (low > 1 / timesMax && usedAt(low) >= 1) low /= 2;
+  for (let step = 0; step < steps; step++) {
+    const middle = (low + high) / 2;
+    if (usedAt(middle) >= 1) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+function scaled(inputs: Inputs, factor: number): Inputs {
+  return {
+    ...inputs,
+    requestsPerSecond: inputs.requestsPerSecond * factor,
+    connections: inputs.connections * factor,
+    targets: Math.max(1, inputs.targets * factor),
+  };
+}
