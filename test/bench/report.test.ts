@@ -43,10 +43,17 @@ function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
 }
 
 test('a target is met up to its figure and missed above it', () => {
-  expect(renderReport(reportOf([sample(1.5)], [sample(1)]))).toContain(
-    '| 1.5× | 1.50× (1.50×–1.50×) | yes |',
-  );
-  expect(renderReport(reportOf([sample(1.6)], [sample(1)]))).toContain('| 1.5× | 1.60× (1.60×–1.60×) | NO |');
+  const row = (own: number) =>
+    renderReport(reportOf([sample(own)], [sample(1)]))
+      .split('\n')
+      .find((line) => line.startsWith('| CPU, one hot key: against nginx + lua'));
+  expect(row(0.85)).toMatch(/\| 0\.85× \| 0\.85× \(0\.85×–0\.85×\) \| yes \|$/);
+  expect(row(0.9)).toMatch(/\| 0\.85× \| 0\.90× \(0\.90×–0\.90×\) \| NO \|$/);
+});
+
+test('beside the CPU of the gateway alone stands that with the share of Redis', () => {
+  const text = renderReport(reportOf([sample(0.8)], [{ ...sample(1), redisCpuSecondsPer10k: 0.5 }]));
+  expect(text).toContain("one hot key, with Redis's share: against nginx + lua | 0.85× | 0.60×");
 });
 
 test('the report has user and system CPU beside their sum, and the CPU that the subject ran on', () => {

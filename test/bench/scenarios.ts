@@ -72,6 +72,14 @@ export const scenarios: readonly Scenario[] = [
     secretsFile: hot,
     suits: everyone,
   },
+  {
+    ...get,
+    name: 'many-connections',
+    title: 'One hot key, 1,024 connections',
+    connections: 1_024,
+    secretsFile: hot,
+    suits: everyone,
+  },
 ];
 
 /** The cost of one subject in one round of one scenario. */

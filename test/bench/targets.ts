@@ -15,55 +15,47 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): Target
     (report.scenarios.find(({ name }) => name === scenario)?.subjects ?? [])
       .filter(({ name }) => name === subject)
       .flatMap(({ samples }) => samples.map(pick));
-  const cpu = (scenario: string, subject = 'tollgate') =>
-    values(scenario, subject, (sample) => sample.cpuSecondsPer10k);
-  const p50 = (subject: string) => values('latency', subject, (sample) => sample.p50Us);
-  const calls = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
+  const against = (scenario: string, subject: string, pick = alone) =>
+    ratioOf(values(scenario, 'tollgate', pick), values(scenario, subject, pick));
+  /** Of one figure that was measured once. */
+  const ofTarget = (value: number | undefined, most: number) =>
+    value === undefined ? undefined : ratioOf([value], [most]);
+  const flood = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
   const [tenThousand, hundredThousand] = [10_000, 100_000].map((count) =>
     report.keys.find(({ keys }) => keys === count),
   );
-  /** Of one figure that was measured once. */
-  const against = (most: number, value: number | undefined) =>
-    value === undefined ? undefined : ratioOf([value], [most]);
   const p999 = (samples: readonly Sample[] = []) => samples.map((sample) => sample.p999Us);
 
   return [
+    ...againstNginx.flatMap(({ scenario, load, atMost }) => [
+      { figure: `CPU, ${load}: against ${nginx}`, atMost, measured: against(scenario, nginx) },
+      {
+        figure: `CPU, ${load}, with Redis's share: against ${nginx}`,
+        atMost,
+        measured: against(scenario, nginx, withRedis),
+      },
+    ]),
     {
-      figure: 'CPU, hot key: against nginx + lua',
-      atMost: 1.5,
-      measured: ratioOf(cpu('hot-key'), cpu('hot-key', 'nginx + lua')),
+      figure: `p50, one connection: against ${nginx}`,
+      atMost: 1.1,
+      measured: against('latency', nginx, (sample) => sample.p50Us),
     },
     {
-      figure: 'CPU, hot key: against bare undici dispatch',
+      figure: 'CPU, one hot key: against bare undici dispatch',
       atMost: 1.25,
-      measured: ratioOf(cpu('hot-key'), cpu('hot-key', 'undici dispatch')),
+      measured: against('hot-key', 'undici dispatch'),
     },
     {
-      figure: 'CPU, hot key: against the fastify stack',
-      atMost: 0.6,
-      measured: ratioOf(cpu('hot-key'), cpu('hot-key', 'fastify stack')),
-    },
-    {
-      figure: 'CPU: 1,000 keys against the hot key',
-      atMost: 1.4,
-      measured: ratioOf(cpu('many-keys'), cpu('hot-key')),
-    },
-    {
-      figure: 'p50, one connection: against the backend direct',
-      atMost: 4,
-      measured: ratioOf(p50('tollgate'), p50('backend direct')),
-    },
-    {
-      figure: 'CPU: a refusal in a flood against an admitted request',
-      atMost: 0.5,
-      measured: ratioOf(cpu('flood'), cpu('hot-key')),
+      figure: 'CPU, one hot key: against the fastify stack',
+      atMost: 0.45,
+      measured: against('hot-key', 'fastify stack'),
     },
     {
       figure: 'Redis calls a refusal in a flood',
       atMost: 0.1,
       measured: ratioOf(
-        calls,
-        calls.map(() => 1),
+        flood,
+        flood.map(() => 1),
       ),
     },
     {
@@ -79,17 +71,32 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): Target
     {
       figure: 'memory with 100,000 keys, after edits: against 400 MiB',
       atMost: 1,
-      measured: against(400 * 2 ** 20, hundredThousand?.residentAfterEditsBytes),
+      measured: ofTarget(hundredThousand?.residentAfterEditsBytes, 400 * 2 ** 20),
     },
     {
       figure: 'an edit of one of 100,000 keys until it is in force: against 2 s',
       atMost: 1,
-      measured: against(2_000, hundredThousand?.reloadMs),
+      measured: ofTarget(hundredThousand?.reloadMs, 2_000),
     },
     {
       figure: 'start with 10,000 keys: against 1 s',
       atMost: 1,
-      measured: against(1_000, tenThousand?.startMs),
+      measured: ofTarget(tenThousand?.startMs, 1_000),
     },
   ];
 }
+
+const nginx = 'nginx + lua';
+
+/** Both do the same job. Redis is a process of its own, and its share depends on how often it is asked. */
+const againstNginx = [
+  { scenario: 'hot-key', load: 'one hot key', atMost: 0.85 },
+  { scenario: 'many-keys', load: '1,000 keys', atMost: 1 },
+  { scenario: 'post', load: 'POST', atMost: 1 },
+  { scenario: 'flood', load: 'a refusal in a flood', atMost: 0.5 },
+  { scenario: 'latency', load: 'one connection', atMost: 1.3 },
+  { scenario: 'many-connections', load: '1,024 connections', atMost: 0.9 },
+] as const;
+
+const alone = (sample: Sample) => sample.cpuSecondsPer10k;
+const withRedis = (sample: Sample) => sample.cpuSecondsPer10k + sample.redisCpuSecondsPer10k;
