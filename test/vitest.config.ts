@@ -10,6 +10,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
+    // Processes that tests start read what an earlier one compiled: starting one costs half of the CPU time.
+    env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compiled', import.meta.url).pathname },
     maxWorkers: 2,
   },
 });

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { bareEnvironment } from './run-tollgate.ts';
 import { until } from './until.ts';
 
 export interface PseudoTerminal {
@@ -31,7 +32,7 @@ export async function runInTerminal(
   const command = [process.execPath, 'gateway/cli/tollgate.ts', ...args].map((word) => `'${word}'`).join(' ');
   const line = `stty rows ${rows} cols ${columns}; stty -g > ${before}; sh -c 'echo $$ > ${pidFile}; exec "$@"' sh ${command}; code=$?; stty -g > ${after}; exit $code`;
   const child: ChildProcess = spawn('script', ['-qec', line, '/dev/null'], {
-    env: { PATH: process.env.PATH, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
+    env: { ...bareEnvironment, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let output = '';

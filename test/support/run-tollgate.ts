@@ -8,14 +8,20 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs the command line as a process, without a terminal. Of the environment it has `PATH` and `env`. */
+/** What the command line has of the environment of the tests: nothing that it could read by accident. */
+export const bareEnvironment = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+};
+
+/** Runs the command line as a process, without a terminal. Of the environment it has `bareEnvironment` and `env`. */
 export async function runTollgate(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   stdin?: string | Uint8Array,
 ): Promise<Ran> {
   const child = spawn(process.execPath, ['gateway/cli/tollgate.ts', ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...bareEnvironment, ...env },
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   // A command that has found what it looked for closes its input.
