@@ -20,8 +20,8 @@ import { until } from '../support/until.ts';
 const token = makeToken('read');
 const bounds = {
   ...patientStore,
-  usageFlushIntervalMs: 1_000,
-  usageSlicesPerFlush: 10,
+  usageFlushIntervalMs: 300,
+  usageSlicesPerFlush: 3,
   usageActiveNotedMs: 0,
 };
 

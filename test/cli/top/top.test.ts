@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
@@ -23,10 +23,19 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
 });
 
-async function start(port = 0): Promise<{ gateway: GatewayProcess; env: Record<string, string> }> {
+interface Started {
+  readonly gateway: GatewayProcess;
+  readonly env: Record<string, string>;
+}
+
+async function start(port = 0): Promise<Started> {
   const admin = { host: '127.0.0.1', port, tokens: [token.entry] };
   const windowsMs = freshWindows(Date.now());
-  const config = testConfig({ upstream: { url: backend.url }, keys: [key.entry], admin });
+  const config = testConfig({
+    upstream: { url: backend.url },
+    keys: [key.entry, makeKey({ id: 'idle' }).entry],
+    admin,
+  });
   const gateway = await startGateway(config, { tuning: { windowsMs } });
   open.push(gateway);
   return { gateway, env: { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token } };
@@ -46,9 +55,12 @@ describe('tollgate top --once', () => {
   it('shows rates, times, processes, targets and keys, and ends', async () => {
     const { gateway, env } = await start();
     await send(gateway, 63);
-    const shown = async () => (await runTollgate(['top', '--once'], env)).stdout;
-    await expect.poll(shown).toMatch(/^requests\/s +[1-9][\d.]* .* 2xx [1-9].* 429 0\.[1-9]/m);
-    const stdout = await shown();
+    let stdout = '';
+    const show = async () => {
+      ({ stdout } = await runTollgate(['top', '--once'], env));
+      return stdout;
+    };
+    await expect.poll(show).toMatch(/^requests\/s +[1-9][\d.]* .* 2xx [1-9].* 429 0\.[1-9]/m);
     expect(stdout).toMatch(
       /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nwell: no fault is known\n/,
     );
@@ -62,11 +74,19 @@ describe('tollgate top --once', () => {
 });
 
 describe('tollgate top at a terminal', () => {
+  /** For those that change nothing at it. */
+  let shared: Started;
+  beforeAll(async () => {
+    shared = await start();
+    open.pop();
+  });
+  afterAll(() => shared.gateway.stop('SIGKILL'));
+
   it.each([
     ['q', 'q'],
     ['Ctrl-C', '\u0003'],
   ])('draws anew every second, within the screen, and %s leaves the terminal as it was', async (_, keys) => {
-    const { gateway, env } = await start();
+    const { gateway, env } = shared;
     const terminal = await runInTerminal(['top'], env, size);
     await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
     await send(gateway, 5);
@@ -81,7 +101,7 @@ describe('tollgate top at a terminal', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s leaves the terminal as it was', async (signal) => {
-    const { env } = await start();
+    const { env } = shared;
     const terminal = await runInTerminal(['top'], env, size);
     await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
     terminal.signal(signal);
@@ -133,7 +153,7 @@ describe('tollgate top at a terminal', () => {
   });
 
   it('says when the gateway is silent, and ends without waiting for it', async () => {
-    const { env } = await start();
+    const { env } = shared;
     let isSilent = false;
     const stub = await startStubAdmin((path) => (isSilent ? undefined : { body: said[path] }));
     const said = Object.fromEntries(
@@ -176,7 +196,7 @@ describe('tollgate top at a terminal', () => {
     ['NO_COLOR', { NO_COLOR: '1' }, false],
     ['a usual terminal', {}, true],
   ])('has colours with %s: %s', async (_, more, hasColours) => {
-    const { env } = await start();
+    const { env } = shared;
     const terminal = await runInTerminal(['keys', 'list'], { ...env, ...more }, size);
     await terminal.ended();
     expect(terminal.output()).toContain('unused');
@@ -184,7 +204,7 @@ describe('tollgate top at a terminal', () => {
   });
 
   it('that cannot rewrite a line shows one picture', async () => {
-    const { env } = await start();
+    const { env } = shared;
     const terminal = await runInTerminal(['top'], { ...env, TERM: 'dumb' }, size);
     expect((await terminal.ended()).exitCode).toBe(0);
     expect(terminal.output()).not.toContain('\u001b');
