@@ -72,7 +72,7 @@ export function createGateway({
     processId,
     stores,
     phase: () => phase,
-    served: () => ({ processes: [requests.process()], counted: requests.counted() }),
+    served: { processes: () => [requests.process()], counted: requests.counted },
     log,
     bounds,
     nowMs,

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -9,6 +10,14 @@ import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
 import { terminalOf } from './terminal/terminal.ts';
 import { defaultBounds } from './timeouts-and-sizes.ts';
+import type { Supervisor } from './workers/supervisor.ts';
+
+/**
+ * Turns V8's pretenuring off. With it, V8 allocates in the old generation whatever it has often seen survive. Under the
+ * first load, while the young generation is small, that is every request in flight, and V8 never revises it: from then on
+ * only a full collection frees requests. With 400 connections that took a fifth of the throughput of every process.
+ */
+const youngRequests = '--no-allocation-site-pretenuring';
 
 export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowsMs'> {
   readonly configFile: string;
@@ -21,7 +30,7 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'w
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
-  keepRequestsYoung();
+  setFlagsFromString(youngRequests);
   const loader = createSettingsLoader(bounds);
   // Both take most of a start, and go on at the same time: the one in a thread, the other here.
   const [loaded, { createGateway }] = await Promise.all([
@@ -35,19 +44,35 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     return;
   }
 
-  const log = createLog({ terminal: terminalOf(process.stdout, process.env), bounds });
+  const { settings } = loaded;
+  const workers = settings.workers === 'auto' ? availableParallelism() : settings.workers;
+  const log = createLog({
+    terminal: terminalOf(process.stdout, process.env),
+    sharedBy: workers > 1 ? {} : undefined,
+    bounds,
+  });
   const { logger } = log;
   process.on('uncaughtException', (bug) => {
     logger.fatal({ err: bug }, 'a bug ends the process');
     void log.close().then(() => process.exit(1));
   });
 
-  const { settings } = loaded;
   for (const warning of loaded.warnings) logger.warn(warning);
 
-  const gateway = createGateway({ settings, log, pid: process.pid, ...options });
+  const gateway: Omit<Supervisor, 'kill'> & Partial<Supervisor> =
+    workers === 1
+      ? createGateway({ settings, log, pid: process.pid, ...options })
+      : (await import('./workers/supervisor.ts')).createSupervisor({
+          settings,
+          workers,
+          execArgv: [...process.execArgv, youngRequests],
+          log,
+          ...options,
+          bounds,
+        });
   const { listen, admin } = await gateway.start().catch(async (error) => {
     logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    gateway.kill?.();
     await log.close();
     process.exit(1);
   });
@@ -59,6 +84,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
       endedMs = performance.now();
       void end(signal);
     } else if (signal === 'SIGINT' && performance.now() - endedMs > bounds.signalEchoMs) {
+      gateway.kill?.();
       process.exit(1);
     }
   };
@@ -74,7 +100,13 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   process.on('SIGINT', onSignal);
 
   logger.info(
-    { listen, admin, environment: settings.environment, config: settings.version },
+    {
+      listen,
+      admin,
+      environment: settings.environment,
+      config: settings.version,
+      ...(workers > 1 && { workers }),
+    },
     'the gateway listens',
   );
 
@@ -84,12 +116,12 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     initial: loaded,
     loader,
     bounds,
-    onValid: ({ settings: next, warnings }) => {
+    onValid: ({ settings: next, warnings }, message) => {
       for (const warning of warnings) logger.warn(warning);
       for (const key of restartNeeded(settings, next)) {
         logger.warn(`a change of ${key} takes effect at the next start`);
       }
-      gateway.reload(next);
+      gateway.reload(next, message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
     onInvalid: ({ problems, version }) => {
@@ -134,15 +166,6 @@ function endWithParent(): void {
     process.kill(process.pid, 'SIGTERM');
   }, defaultBounds.parentPollMs);
   timer.unref();
-}
-
-/**
- * Turns V8's pretenuring off. With it, V8 allocates in the old generation whatever it has often seen survive. Under the
- * first load, while the young generation is small, that is every request in flight, and V8 never revises it: from then on
- * only a full collection frees requests. With 400 connections that took a fifth of the throughput of every process.
- */
-function keepRequestsYoung(): void {
-  setFlagsFromString('--no-allocation-site-pretenuring');
 }
 
 function configFileArgument(): string | undefined {

@@ -384,6 +384,8 @@ export interface Settings {
   readonly environment: string;
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
   readonly basePath: string;
+  /** How many processes serve requests; `auto`: as many as there are CPUs. */
+  readonly workers: number | 'auto';
   readonly listen: ListenAddress;
   readonly admin: AdminSettings;
   /** Absent: the embedded memory store. */

@@ -322,6 +322,23 @@ export const defaultBounds = Object.freeze({
   eventsSummaryPauseMs: 1_000,
   eventsSummaryPauseMaxMs: 60_000,
 
+  /**
+   * The pause before a worker that has ended is replaced. It doubles with each that did not live for the third figure, up to
+   * the second: one that cannot live must not take a processor from the others.
+   */
+  workerPauseMs: 100,
+  workerPauseMaxMs: 10_000,
+  workerSteadyMs: 60_000,
+  /** How often a worker tells its figures, and after how long without them it is killed and replaced: its event loop hangs. */
+  workerReportIntervalMs: 1_000,
+  workerSilenceMaxMs: 30_000,
+  /** How long `/metrics` waits for what each worker says of its process; then it has what that worker said before. */
+  workerReplyTimeoutMs: 1_000,
+  /** How long workers may take to end after the deadline of a drain. */
+  workerEndTimeoutMs: 3_000,
+  /** What is left of a bound that the workers share, however many they are: connections to a target. */
+  workerConnectionsPerTargetMin: 16,
+
   /** How often the configuration files' content is compared; an edit takes effect once two comparisons have found it. */
   configPollIntervalMs: 250,
   /** A load that takes longer is logged, and is given up when its files change: the newer text may be the repair. */
@@ -366,6 +383,8 @@ export const defaultBounds = Object.freeze({
 
   /** Log lines are collected up to this many characters: each write is work for another thread. */
   logLinesLengthMax: 65_536,
+  /** The same in a gateway of several processes that write into one pipe, in bytes: PIPE_BUF of Linux. */
+  logSharedBytesMax: 4_096,
   /** The longest a line waits for others, so that a quiet gateway shows its lines too. */
   logFlushIntervalMs: 1_000,
   /** Log that waits while nobody reads standard output; further lines are dropped. */

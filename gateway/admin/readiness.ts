@@ -4,6 +4,8 @@ export type Phase = 'starting' | 'serving' | 'draining';
 /** What readiness is judged by, as the parts of the gateway report it. Instants are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
+  /** Absent: one process is all there is. */
+  readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
   readonly environment: string;
   readonly config: {
     readonly version: string;
@@ -87,6 +89,11 @@ export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
   const reasons: string[] = [];
   if (state.phase !== 'serving') fatal.push(`the gateway is ${state.phase}`);
+  if (state.phase === 'serving' && state.workers !== undefined) {
+    const { configured, serving } = state.workers;
+    if (serving === 0) fatal.push('no worker serves');
+    else if (serving < configured) reasons.push(`${serving} of ${configured} workers serve`);
+  }
   if (state.store.kind === 'redis' && !state.store.available) {
     const { onFailure, servers = [] } = state.store;
     if (servers.some(({ available }) => available)) reasons.push(...serversAway(state.store));

@@ -31,6 +31,7 @@ export function buildSettings(parts: {
     version,
     environment: raw.environment,
     basePath: basePathOf(raw),
+    workers: raw.workers,
     listen: buildAddress(raw.listen, certificates.listen),
     admin: {
       ...buildAddress(raw.admin, certificates.admin),

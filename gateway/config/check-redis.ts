@@ -8,10 +8,15 @@ const forms = ['url', 'cluster', 'sentinel'] as const;
 
 /**
  * What a schema cannot express of `redis`: it has one of three forms, no part of it contradicts another, and certificates are
- * only named where there is TLS.
+ * only named where there is TLS. Without it there is one process.
  */
-export function checkRedis({ redis }: RawSettings, source: YamlSource): readonly Problem[] {
-  if (redis === undefined) return [];
+export function checkRedis({ redis, workers }: RawSettings, source: YamlSource): readonly Problem[] {
+  if (redis === undefined || redis.url === '') {
+    if (workers === 1) return [];
+    const message =
+      '`workers` must be 1 without `redis`: in memory each worker would count limits on its own';
+    return [{ ...source.placeOf(['workers']), message }];
+  }
   const [form, other] = forms.filter((name) => redis[name] !== undefined);
   const problem = (path: readonly PropertyKey[], message: string) => ({
     ...source.placeOf(['redis', ...path]),

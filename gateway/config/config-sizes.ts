@@ -20,6 +20,8 @@ export const configSizes = Object.freeze({
   /** Tokens of the admin API, since each is compared with the one that is presented; and names of its listener. */
   adminTokensMax: 100,
   adminHostsMax: 100,
+  /** Processes of one gateway: more than there are CPUs in the largest machines help nobody. */
+  workersMax: 256,
   /** Upstreams: each target of each is asked for its health five times a second. */
   upstreamsMax: 32,
   /**

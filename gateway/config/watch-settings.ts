@@ -161,8 +161,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   };
 }
 
-/** The settings that a process reads only when it starts: its sockets and its store. */
+/** The settings that a process reads only when it starts: its workers, its sockets and its store. */
 const fixedAtStart = [
+  'workers',
   'listen',
   'admin',
   'redis',

@@ -3,7 +3,7 @@ import type { KeyChange } from './changes.ts';
 import { keyChangeText } from './key-change-text.ts';
 import { figure, ordinal, timeText } from './wording.ts';
 
-/** Something that happened to a key or was done to it, to Redis, to a target, to a certificate, to the usage record or to the configuration. */
+/** Something that happened to a key or was done to it, to Redis, to a target, to a certificate, to the usage record, to a worker or to the configuration. */
 export type Happening =
   // A ban is told with the rule that made it.
   | (Extract<BanEvent, { kind: 'ban' }> & { readonly policy: BanPolicy })
@@ -20,6 +20,7 @@ export type Happening =
     }
   | { readonly kind: 'recording_paused'; readonly reason: string }
   | { readonly kind: 'recording_resumed' }
+  | WorkerEvent
   | {
       readonly kind: 'reload';
       readonly before: string;
@@ -33,6 +34,18 @@ export type Happening =
       readonly after: string | undefined;
       readonly error: string;
     };
+
+/** A process of a gateway with several has ended, and another one takes its place. */
+export interface WorkerEvent {
+  readonly kind: 'worker_ended';
+  /** From 1. */
+  readonly worker: number;
+  readonly pid: number;
+  /** Such as `SIGKILL` or `exit code 1`. */
+  readonly reason: string;
+  /** How long after it another one is started. */
+  readonly pauseMs: number;
+}
 
 export type EventKind = Happening['kind'];
 
@@ -48,6 +61,7 @@ export const eventsInWords: Readonly<Record<EventKind, string>> = {
   certificate_expiring: 'certificates expire',
   recording_paused: 'times the recording of usage paused',
   recording_resumed: 'times the recording of usage went on',
+  worker_ended: 'workers ended',
   reload: 'reloads',
   reload_failed: 'failed reloads',
 };
@@ -97,6 +111,10 @@ export function eventText(happening: Happening, nowMs: number): string {
       return `The usage record pauses: ${happening.reason}.`;
     case 'recording_resumed':
       return 'The usage record goes on.';
+    case 'worker_ended': {
+      const { worker, pid, reason, pauseMs } = happening;
+      return `Worker ${figure(worker)} (pid ${pid}) ended (${reason}); another one is started after ${durationText(pauseMs)}.`;
+    }
     case 'reload': {
       const { before, after, edits } = happening;
       if (before === after) return `Configuration ${after} was loaded again.`;

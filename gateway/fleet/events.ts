@@ -30,7 +30,8 @@ export interface EventsPage {
 
 /** What happened lately, on all processes. */
 export interface Events {
-  record(happening: Happening): void;
+  /** @param seenBy the process that has seen it, where that is another one */
+  record(happening: Happening, seenBy?: string): void;
   /** @param after the id of the last event of the page before */
   read(options: { readonly limit: number; readonly after?: string }): Promise<EventsPage>;
   /** Sends what is left to send, and stops. */
@@ -87,13 +88,13 @@ export function createEvents({
   });
   const flows = new Map<EventKind, Flow>();
 
-  function record(happening: Happening): void {
+  function record(happening: Happening, seenBy?: string): void {
     const { kind } = happening;
     const flow = flowOf(kind);
     refill(flow);
     if (flow.room >= 1 && flow.untold === 0) {
       flow.room -= 1;
-      list.record(reportOf(happening, { processId, nowMs: nowMs(), bounds }));
+      list.record({ ...reportOf(happening, { processId, nowMs: nowMs(), bounds }), seenBy });
       return;
     }
     flow.untold += 1;
@@ -188,6 +189,9 @@ function reportOf(
     case 'recording_resumed':
       // Each process looks in its own time, every ten seconds.
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text } };
+    case 'worker_ended':
+      // One supervisor did it.
+      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
     case 'store_away':
     case 'store_back':
       return {

@@ -4,6 +4,8 @@ export interface ProcessState {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
+  /** Its number among the workers of its gateway, from 1; absent where there is one process. */
+  readonly worker?: number;
   readonly startedAt: string;
   readonly phase: 'starting' | 'serving' | 'draining';
   readonly configVersion: string;

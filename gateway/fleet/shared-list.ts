@@ -19,6 +19,8 @@ export interface Report<Entry extends object> {
   /** How far apart reports of the same may be. */
   readonly mergedWithinMs: number;
   readonly entry: Entry;
+  /** Of the process that has seen it, where that is another one. */
+  readonly seenBy?: string | undefined;
 }
 
 export type Listed<Entry extends object> = Entry & {
@@ -81,12 +83,16 @@ export function createSharedList<Entry extends object>({
     number += 1;
     const atMs = nowMs();
     const at = new Date(atMs).toISOString();
-    own.unshift({ ...report.entry, id: `${atMs}-${number}`, at, process: processId, processes: 1 });
+    own.unshift({ ...report.entry, id: `${atMs}-${number}`, at, process: seenBy(report), processes: 1 });
     if (own.length > entriesMax) own.pop();
     if (records === undefined) return;
     unsent.push({ ...report, number, happenedMs: performance.now() });
     if (unsent.length > entriesMax) unsent.shift();
     send();
+  }
+
+  function seenBy(report: Report<Entry>): string {
+    return report.seenBy ?? processId;
   }
 
   /** One after the other, so that they stand in their order. */
@@ -107,8 +113,8 @@ export function createSharedList<Entry extends object>({
     const sent = client.addToList(
       ...names(prefix),
       JSON.stringify(report.what),
-      JSON.stringify({ ...report.entry, process: processId }),
-      processId,
+      JSON.stringify({ ...report.entry, process: seenBy(report) }),
+      seenBy(report),
       report.number,
       Math.round(performance.now() - report.happenedMs),
       report.mergedWithinMs,

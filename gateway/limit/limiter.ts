@@ -65,6 +65,8 @@ export interface Limiter {
   ungrant(keyId: string): Promise<QuotaChanged | StoreFailure>;
   /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
   forgetRefusals(): void;
+  /** Hears what another process of this gateway saw of a ban: it is logged and counted here, once for all of them. */
+  observeBan(event: BanEvent): void;
   state(): StoreState;
   /** The clock that decides, as this process knows it, epoch ms. */
   nowMs(): number;
@@ -119,6 +121,8 @@ export interface LimiterDeps {
   readonly planOf: (keyId: string) => string | undefined;
   /** Hears what is logged of bans and of Redis. */
   readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
+  /** Where bans are logged, in place of `log`. */
+  readonly banLog?: Logger | undefined;
   /** Windows of other lengths; for tests. */
   readonly windowsMs?: Partial<WindowsMs>;
   readonly bounds: Bounds;
@@ -130,7 +134,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openShared(redis);
   const { addresses, preflights, docs, limits } = backing;
-  const bans = createBanLog({ log, nowMs: clock.nowMs, planOf, onEvent, bounds });
+  const bans = createBanLog({ log: deps.banLog ?? log, nowMs: clock.nowMs, planOf, onEvent, bounds });
   let decidedAlone = 0;
   let decidedLocally = 0;
 
@@ -193,6 +197,15 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     grant: setGrant,
     ungrant: (keyId) => setGrant(keyId, undefined),
     forgetRefusals: ledger.forgetRefusals,
+    observeBan(event) {
+      // That a ban has run out is known here without being told.
+      if (event.kind === 'ban_ended' && event.ended === 'expired') return;
+      const ban =
+        event.kind === 'ban'
+          ? { bannedUntilMs: event.untilMs, banLevel: event.level }
+          : { bannedUntilMs: 0, banLevel: 0 };
+      bans.observe(event.keyId, ban, clock.nowMs());
+    },
     state: backing.state,
     nowMs: clock.nowMs,
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),

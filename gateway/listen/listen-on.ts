@@ -1,19 +1,26 @@
 import type { AddressInfo, Server } from 'node:net';
 
+/** A socket that a supervisor has bound, as a worker receives it. What is in it belongs to Node. */
+export type ListeningSocket = object;
+
+export type ListenAt =
+  | { readonly host: string; readonly port: number }
+  | { readonly socket: ListeningSocket };
+
 /**
- * Listens on an address. Resolves with the address in use: port 0 stands for any free one.
+ * Listens on an address, or on a socket that is bound to one. Resolves with the address in use: port 0 stands for any free
+ * one.
  *
  * @throws when the address cannot be listened on
  */
-export function listenOn(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<AddressInfo> {
+export function listenOn(server: Server, at: ListenAt): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    const onListening = () => {
       server.off('error', reject);
       resolve(server.address() as AddressInfo);
-    });
+    };
+    if ('socket' in at) server.listen(at.socket, onListening);
+    else server.listen(at.port, at.host, onListening);
   });
 }

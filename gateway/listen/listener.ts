@@ -12,7 +12,7 @@ import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type Connection, createConnection } from './client-connection.ts';
-import { listenOn } from './listen-on.ts';
+import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
@@ -71,7 +71,9 @@ export type ListenerBounds = Pick<
 
 export interface Listener {
   /** @throws when the address cannot be listened on */
-  listen(address: { readonly host: string; readonly port: number }): Promise<AddressInfo>;
+  listen(address: ListenAt): Promise<AddressInfo>;
+  /** Accepts connections of a further socket, until it is told to stop; those connections then stay. */
+  alsoAccept(socket: ListeningSocket): { stop(): void };
   /**
    * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys what is left after
    * `deadlineMs`. An idle connection stays open for `drainIdleGraceMs`, so that a request that is just arriving is served
@@ -89,10 +91,11 @@ export interface ListenerOptions {
   readonly bounds: ListenerBounds;
   /** With it the listener speaks TLS and nothing else. */
   readonly certificate?: Certificate;
+  readonly ticketSecret?: Uint8Array | undefined;
 }
 
 /** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
-export function createListener({ handlers, bounds, certificate }: ListenerOptions): Listener {
+export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions): Listener {
   const connections = new Map<Duplex, Connection>();
   /** Connections of each client address; IPv6 addresses count by their /64. */
   const shares = new Shares(bounds.connectionsMax);
@@ -121,9 +124,18 @@ export function createListener({ handlers, bounds, certificate }: ListenerOption
 
   const front =
     certificate &&
-    createTlsFront({ certificate, http: server, admit, onFailure: handlers.onFailedHandshake, bounds });
+    createTlsFront({
+      certificate,
+      http: server,
+      admit,
+      ticketSecret,
+      onFailure: handlers.onFailedHandshake,
+      bounds,
+    });
   const listening: NetServer = front?.server ?? server;
   listening.maxConnections = bounds.connectionsMax;
+  /** All that accept connections, each with those that it has accepted. */
+  const accepting = new Set([listening]);
 
   server.on('connection', front === undefined ? accept : connect);
   server.on('request', receive);
@@ -239,13 +251,24 @@ export function createListener({ handlers, bounds, certificate }: ListenerOption
 
   return {
     listen: (address) => listenOn(listening, address),
+    alsoAccept(socket) {
+      // As node:http creates its own.
+      const further = new NetServer({ allowHalfOpen: true, noDelay: true }, (connection) =>
+        listening.emit('connection', connection),
+      );
+      further.listen(socket);
+      accepting.add(further);
+      return { stop: () => NetServer.prototype.close.call(further, () => accepting.delete(further)) };
+    },
     setCertificate: (next) => front?.setCertificate(next),
     async drain({ deadlineMs }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
       // Not the close() of node:http: that destroys idle connections at once, and requests that are just arriving with them.
-      const closed = new Promise<void>((resolve) =>
-        NetServer.prototype.close.call(listening, () => resolve()),
+      const closed = Promise.all(
+        [...accepting].map(
+          (server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())),
+        ),
       );
       for (const connection of connections.values()) connection.drain();
       await Promise.race([closed, deadline, sleep(bounds.drainIdleGraceMs, undefined, { ref: false })]);

@@ -49,12 +49,18 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
   return `,"keyStatus":"${status}"${owner},"secret":"${digestStart}"`;
 }
 
-/** A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. */
+/**
+ * A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. What is longer
+ * than any real path is cut: several processes can write a line of at most 4 KiB into one pipe as a whole.
+ */
 function shown(path: string): string {
-  return path.length > segmentShownMax ? path.replaceAll(longSegment, '…') : path;
+  if (path.length <= segmentShownMax) return path;
+  const short = path.replaceAll(longSegment, '…');
+  return short.length > pathShownMax ? `${short.slice(0, pathShownMax)}…` : short;
 }
 
 const segmentShownMax = 20;
+const pathShownMax = 2_000;
 const longSegment = new RegExp(`[^/]{${segmentShownMax + 1},}`, 'g');
 
 /** 30 is pino's number for `info`. */

@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -14,23 +15,38 @@ export interface Log {
 export interface LogOptions {
   /** Set when a person reads it. */
   readonly terminal?: Terminal | undefined;
+  /** Set in a gateway of several processes, which all write to the same standard output. */
+  readonly sharedBy?: { readonly worker?: number } | undefined;
   readonly bounds: LogBounds;
 }
 
 type LogBounds = Pick<
   Bounds,
-  'logLinesLengthMax' | 'logFlushIntervalMs' | 'logUnreadBytesMax' | 'logCloseTimeoutMs' | 'sameRequestMs'
+  | 'logLinesLengthMax'
+  | 'logSharedBytesMax'
+  | 'logFlushIntervalMs'
+  | 'logUnreadBytesMax'
+  | 'logCloseTimeoutMs'
+  | 'sameRequestMs'
 >;
 
 /**
  * The process's log on standard output: JSON lines, or readable lines for a person. Nothing is redacted here, because no
  * secret and no header is ever given to it.
  */
-export function createLog({ terminal, bounds }: LogOptions): Log {
+export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
   const { stream, access, close } =
-    terminal === undefined ? openFile(bounds) : openTerminal(terminal, bounds);
+    terminal === undefined
+      ? openFile(bounds, { isShared: sharedBy !== undefined })
+      : openTerminal({ ...terminal, rewrites: terminal.rewrites && sharedBy === undefined }, bounds);
   return {
-    logger: pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream),
+    logger: pino(
+      {
+        base: sharedBy?.worker === undefined ? null : { worker: sharedBy.worker },
+        timestamp: pino.stdTimeFunctions.isoTime,
+      },
+      stream,
+    ),
     // Not through pino, which serialises field by field: for these flat lines that took a quarter of a request's CPU.
     access,
     close,
@@ -41,17 +57,37 @@ function openTerminal(terminal: Terminal, bounds: LogBounds): Output {
   return { ...createTerminalLog(terminal, bounds), close: () => Promise.resolve() };
 }
 
-/** Lines are collected here and not in pino's stream, which measures everything it has collected again for every line. */
-function openFile(bounds: LogBounds): Output {
-  const file = pino.destination({ dest: 1, sync: false, maxLength: bounds.logUnreadBytesMax });
+/**
+ * Lines are collected here and not in pino's stream, which measures everything it has collected again for every line.
+ *
+ * A pipe into which several processes write may take a part of a longer write, and then what another one writes: lines would
+ * be torn. Shorter ones it takes whole (pipe(7), PIPE_BUF). Files take every write whole.
+ */
+function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean }): Output {
+  const isWhole = isShared && !fstatSync(1).isFile();
+  const file = pino.destination({
+    dest: 1,
+    sync: false,
+    maxLength: bounds.logUnreadBytesMax,
+    ...(isWhole && { maxWrite: bounds.logSharedBytesMax }),
+  });
   // With a full disk or a closed pipe lines are lost, and requests go on.
   file.on('error', () => {});
   let lines = '';
+  let bytes = 0;
   const timer = setInterval(write, bounds.logFlushIntervalMs).unref();
 
   function write(): void {
     if (lines !== '') file.write(lines);
     lines = '';
+    bytes = 0;
+  }
+
+  function collectWhole(line: string): void {
+    const lineBytes = Buffer.byteLength(line);
+    if (bytes + lineBytes > bounds.logSharedBytesMax) write();
+    lines += line;
+    bytes += lineBytes;
   }
 
   function collect(line: string): void {
@@ -59,9 +95,10 @@ function openFile(bounds: LogBounds): Output {
     if (lines.length >= bounds.logLinesLengthMax) write();
   }
 
+  const add = isWhole ? collectWhole : collect;
   return {
-    stream: { write: collect },
-    access: collect,
+    stream: { write: add },
+    access: add,
     close() {
       clearInterval(timer);
       write();

@@ -33,8 +33,8 @@ export interface AdminSide {
   reload(settings: Settings): void;
   /** Reports in `/readyz` that the last valid configuration stays in force. @param version of the one that is not valid */
   reportFailedReload(error: string, version?: string): void;
-  /** Adds to the list of events. */
-  recordEvent(happening: Happening): void;
+  /** Adds to the list of events. @param seenBy the process that has seen it, where that is another one */
+  recordEvent(happening: Happening, seenBy?: string): void;
   /** Sends what is left to send. */
   flush(): Promise<void>;
   /** Closes the listener. */
@@ -48,7 +48,7 @@ export interface AdminSideOptions {
   readonly stores: Stores;
   readonly phase: () => Phase;
   /** What serves requests. */
-  readonly served: () => Served;
+  readonly served: Served;
   readonly log: Pick<Log, 'logger'>;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
@@ -74,7 +74,7 @@ export function createAdminSide({
   const presence = createPresence({
     records,
     processId,
-    own: () => served().processes.map(describeProcess),
+    own: () => served.processes().map(describeProcess),
     bounds,
   });
   const certificates = watchCertificates({
@@ -89,7 +89,7 @@ export function createAdminSide({
   const admin = createAdminListener({
     respond: createAdminPaths({
       currentState,
-      metrics: createMetricsText(observe),
+      metrics: createMetricsText(observe, served.workers?.metrics),
       admin: () => settings.admin,
       api: createAdminApi({
         routes: createRoutes({
@@ -129,8 +129,10 @@ export function createAdminSide({
   });
 
   function observe(): ObservedState {
-    const { processes, counted } = served();
+    const processes = served.processes();
+    const counted = served.counted();
     const { config, store, upstreams, usage } = currentState();
+    const { bans, bannedKeys } = limiter.counts();
     return {
       config,
       ...counted,
@@ -140,7 +142,9 @@ export function createAdminSide({
       ...(usage && { usage }),
       storeAvailable: store.kind === 'memory' || store.available,
       storeServersAway: serversAway(store),
-      bannedKeys: processes.flatMap(({ bannedKeys }) => bannedKeys),
+      bans,
+      bannedKeys,
+      ...(served.workers && { workers: served.workers.count() }),
       certificates: { ...certificates.current() },
       inFlight: sumOf(processes, ({ inFlight }) => inFlight),
       connections: sumOf(processes, ({ connections }) => connections),
@@ -151,9 +155,10 @@ export function createAdminSide({
   }
 
   function currentState(): GatewayState & { readonly store: StoreState } & Pick<ServingProcess, 'upstreams'> {
-    const { processes, counted } = served();
+    const workers = served.workers?.count();
     return {
       phase: phase(),
+      ...(workers && { workers }),
       environment: settings.environment,
       config: {
         version: settings.version,
@@ -162,8 +167,8 @@ export function createAdminSide({
       },
       store: limiter.state(),
       certificates: certificates.state(),
-      ...(usage && { usage: { ...usage.state(), lostRequests: counted.lostRequests } }),
-      upstreams: joinUpstreams(processes.map(({ upstreams }) => upstreams)),
+      ...(usage && { usage: { ...usage.state(), lostRequests: served.counted().lostRequests } }),
+      upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
     };
   }
 
@@ -171,7 +176,6 @@ export function createAdminSide({
     recent,
     upstreams,
     heldKeys: _heldKeys,
-    bannedKeys: _bannedKeys,
     ...process
   }: ServingProcess): ProcessState {
     return {

@@ -20,7 +20,7 @@ import type { Counted, ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 
 /** What serves requests: the public listener, and the stations behind it. */
-export interface RequestSide extends Pick<Listener, 'listen'> {
+export interface RequestSide extends Pick<Listener, 'listen' | 'alsoAccept'> {
   /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
   reload(settings: Settings): void;
   process(): ServingProcess;
@@ -45,6 +45,10 @@ export interface RequestSideOptions {
   readonly nowMs: () => number;
   /** Of this process. */
   readonly pid: number;
+  /** Where there are several, its number. */
+  readonly worker?: number | undefined;
+  /** Shared by all of them: see `tls-front.ts`. */
+  readonly ticketSecret?: Uint8Array | undefined;
 }
 
 /** Creates the stations of the request path and connects them. */
@@ -57,6 +61,8 @@ export function createRequestSide({
   bounds,
   nowMs,
   pid,
+  worker,
+  ticketSecret,
 }: RequestSideOptions): RequestSide {
   const startedAt = new Date(nowMs()).toISOString();
   const referenceAssets = createReferenceAssets();
@@ -107,6 +113,7 @@ export function createRequestSide({
     },
     bounds,
     ...(settings.listen.tls && { certificate: settings.listen.tls }),
+    ticketSecret,
   });
 
   function isWebSocketOperation(req: IncomingMessage): boolean {
@@ -118,6 +125,7 @@ export function createRequestSide({
 
   return {
     listen: listener.listen,
+    alsoAccept: listener.alsoAccept,
     reload(next) {
       snapshot = createSnapshot(next, referenceAssets, directory);
       forwarder.setUpstreams(next.upstreams);
@@ -129,6 +137,7 @@ export function createRequestSide({
       return {
         id: processId,
         pid,
+        ...(worker !== undefined && { worker }),
         startedAt,
         configVersion: snapshot.settings.version,
         recent: recentFigures.read(),
@@ -137,16 +146,14 @@ export function createRequestSide({
         store: { kind: store.kind, available: store.kind === 'memory' || store.available },
         upstreams: forwarder.state(),
         heldKeys: directory?.counts().heldKeys ?? 0,
-        bannedKeys: [...limiter.counts().bannedKeys],
       };
     },
     counted() {
-      const { calls, decidedLocally, bans } = limiter.counts();
+      const { calls, decidedLocally } = limiter.counts();
       return {
         requests: metrics.counts(),
         storeCalls: calls,
         decidedLocally,
-        bans,
         lookUps: directory?.counts().lookUps ?? new Map(),
         lostRequests: usage?.state().lostRequests ?? 0,
       };

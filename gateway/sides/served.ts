@@ -2,22 +2,38 @@ import type { LookUpOutcome } from '../directory/look-ups.ts';
 import type { TargetState } from '../forward/upstream/targets.ts';
 import type { UpstreamState } from '../forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../limit/limiter.ts';
+import type { ProcessMetrics } from '../observe/metrics/process-metrics.ts';
 import type { RecentFigures } from '../observe/metrics/recent-figures.ts';
 import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
 
-/** What those that serve requests tell those that serve operators. Plain data, which can be cloned. */
+/** What those that serve requests tell those that serve operators, who may be in another process. */
 export interface Served {
   /** The processes that serve requests now. */
-  readonly processes: readonly ServingProcess[];
+  processes(): readonly ServingProcess[];
   /** What was counted since the start, by all of them together. */
-  readonly counted: Counted;
+  counted(): Counted;
+  /** Absent: one process is all there is. */
+  readonly workers?: {
+    /** How many there should be, how many there are, and how many had to be replaced since the start. */
+    count(): WorkerCounts;
+    /** What the library for metrics knows of each process, those that have ended included as far as it adds up. */
+    metrics(): Promise<readonly ProcessMetrics[]>;
+  };
 }
 
-/** A process that serves requests, as it is now. */
+export interface WorkerCounts {
+  readonly configured: number;
+  readonly serving: number;
+  readonly replaced: number;
+}
+
+/** A process that serves requests, as it is now. Plain data, like what was counted: it can be cloned. */
 export interface ServingProcess {
   /** Drawn when it starts. */
   readonly id: string;
   readonly pid: number;
+  /** Its number, where there are several. */
+  readonly worker?: number;
   /** ISO 8601, in UTC. */
   readonly startedAt: string;
   readonly configVersion: string;
@@ -29,13 +45,12 @@ export interface ServingProcess {
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
   /** Keys of the directory that it has read. */
   readonly heldKeys: number;
-  /** Keys under a ban that it knows of. */
-  readonly bannedKeys: readonly string[];
 }
 
 /** Figures that never become less while a process lives. */
-export interface Counted extends Pick<StoreCounts, 'decidedLocally' | 'bans'> {
+export interface Counted {
   readonly requests: RequestCounts;
+  readonly decidedLocally: number;
   readonly storeCalls: StoreCounts['calls'];
   readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
   /** Requests that are in no usage record. */

@@ -34,9 +34,19 @@ export interface StoresOptions {
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly windowsMs?: Partial<WindowsMs> | undefined;
+  /** Where bans are logged, in place of `log`. */
+  readonly banLog?: Logger | undefined;
 }
 
-export function openStores({ settings, log, onEvent, bounds, nowMs, windowsMs }: StoresOptions): Stores {
+export function openStores({
+  settings,
+  log,
+  onEvent,
+  bounds,
+  nowMs,
+  windowsMs,
+  banLog,
+}: StoresOptions): Stores {
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
   // A connection of its own: a look-up must not wait behind a page of the usage record.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
@@ -56,6 +66,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, windowsMs }:
     nowMs,
     planOf: (keyId) => settings().keys.get(keyId)?.plan ?? directory?.planOf(keyId),
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
+    banLog,
     ...(redis && { redis }),
     ...(windowsMs && { windowsMs }),
   });

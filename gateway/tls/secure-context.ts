@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto';
+import { constants, hkdfSync } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../model.ts';
 
@@ -18,6 +18,17 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }
+
+/**
+ * The keys of session tickets: the same in all processes with this secret, and others for each certificate, so that a new
+ * one ends the resumption of sessions that began with the old one.
+ */
+export function ticketKeysOf(secret: Uint8Array, { cert }: Pick<Certificate, 'cert'>): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, cert, 'session tickets', ticketKeysBytes));
+}
+
+/** As Node wants them: a name, a key for HMAC and one for AES. */
+const ticketKeysBytes = 48;
 
 /**
  * Those with forward secrecy and authenticated encryption. Node's own list for TLS 1.2 also has CBC suites and RSA key

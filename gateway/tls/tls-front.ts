@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import type { Certificate } from '../model.ts';
 import { FairQueue } from '../structures/fair-queue.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { secureContextOptions } from './secure-context.ts';
+import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
@@ -14,6 +14,8 @@ export interface TlsFrontOptions {
   readonly http: Server;
   /** Says for whom a TCP connection counts that was just accepted; undefined when it may not stay. */
   readonly admit: (socket: Socket) => string | undefined;
+  /** Shared by processes that listen at one address, so that each resumes the sessions of all. */
+  readonly ticketSecret?: Uint8Array | undefined;
   /** Called with the reason for each handshake that fails after the client has sent something. */
   readonly onFailure: (reason: string) => void;
   readonly bounds: Pick<Bounds, 'tlsHandshakeTimeoutMs'>;
@@ -36,7 +38,12 @@ export interface TlsFront {
  * Listens for TCP connections, and looks at the first octet of each before OpenSSL does: a client that speaks HTTP without
  * TLS can then be answered, and what is neither costs no handshake. HTTP/1.1 is the only protocol that ALPN offers.
  */
-export function createTlsFront({ certificate, http, admit, onFailure, bounds }: TlsFrontOptions): TlsFront {
+export function createTlsFront(options: TlsFrontOptions): TlsFront {
+  const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;
+  const contextOf = (of: Certificate) => ({
+    ...secureContextOptions(of),
+    ...(ticketSecret && { ticketKeys: ticketKeysOf(ticketSecret, of) }),
+  });
   let current = certificate;
   /** Connections from TCP accept to the end of the handshake, with the timer that bounds it. */
   const unfinished = new Map<Socket, NodeJS.Timeout>();
@@ -46,7 +53,7 @@ export function createTlsFront({ certificate, http, admit, onFailure, bounds }: 
   const waiting = new FairQueue<Socket>();
 
   const handshakes = createTlsServer({
-    ...secureContextOptions(certificate),
+    ...contextOf(certificate),
     ALPNProtocols: ['http/1.1'],
   });
   handshakes.on('secureConnection', (secure) => {
@@ -130,7 +137,7 @@ export function createTlsFront({ certificate, http, admit, onFailure, bounds }: 
       // A new context also ends the resumption of sessions, so it is made only when it must be.
       if (next.cert === current.cert && next.key === current.key) return;
       current = next;
-      handshakes.setSecureContext(secureContextOptions(next));
+      handshakes.setSecureContext(contextOf(next));
     },
     destroyUnfinished() {
       for (const socket of unfinished.keys()) socket.destroy();

@@ -24,4 +24,6 @@ test('changes of listeners and store need a restart, others do not', () => {
       settingsWith('admin: { port: 1 }\nredis: { url: redis://redis }\nbodyBytesMax: 5\n'),
     ),
   ).toEqual(['admin', 'redis']);
+  const shared = 'redis: { url: redis://redis }\n';
+  expect(restartNeeded(settingsWith(shared), settingsWith(`${shared}workers: auto\n`))).toEqual(['workers']);
 });

@@ -5,6 +5,7 @@ import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '..
 import { countStatuses, startLoad } from '../support/load.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -34,9 +35,20 @@ export interface Drain {
 }
 
 /** SIGTERM while clients on persistent connections send requests. Each stops after a `Connection: close`. */
-export async function measureDrain({ requests }: { readonly requests: number }): Promise<Drain> {
+export async function measureDrain({
+  requests,
+  workers = 1,
+}: {
+  readonly requests: number;
+  readonly workers?: number;
+}): Promise<Drain> {
   const backend = await startSlowBackend();
-  const gateway = await startGateway(configFor(backend));
+  // Several workers need it.
+  const redis = workers === 1 ? undefined : await startRedis();
+  const gateway = await startGateway({
+    ...configFor(backend),
+    ...(redis && { workers, redis: { url: redis.url, prefix: 'test' } }),
+  });
   const origins = [originOf(gateway)];
   const idle = await openRawClient(gateway.port);
   let idleSocketClosed = false;
@@ -67,6 +79,7 @@ export async function measureDrain({ requests }: { readonly requests: number }):
     await gateway.stop('SIGKILL');
     await load.stop();
     await backend.close();
+    await redis?.stop();
   }
 }
 

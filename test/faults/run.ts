@@ -22,6 +22,7 @@ import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
 import { measureUnknownSecrets } from './unknown-secrets.ts';
 import { measureUsage } from './usage.ts';
+import { measureWorkerKills } from './workers.ts';
 
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
@@ -188,6 +189,30 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, a grace of 1,000 ms for balancers in it`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
+      };
+    },
+  },
+  {
+    rows: '37',
+    what: 'SIGTERM under load, 40 kept-alive clients, two workers',
+    async measure() {
+      const found = await measureDrain({ requests: 10_000, workers: 2 });
+      return {
+        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}`,
+        holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
+      };
+    },
+  },
+  {
+    rows: '37',
+    what: 'one of three workers killed under load, ten times',
+    async measure() {
+      const found = await measureWorkerKills({ workers: 3, kills: 10 });
+      const { responses, statuses, failures, connectionsKilled, wentBack, untold } = found;
+      return {
+        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count went back; ${untold} requests of the last moments are in none`,
+        holds:
+          failures.length <= connectionsKilled && Object.keys(statuses).join() === '200' && wentBack === 0,
       };
     },
   },

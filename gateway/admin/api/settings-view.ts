@@ -33,12 +33,14 @@ export async function settingsText(settings: Settings): Promise<string> {
 }
 
 function withoutKeys(settings: Settings): object {
-  const { version, environment, basePath, listen, admin, redis, bans, addressBucket, hsts } = settings;
+  const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
+    settings;
   const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs, directory } = settings;
   return {
     version,
     environment,
     basePath,
+    workers,
     listen: { host: listen.host, port: listen.port, ...tlsView(listen.tls) },
     admin: {
       host: admin.host,

@@ -10,7 +10,7 @@ export function stateView(
   fleet: Fleet,
   { name, may }: AdminToken,
 ): object {
-  const { environment, config, store, certificates, usage } = state;
+  const { environment, config, store, certificates, usage, workers } = state;
   return {
     environment,
     config,
@@ -23,6 +23,7 @@ export function stateView(
         { expiresAt: notAfter, ...(notice !== undefined && { notice }) },
       ]),
     ),
+    ...(workers && { workers }),
     isComplete: fleet.isComplete,
     answeredBy: fleet.answeredBy,
     token: { name, may },

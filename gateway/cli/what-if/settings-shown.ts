@@ -20,6 +20,7 @@ const settingsShown = z.looseObject({
   plans: z.array(z.looseObject({ name: z.string(), isCustom: z.boolean(), windows })),
   keys: z.array(z.looseObject({ id: z.string(), plan: z.string(), windows, disabled: z.boolean() })),
   bans: z.object({ after: z.number(), withinMs: z.number(), forMs: z.number(), maxMs: z.number() }),
+  workers: z.unknown().optional(),
   listen: listener,
   admin: listener,
   redis: z.unknown().optional(),

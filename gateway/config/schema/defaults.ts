@@ -1,5 +1,7 @@
 /** The values of settings that a configuration leaves out, each with its reason. */
 export const defaults = {
+  /** One process is the simplest to look at, and needs no Redis. */
+  workers: 1,
   /** Every interface: the gateway is the public entry point, and in a container the outside decides what is published. */
   listen: { host: '0.0.0.0', port: 8080 },
   /** Loopback: nobody else sees the gateway's state until an operator opens it. */

@@ -137,6 +137,15 @@ export const settingsSchema = fields('a mapping of settings', {
       expects('an http or https URL such as https://api.example.com/v1, without user, query or fragment'),
     )
     .describe('The public address; its path is the prefix of every operation.'),
+  workers: z
+    .union(
+      [wholeNumber(1, configSizes.workersMax), z.literal('auto')],
+      expects(`a whole number from 1 to ${configSizes.workersMax}, or auto`),
+    )
+    .default(defaults.workers)
+    .describe(
+      'How many processes serve requests; auto: as many as there are CPUs. More than one need Redis. A change needs a restart.',
+    ),
   listen: fields('a mapping with host, port and tls', address(defaults.listen))
     .prefault({})
     .describe('The public listener; a change needs a restart.'),

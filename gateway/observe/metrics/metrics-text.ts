@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, type Metric, Registry } from '@prometheus-io/client';
+import { type Metric, Registry } from '@prometheus-io/client';
 import type { Settings } from '../../model.ts';
 import { bucketsSeconds } from '../../structures/histogram.ts';
 import { countKeys } from './key-states.ts';
+import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 import type { Durations, RequestCounts } from './request-metrics.ts';
 
 /** What the metrics show: read when they are asked for. */
@@ -20,6 +21,8 @@ export interface ObservedState {
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;
   readonly connections: number;
+  /** Absent: one process is all there is. */
+  readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
   readonly upstreams: Readonly<
     Record<string, { readonly targets: readonly { address: string; healthy: boolean; inFlight: number }[] }>
   >;
@@ -43,30 +46,38 @@ export interface MetricsText {
 /**
  * The metrics as Prometheus reads them. The library writes the text, and adds those of the process; the figures are our
  * own plain numbers, since the library makes a label key anew with each count.
+ *
+ * @param others what it knows of the other processes of this gateway
  */
-export function createMetricsText(observe: () => ObservedState): MetricsText {
-  let registry: Registry | undefined;
+export function createMetricsText(
+  observe: () => ObservedState,
+  others?: () => Promise<readonly ProcessMetrics[]>,
+): MetricsText {
   /** All metrics of one scrape are of the same moment. */
   let state: ObservedState;
+  const registry = createRegistry(() => state);
+  let own: Registry | undefined;
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    read() {
-      // Not before it is first asked for: the process's own metrics watch garbage collection and the event loop.
+    async read() {
+      own ??= createProcessRegistry();
+      const processes = others === undefined ? own : await joined(own, await others());
       state = observe();
-      registry ??= createRegistry(() => state);
-      return registry.metrics();
+      return `${await registry.metrics()}${await processes.metrics()}`;
     },
   };
 }
 
-/** The library's gauges that end like a counter, and names with a type in them. */
-const rejectedByPromtool = [
-  'nodejs_active_handles_total',
-  'nodejs_active_requests_total',
-  'nodejs_active_resources_total',
-  'nodejs_eventloop_utilization_histogram',
-  'nodejs_eventloop_utilization_summary',
-];
+/** All processes as one. When it was started, and what else cannot be joined, is that of this process. */
+async function joined(own: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
+  const all = [await own.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
+  const registry = Registry.aggregate(all);
+  for (const metric of own.getMetricsAsArray()) {
+    if (registry.getSingleMetric(metric.name) === undefined)
+      registry.registerMetric(metric as unknown as Metric<string>);
+  }
+  return registry;
+}
 
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>;
@@ -77,8 +88,6 @@ interface Value {
 
 function createRegistry(observe: () => ObservedState): Registry {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of rejectedByPromtool) registry.removeSingleMetric(name);
 
   family('requests_total', 'counter', 'Requests that are over, by operation, status and decision.', () =>
     [...observe().requests.requests].flatMap(([operation, byStatus]) =>
@@ -104,6 +113,18 @@ function createRegistry(observe: () => ObservedState): Registry {
   );
   family('requests_in_flight', 'gauge', 'Requests that are not over.', () => one(observe().inFlight));
   family('connections', 'gauge', 'Client connections.', () => one(observe().connections));
+  family('workers', 'gauge', 'Processes that should serve requests.', () => {
+    const { workers } = observe();
+    return workers === undefined ? [] : one(workers.configured);
+  });
+  family('workers_serving', 'gauge', 'Processes that do.', () => {
+    const { workers } = observe();
+    return workers === undefined ? [] : one(workers.serving);
+  });
+  family('workers_replaced_total', 'counter', 'Workers that ended and were replaced.', () => {
+    const { workers } = observe();
+    return workers === undefined ? [] : one(workers.replaced);
+  });
   family('rejected_total', 'counter', 'Requests refused before they had a key, by error code.', () =>
     by('code', observe().requests.rejected),
   );

@@ -429,6 +429,7 @@ const marks = {
   target_healthy: 'target back',
   recording_paused: 'not recorded',
   recording_resumed: 'recorded again',
+  worker_ended: 'worker ended',
 };
 
 /** @param {Happened[]} events */

@@ -1,0 +1,325 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { measureDrain } from '../faults/drain.ts';
+import { measureWorkerKills } from '../faults/workers.ts';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { readiness } from '../support/fleet.ts';
+import {
+  type GatewayProcess,
+  makeCustomKey,
+  makeKey,
+  startGateway,
+  testConfig,
+} from '../support/gateway-process.ts';
+import { countStatuses, startLoad } from '../support/load.ts';
+import { makeCertificate } from '../support/make-certificate.ts';
+import { readMetrics } from '../support/read-metrics.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { patientStore, type Tuning } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+import { killWorker, workersOf } from '../support/workers-of.ts';
+
+const key = makeCustomKey(1_000_000_000, 1_000_000_000);
+const token = makeToken('write');
+
+let backend: RecordingBackend;
+
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okResponse('[]')) });
+});
+afterAll(() => backend.close());
+
+function configOf(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return testConfig({
+    upstream: { url: backend.url, health: '/healthz' },
+    workers: 2,
+    redis: { url: redisUrl(), prefix: freshPrefix() },
+    admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+    keys: [key.entry],
+    ...overrides,
+  });
+}
+
+async function start(
+  config: Record<string, unknown>,
+  bounds: Tuning['bounds'] = {},
+): Promise<GatewayProcess> {
+  const gateway = await startGateway(config, {
+    tuning: { bounds: { ...patientStore, workerReportIntervalMs: 100, ...bounds } },
+  });
+  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+  return gateway;
+}
+
+/** One request on a connection of its own. */
+async function request({ port }: GatewayProcess, secret = key.secret): Promise<number | undefined> {
+  const sent = get({
+    port,
+    host: '127.0.0.1',
+    path: '/v1/pets',
+    agent: false,
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  const [response] = await once(sent, 'response');
+  await text(response);
+  return response.statusCode;
+}
+
+async function statusesOf(gateway: GatewayProcess, requests: number, secret?: string) {
+  const statuses = [];
+  for (let sent = 0; sent < requests; sent++) statuses.push(await request(gateway, secret));
+  return [...new Set(statuses)];
+}
+
+/** How many requests are counted, once it is as many as were sent. */
+async function counts(gateway: GatewayProcess, requests: number): Promise<void> {
+  const sum = async () => (await readMetrics(gateway.adminUrl)).sum('tollgate_requests_total');
+  await until(`${requests} are counted`, async () => (await sum()) >= requests);
+  expect(await sum()).toBe(requests);
+}
+
+const isThere = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+it('a limit is exact over workers, and each of them serves', async () => {
+  const tight = makeCustomKey(1_000_000, 300);
+  const gateway = await start(configOf({ keys: [tight.entry] }));
+  const load = startLoad({
+    origins: [`http://127.0.0.1:${gateway.port}`],
+    secrets: [tight.secret],
+    clients: 32,
+    requestsMax: 900,
+  });
+  await until('requests are answered', () => load.responses.length > 300);
+  await expect
+    .poll(async () => (await workersOf(gateway, token.token)).every(({ connections }) => connections > 0))
+    .toBe(true);
+  const { responses, failures } = await load.done;
+  expect(failures).toEqual([]);
+  expect(countStatuses(responses)).toEqual({ 200: 300, 429: 600 });
+});
+
+it('killed workers take their own connections with them and nothing else, and no count goes back', async () => {
+  const found = await measureWorkerKills({ workers: 3, kills: 3 });
+  expect(Object.keys(found.statuses)).toEqual(['200']);
+  expect(found.failures.length).toBeLessThanOrEqual(found.connectionsKilled);
+  expect(found.wentBack).toBe(0);
+});
+
+it('while a worker is missing new connections are served by another one, and /readyz says how many there are', async () => {
+  const gateway = await start(configOf(), { workerPauseMs: 3_000 });
+  const [victim] = await workersOf(gateway, token.token);
+  if (victim === undefined) throw new Error('there is no worker');
+  process.kill(victim.pid, 'SIGKILL');
+  const line = await gateway.line(({ msg }) => msg === 'a worker ended, and is replaced');
+  expect(line).toMatchObject({ worker: 1, pid: victim.pid, reason: 'SIGKILL', pauseMs: 3_000 });
+  expect(await statusesOf(gateway, 60)).toEqual([200]);
+  const { httpStatus, body } = await readiness(gateway);
+  expect({ httpStatus, ...body }).toMatchObject({
+    httpStatus: 200,
+    status: 'degraded',
+    reasons: ['1 of 2 workers serve'],
+    workers: { configured: 2, serving: 1, replaced: 1 },
+  });
+  await until('both serve', async () => (await workersOf(gateway, token.token)).length === 2);
+  expect(await statusesOf(gateway, 60)).toEqual([200]);
+  await counts(gateway, 120);
+  const { body: events } = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/events', {
+    token: token.token,
+  });
+  expect(events.events).toMatchObject([{ kind: 'worker_ended', text: expect.stringContaining('SIGKILL') }]);
+});
+
+it('the pause before a worker is replaced grows while its successors die young', async () => {
+  const gateway = await start(configOf(), { workerPauseMs: 20, workerPauseMaxMs: 50 });
+  for (let kill = 0; kill < 3; kill++) {
+    const [, victim] = await workersOf(gateway, token.token);
+    await killWorker(gateway, victim?.pid ?? 0, token.token);
+  }
+  await gateway.line(({ pauseMs }) => pauseMs === 50);
+  const pauses = gateway.lines.flatMap(({ msg, pauseMs }) =>
+    msg === 'a worker ended, and is replaced' ? [pauseMs] : [],
+  );
+  expect(pauses).toEqual([20, 40, 50]);
+});
+
+it('a worker whose event loop hangs is killed and replaced', async () => {
+  const gateway = await start(configOf(), { workerSilenceMaxMs: 3_000 });
+  const [victim] = await workersOf(gateway, token.token);
+  process.kill(victim?.pid ?? 0, 'SIGSTOP');
+  await gateway.line(({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === victim?.pid);
+  await until('another one serves', async () => {
+    const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+    return pids.length === 2 && !pids.includes(victim?.pid ?? 0);
+  });
+  expect(await statusesOf(gateway, 20)).toEqual([200]);
+});
+
+it('SIGTERM with workers loses no request', async () => {
+  const found = await measureDrain({ requests: 1_000, workers: 2 });
+  expect(found.failures).toEqual([]);
+  expect(Object.keys(found.statuses)).toEqual(['200']);
+  expect(found).toMatchObject({ idleSocketClosed: true, exitCode: 0 });
+});
+
+it('when the supervisor is killed its workers finish their requests, and end', async () => {
+  const gateway = await start(configOf());
+  const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+  const load = startLoad({
+    origins: [`http://127.0.0.1:${gateway.port}`],
+    secrets: [key.secret],
+    clients: 20,
+    leavesOnClose: true,
+  });
+  await until('requests are answered', () => load.responses.length > 200);
+  await gateway.stop('SIGKILL');
+  await until('the workers are gone', () => !pids.some(isThere));
+  const { responses, failures } = await load.done;
+  expect(failures).toEqual([]);
+  expect(Object.keys(countStatuses(responses))).toEqual(['200']);
+});
+
+it('a second SIGINT ends supervisor and workers at once', async () => {
+  const gateway = await start(configOf(), { drainGraceMs: 60_000, signalEchoMs: 0 });
+  const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+  gateway.child.kill('SIGTERM');
+  await gateway.line(({ msg }) => msg === 'draining');
+  expect(await gateway.stop('SIGINT')).toBe(1);
+  await until('the workers are gone', () => !pids.some(isThere));
+});
+
+it('a reload reaches every worker and also those that are started later; one that is not valid reaches none', async () => {
+  const added = makeKey({ plan: 'pro' });
+  const config = configOf();
+  const gateway = await start(config);
+  expect(await statusesOf(gateway, 10, added.secret)).toEqual([401]);
+  await gateway.editConfig({ ...config, keys: [key.entry, added.entry] });
+  await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+  await until('all have it', async () => {
+    const { body } = await readiness(gateway);
+    const state = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/state', {
+      token: token.token,
+    });
+    return state.body.processes.every(
+      ({ configVersion }: { configVersion: string }) => configVersion === body.config.version,
+    );
+  });
+  expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
+
+  await gateway.editConfig({ ...config, plans: 'none' });
+  await gateway.line(({ msg }) => `${msg}`.startsWith('the configuration was not reloaded'));
+  expect((await readiness(gateway)).body.config.lastError).toContain('plans');
+  const [victim] = await workersOf(gateway, token.token);
+  await killWorker(gateway, victim?.pid ?? 0, token.token);
+  expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
+});
+
+it('a ban is one event and one in the metrics, however many workers saw it, and is lifted on all of them', async () => {
+  const tight = makeCustomKey(1_000_000, 1);
+  const gateway = await start(
+    configOf({ keys: [tight.entry], bans: { after: 5, within: '60s', for: '10m', max: '1h' } }),
+  );
+  const port = Number(new URL(gateway.adminUrl).port);
+  const ask = (path: string, method = 'GET', json?: unknown) =>
+    askAdmin(port, `/api/v1${path}`, { token: token.token, method, json });
+  await until('both workers refuse it', async () => {
+    await request(gateway, tight.secret);
+    const { body } = await ask('/state');
+    return body.processes.every(
+      ({ outcomes }: { outcomes: Record<string, number> }) => (outcomes['429'] ?? 0) > 0,
+    );
+  });
+  for (let more = 0; more < 20; more++) await request(gateway, tight.secret);
+  await until('the ban is told', async () => (await ask('/events')).body.events.length > 0);
+  expect((await ask('/events')).body.events).toMatchObject([{ kind: 'ban', key: tight.entry.id }]);
+  expect((await readMetrics(gateway.adminUrl)).sum('tollgate_bans_total')).toBe(1);
+
+  expect((await ask(`/keys/${tight.entry.id}/unban`, 'POST')).status).toBe(200);
+  await gateway.line(({ msg, ended }) => msg === 'a key is no longer banned' && ended === 'lifted');
+  expect(gateway.lines.filter(({ msg }) => msg === 'a key is banned')).toHaveLength(1);
+  expect(
+    (
+      await ask(`/keys/${tight.entry.id}/grant`, 'POST', {
+        limits: { perDay: 1_000 },
+        untilAt: new Date(Date.now() + 60_000).toISOString(),
+      })
+    ).status,
+  ).toBe(200);
+  await until('every worker admits it', async () => {
+    return (await statusesOf(gateway, 20, tight.secret)).join() === '200';
+  });
+});
+
+it('a TLS session is resumed by whichever worker gets the connection', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const pair = makeCertificate();
+  const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);
+  const gateway = await start(configOf({ listen: { host: '127.0.0.1', port: 0, tls } }));
+
+  let session: Buffer | undefined;
+  const reused = [];
+  for (let connection = 0; connection < 20; connection++) {
+    const socket = connect({ port: gateway.port, rejectUnauthorized: false, ...(session && { session }) });
+    const ticket = once(socket, 'session');
+    socket.resume();
+    await once(socket, 'secureConnect');
+    if (session !== undefined) reused.push(socket.isSessionReused());
+    // A session that is resumed gets no further ticket.
+    else [session] = await ticket;
+    socket.destroy();
+  }
+  expect(new Set(reused)).toEqual(new Set([true]));
+});
+
+it('no line of the log is torn, also when its reader is slow', async () => {
+  const gateway = await start(configOf());
+  const path = `/v1/pets/${'a/'.repeat(900)}`;
+  const log = gateway.child.stdout;
+  log?.pause();
+  const load = startLoad({
+    origins: [`http://127.0.0.1:${gateway.port}`],
+    secrets: [key.secret],
+    clients: 16,
+    requestsMax: 600,
+    path,
+  });
+  await load.done;
+  log?.resume();
+  const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
+  // A torn line is no JSON, and would end the test.
+  await until('all are logged', () => logged().length === 600);
+});
+
+it('a port that is taken ends the start, and leaves no worker', async () => {
+  const gateway = await start(configOf());
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'gateway.yaml');
+  await writeFile(file, stringify(configOf({ listen: { host: '127.0.0.1', port: gateway.port } })));
+  const main = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url));
+  const second = spawn(process.execPath, [main, '--config', file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [output, [code]] = await Promise.all([text(second.stdout), once(second, 'exit')]);
+  expect({ code, output }).toEqual({
+    code: 1,
+    output: expect.stringContaining(
+      `cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${gateway.port}`,
+    ),
+  });
+});
