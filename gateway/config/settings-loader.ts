@@ -28,7 +28,10 @@ export type LoadedInThread =
   | InvalidSettings
   | (ValidSettings & { readonly base?: Settings | undefined; readonly message: SettingsMessage });
 
-export type LoaderBounds = Pick<Bounds, 'configThreadIdleMs' | 'configThreadHeapMebibytes'>;
+export type LoaderBounds = Pick<
+  Bounds,
+  'configThreadIdleMs' | 'configThreadHeapMebibytes' | 'configThreadYoungMebibytes'
+>;
 
 /**
  * Makes a loader that delays no request: 100,000 keys take a second to read. Its thread starts with a load and
@@ -44,7 +47,10 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMebibytes(bounds) },
+      resourceLimits: {
+        maxOldGenerationSizeMb: heapMebibytes(bounds),
+        maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
+      },
     });
     // Also between loads, when nobody awaits the thread: an error event without a listener would end the process.
     started.on('error', () => {
