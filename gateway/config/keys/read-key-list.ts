@@ -12,7 +12,7 @@ import { isMapping } from '../source/yaml-to-plain.ts';
 import { fitPlans } from './key-uses.ts';
 import { readPlainEntry } from './plain-entry.ts';
 import { type ReadEntries, type ReadEntry, readEntries } from './read-entries.ts';
-import { splitList } from './split-list.ts';
+import { type SplitList, splitList } from './split-list.ts';
 import { createSplitSource } from './split-source.ts';
 
 /** A list of keys, each of which is valid by itself. */
@@ -82,8 +82,8 @@ export function readKeyList(
     reader.parse({ ...toParse, text: textOf(bytes) });
 
   if (list !== undefined && plans !== undefined && isMapping(definedPlans)) {
-    // What a variable stands for may have changed.
-    const entries = readEntries(list, readEntry, plans, bytes.includes('${') ? undefined : before);
+    const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
+    const entries = readEntries(list, readEntry, plans, isFixed ? before : undefined);
     if (entries !== undefined && fitPlans(entries.uses, definedPlans))
       return splitKeyList(at, source, entries);
   }
@@ -96,6 +96,11 @@ export function readKeyList(
   if (Array.isArray(value))
     problems.push(...checkKeys({ source: whole, path: [], entries: value }, definedPlans));
   return parsed.data && wholeList(at, whole, parsed.data);
+}
+
+/** What a variable stands for may change from load to load: then nothing can be said by the bytes alone. */
+function hasVariables({ bytes }: SplitList): boolean {
+  return bytes.includes('${');
 }
 
 /**

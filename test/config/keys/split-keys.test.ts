@@ -14,6 +14,8 @@ const anyDigest = fc.oneof(
   { weight: 8, arbitrary: digest },
   fc.constantFrom('"', 'x', `${'1'.repeat(63)}A`, `1e${'0'.repeat(62)}`, `'${digestOf('c')}'`),
 );
+const variable = '$' + '{NAME}';
+const unset = '{UNSET}';
 const name = fc.constantFrom(
   ...[
     'Acme',
@@ -37,7 +39,7 @@ const name = fc.constantFrom(
     '*n',
     '|\n    two\n    lines',
     '>-\n    folded',
-    '${NAME}',
+    ...[variable, `"${variable}"`, `x${variable}y`, `'a ${variable}'`, `"$${unset}"`],
   ],
   ...[
     'a\n    b',
@@ -247,4 +249,27 @@ test.each([
   ['- inner:\n    a: x:y\r\n    b: 12ab\n', { inner: { a: 'x:y', b: '12ab' } }],
 ])('usual entries need no library: %j', (text, value) => {
   expect(readPlainEntry(text)).toEqual({ value });
+});
+
+test.each([`name: "${variable}"`, `name: x${variable}`, `secrets: [{ sha256: '${variable}' }]`])(
+  'an entry with a variable is left to the library: %s',
+  (field) => expect(readPlainEntry(`- id: acme\n  ${field}\n`)).toBeUndefined(),
+);
+
+test('a key whose id came from a variable is gone when its entry is, whatever the variable says by then', () => {
+  const { file, write } = folder();
+  const entry = (id: string, sha256 = digestOf('a')) =>
+    `- { id: ${id}, plan: free, secrets: [{ sha256: ${sha256} }] }\n`;
+  const load = (env: Record<string, string>, before?: ReadEntries) => {
+    const loaded = loadSettings({ file, env, before });
+    if (loaded.kind === 'invalid') throw new Error(JSON.stringify(loaded.problems));
+    return { ids: [...loaded.settings.keys.ids()], entries: loaded.entries };
+  };
+  write('keys.yaml', entry('"$' + '{ID}"'));
+  const first = load({ ID: 'one' });
+  expect(first.ids).toEqual(['one']);
+  const second = load({ ID: 'two' }, first.entries);
+  expect(second.ids).toEqual(['two']);
+  write('keys.yaml', entry('three', digestOf('b')));
+  expect(load({ ID: 'two' }, first.entries).ids).toEqual(['three']);
 });
