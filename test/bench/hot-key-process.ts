@@ -1,10 +1,12 @@
 /** A process with one limiter, which decides requests of one key for a while and sends what it did to its parent. */
+import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
-import type { FloodOptions } from './measure-hot-key.ts';
+import type { Decided, FloodOptions } from './measure-hot-key.ts';
 
-const { port, perDay, bansAfter, clients, seconds }: FloodOptions = JSON.parse(process.argv[2] ?? '');
+const options: FloodOptions = JSON.parse(process.argv[2] ?? '');
+const { port, perDay, bansAfter, clients, warmUpSeconds, seconds } = options;
 const limiter = createLimiter({
   redis: { cluster: [`redis://127.0.0.1:${port}`], prefix: 'hot', onFailure: 'local' },
   log: pino({ level: 'silent' }),
@@ -18,19 +20,27 @@ const key = { id: 'hot', plan: 'free', limits, disabled: false };
 const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
 await limiter.decide(key, bans);
-const decided = { admitted: 0, refused: 0, banned: 0 };
-const endMs = performance.now() + seconds * 1_000;
-await Promise.all(
-  Array.from({ length: clients }, async () => {
-    while (performance.now() < endMs) {
-      const { kind } = await limiter.decide(key, bans);
-      if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
-      else throw new Error(`decided without Redis: ${kind}`);
-      // A refusal from memory must not keep the process from its timers.
-      if (kind !== 'admitted') await new Promise(setImmediate);
-    }
-  }),
-);
-process.send?.(decided);
+// In its first seconds a process mostly compiles.
+await decideFor(warmUpSeconds);
+process.send?.('warm');
+await once(process, 'message');
+process.send?.(await decideFor(seconds));
 await limiter.close();
 process.disconnect?.();
+
+async function decideFor(seconds: number): Promise<Decided> {
+  const decided = { admitted: 0, refused: 0, banned: 0 };
+  const endMs = performance.now() + seconds * 1_000;
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      while (performance.now() < endMs) {
+        const { kind } = await limiter.decide(key, bans);
+        if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
+        else throw new Error(`decided without Redis: ${kind}`);
+        // A refusal from memory must not keep the process from its timers.
+        if (kind !== 'admitted') await new Promise(setImmediate);
+      }
+    }),
+  );
+  return decided;
+}

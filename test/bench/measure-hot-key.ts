@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,9 +53,9 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
   const client = new Redis(redis.port, '127.0.0.1');
   await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
   client.disconnect();
-  const seconds = quick ? 1 : 5;
+  const times = quick ? { warmUpSeconds: 1, seconds: 1 } : { warmUpSeconds: 10, seconds: 5 };
   const measured: HotKeyLoad[] = [];
-  for (const load of loads) measured.push(await measureLoad(redis, load, seconds));
+  for (const load of loads) measured.push(await measureLoad(redis, load, times));
   redis.close();
   await endProcess(redis.pid);
   return { processes, loads: measured };
@@ -64,14 +64,19 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
 async function measureLoad(
   redis: BenchRedis,
   { load, ...options }: (typeof loads)[number],
-  seconds: number,
+  times: Pick<FloodOptions, 'warmUpSeconds' | 'seconds'>,
 ): Promise<HotKeyLoad> {
-  const [cpuBefore, callsBefore] = [treeCpuSeconds(redis.pid).total, await redis.scriptCalls()];
-  const all = await Promise.all(
-    Array.from({ length: processes }, () => flood({ ...options, port: redis.port, seconds })),
+  const flood = JSON.stringify({ ...options, ...times, port: redis.port } satisfies FloodOptions);
+  const children = Array.from({ length: processes }, () =>
+    fork(new URL('hot-key-process.ts', import.meta.url), [flood]),
   );
+  await Promise.all(children.map(nextMessage));
+  const [cpuBefore, callsBefore] = [treeCpuSeconds(redis.pid).total, await redis.scriptCalls()];
+  for (const child of children) child.send('go');
+  const all = (await Promise.all(children.map(nextMessage))) as readonly Decided[];
   const cpu = treeCpuSeconds(redis.pid).total - cpuBefore;
   const calls = (await redis.scriptCalls()) - callsBefore;
+  const { seconds } = times;
   const perSecond = (of: keyof Decided) => all.reduce((sum, one) => sum + one[of], 0) / seconds;
   return {
     load,
@@ -82,6 +87,19 @@ async function measureLoad(
   };
 }
 
+/** @throws when the process ends instead */
+async function nextMessage(child: ChildProcess): Promise<unknown> {
+  const isOver = new AbortController();
+  const { signal } = isOver;
+  const ended = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`a process ended with ${code}`);
+  });
+  const [message] = await Promise.race([once(child, 'message', { signal }), ended]);
+  isOver.abort();
+  await ended.catch(() => {});
+  return message;
+}
+
 export interface FloodOptions {
   readonly port: number;
   readonly perDay: number;
@@ -89,6 +107,8 @@ export interface FloodOptions {
   readonly bansAfter: number;
   /** Requests under way at once. */
   readonly clients: number;
+  /** Before what is counted, and of that. */
+  readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
@@ -96,13 +116,4 @@ export interface Decided {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
-}
-
-async function flood(options: FloodOptions): Promise<Decided> {
-  const child = fork(new URL('hot-key-process.ts', import.meta.url), [JSON.stringify(options)]);
-  const exited = once(child, 'exit');
-  const [done] = await Promise.race([once(child, 'message'), exited]);
-  if (typeof done !== 'object') throw new Error(`a process ended with ${done}`);
-  await exited;
-  return done;
 }
