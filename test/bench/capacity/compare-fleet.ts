@@ -1,5 +1,5 @@
 import { keyGroups } from './key-groups.ts';
-import { loadOf, total } from './load.ts';
+import { heldBytes, loadOf, total } from './load.ts';
 import type { Costs, FleetFigure, FleetRun } from './unit-costs.ts';
 
 export interface Comparison {
@@ -25,6 +25,7 @@ export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[]
     lookUps: load.lookUps / requestsPerSecond,
     redisCpu: total(load.redisCpu) / requestsPerSecond,
     redisOctets: load.redisOctets / requestsPerSecond,
+    processBytes: costs.processBytes + heldBytes(load, costs),
     directoryBytes: costs.directoryBytes,
     // Filled in a run of less than two minutes.
     countsBytes:

@@ -150,6 +150,15 @@ export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
 }
 
+/** What a process holds of keys, octets of its heap. */
+export function heldBytes({ held }: Load, costs: Costs): number {
+  return (
+    held.recorded * costs.recordedKeyBytes +
+    held.remembered * costs.rememberedKeyBytes +
+    held.directory * costs.heldKeyBytes
+  );
+}
+
 /** The sum of the parts. */
 export function total(parts: GatewayCpu | RedisCpu): number {
   return Object.values(parts).reduce((sum, part) => sum + part, 0);

@@ -1,5 +1,6 @@
 import { startCluster } from '../../support/start-cluster.ts';
 import { type Credential, type Credentials, makeCredentials } from '../credentials.ts';
+import { residentBytes } from '../measure-cpu.ts';
 import { endProcess } from '../processes.ts';
 import { startBackend } from '../subjects/direct.ts';
 import type { Stage } from '../subjects/subject.ts';
@@ -80,6 +81,7 @@ export async function measureFleet({
           lookUps: done.lookUps / done.requests,
           redisCpu: done.cpuSeconds / done.requests,
           redisOctets: done.octets / done.requests,
+          processBytes: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / pids.length,
           // The first load fills them.
           ...(runs.length === 0 && { directoryBytes, countsBytes }),
         },

@@ -56,7 +56,6 @@ export async function measureGateway({
   try {
     console.log('gateway: memory, health checks');
     const idle = await start('idle');
-    const processBytes = residentBytes(idle.pid);
     const connectionBytes = await measureIdleConnections(idle);
     const upstreams = Array.from(
       { length: upstreamsCount },
@@ -66,6 +65,8 @@ export async function measureGateway({
       replaced: { upstream: `upstreams: { ${upstreams.join(', ')} }` },
     });
     const checkCpu = await measureChecks(idle, checking, quick ? 2 : 15);
+    await load(checking, hotFile, { seconds: quick ? 3 : 12 });
+    const processBytes = residentBytes(checking.pid);
     await Promise.all([endProcess(idle.pid), endProcess(checking.pid)]);
 
     console.log('gateway: calls and the record');
@@ -107,7 +108,7 @@ export async function measureGateway({
       return { cpu: done.processCpuSeconds / requests, batches: done.batches / requests };
     };
     const batchCpus: number[] = [];
-    for (let round = 0; round < (quick ? 1 : 2); round++) {
+    for (let round = 0; round < (quick ? 1 : 3); round++) {
       const on = { hot: await withFlush(recorded, hotFile), many: await withFlush(recorded, manyFile) };
       const off = { hot: await withFlush(unrecorded, hotFile), many: await withFlush(unrecorded, manyFile) };
       const morePerRequest = on.many.cpu - off.many.cpu - (on.hot.cpu - off.hot.cpu);

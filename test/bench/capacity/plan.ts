@@ -1,7 +1,7 @@
 import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
 import type { Inputs } from './inputs.ts';
 import { keyGroups, sumOver } from './key-groups.ts';
-import { type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
+import { heldBytes, type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
 import type { Costs } from './unit-costs.ts';
 
 /** A fleet that carries its inputs, also without one zone. */
@@ -84,10 +84,7 @@ export function planFleet(inputs: Inputs, costs: Costs): Plan {
   }
 
   const load = loadOf(traffic, fleetOf(processes, shards), costs);
-  const held =
-    load.held.recorded * costs.recordedKeyBytes +
-    load.held.remembered * costs.rememberedKeyBytes +
-    load.held.directory * costs.heldKeyBytes;
+  const held = heldBytes(load, costs);
   const hotKeyCallsMax = use / (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu);
   return {
     inputs,

@@ -313,7 +313,7 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   );
   return {
     title: 'The model and a small fleet',
-    rows: [['load', 'of each request', 'model', 'measured', 'difference'], ...rows],
+    rows: [['load', 'of each request, process, key', 'model', 'measured', 'difference'], ...rows],
   };
 }
 
@@ -329,7 +329,7 @@ export function describeDifferences(comparisons: readonly Comparison[]): string 
   const ranges = [...figures].map(([figure, all]) => {
     const off = all.map(({ predicted, measured }) => (measured - predicted) / predicted);
     const [least, most] = [signed(Math.min(...off)), signed(Math.max(...off))];
-    return `${fleetFigures[figure].replace(/, µs$/, '')} ${least === most ? least : `${least} to ${most}`}`;
+    return `${fleetFigures[figure].replace(/, (?:µs|MiB)$/, '')} ${least === most ? least : `${least} to ${most}`}`;
   });
   return `Measured against the model: ${ranges.join('; ')}.`;
 }
@@ -377,6 +377,7 @@ function costText(name: CostName, value: number): string {
 
 function figureText(figure: FleetFigure, value: number): string {
   if (figure.endsWith('Cpu')) return (value * 1e6).toFixed(0);
+  if (figure === 'processBytes') return (value / 2 ** 20).toFixed(0);
   return figure.endsWith('Bytes') || figure.endsWith('Octets')
     ? count(value)
     : value.toFixed(value < 0.1 ? 4 : 2);

@@ -11,7 +11,7 @@ export const costNames = {
   checkCpu: 'gateway, CPU of one health check',
   turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
   fullTurnSeconds: 'gateway, the same in a full process (64 connections)',
-  processBytes: 'gateway, memory of a process that was just started',
+  processBytes: 'gateway, memory of a full process that serves one key',
   connectionBytes: 'gateway, memory of an idle client connection',
   recordedKeyBytes: 'gateway, heap of a key in the usage recorder (held for 300 s after its last request)',
   rememberedKeyBytes: 'gateway, heap of a key whose last counts are remembered',
@@ -81,7 +81,7 @@ export interface FleetRun {
   readonly measured: Readonly<Partial<Record<FleetFigure, number>>>;
 }
 
-/** What is compared on the small fleet: per request, and of memory per key in the run that filled it. Seconds and octets. */
+/** What is compared on the small fleet: per request; of a process; and of a key, in the run that filled Redis. Seconds and octets. */
 export const fleetFigures = {
   gatewayCpu: 'CPU of the gateways, µs',
   decisions: 'decision calls',
@@ -89,6 +89,7 @@ export const fleetFigures = {
   lookUps: 'look-ups',
   redisCpu: 'CPU of Redis, µs',
   redisOctets: 'octets to and from Redis',
+  processBytes: 'memory of a gateway, MiB',
   directoryBytes: 'Redis, octets of a key of the directory',
   countsBytes: 'Redis, octets of the counts and the record of a key',
 } as const;
