@@ -11,7 +11,7 @@ export const costNames = {
   checkCpu: 'gateway, CPU of one health check',
   turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
   fullTurnSeconds: 'gateway, the same in a full process (64 connections)',
-  processBytes: 'gateway, memory of a full process that serves one key',
+  processBytes: 'gateway, memory of a process that holds few keys',
   connectionBytes: 'gateway, memory of an idle client connection',
   recordedKeyBytes: 'gateway, heap of a key in the usage recorder (held for 300 s after its last request)',
   rememberedKeyBytes: 'gateway, heap of a key whose last counts are remembered',
