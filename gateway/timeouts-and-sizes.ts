@@ -268,6 +268,8 @@ export const defaultBounds = Object.freeze({
   usageSecretsPerKeyMax: 8,
   /** After so many flushes without a request a process forgets a key. */
   usageIdleRoundsMax: 30,
+  /** Beyond so many keys, each is forgotten as soon as all of it is sent: about 3 kB each. */
+  usageKeysMax: 20_000,
   /** Keys in the index of those that were active last; an entry is at most this old. */
   usageActiveKeysMax: 10_000,
   usageActiveNotedMs: 60_000,

@@ -80,6 +80,7 @@ export function createUsageRecorder({
     | 'usageOperationsPerKeyMax'
     | 'usageSecretsPerKeyMax'
     | 'usageIdleRoundsMax'
+    | 'usageKeysMax'
     | 'usageActiveNotedMs'
     | 'usageCloseTimeoutMs'
     | 'usageReadsPerTurnMax'
@@ -197,9 +198,9 @@ export function createUsageRecorder({
     nextSlice = (nextSlice + 1) % slices.length;
     for (const source of slice ?? []) {
       forgetConfirmed(source);
-      if (!mayBeSent(source)) continue;
       source.counted.close();
       if (isUnsent(source)) {
+        if (!mayBeSent(source)) continue;
         source.idleRounds = 0;
         void sendNext(source);
         const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
@@ -208,7 +209,8 @@ export function createUsageRecorder({
         continue;
       }
       source.idleRounds += 1;
-      if (source.idleRounds <= bounds.usageIdleRoundsMax || source.confirmed.length > 0) continue;
+      const idleMax = keys.size > bounds.usageKeysMax ? 0 : bounds.usageIdleRoundsMax;
+      if (source.idleRounds <= idleMax || source.confirmed.length > 0) continue;
       slice?.delete(source);
       keys.delete(source.counted.keyId);
       if (source === lastSource) lastSource = undefined;

@@ -135,7 +135,10 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       redisCpu: hotCalls * (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu),
     },
     held: {
-      recorded: recorded ? seen(heldSeconds) : 0,
+      // Beyond its bound the recorder forgets a key as soon as all of it is sent.
+      recorded: recorded
+        ? Math.min(seen(heldSeconds), Math.max(defaultBounds.usageKeysMax, seen(2 * flushSeconds)))
+        : 0,
       remembered: Math.min(
         sumOver(groups, () => 1),
         defaultBounds.rememberedKeysMax,

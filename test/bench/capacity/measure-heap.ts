@@ -60,7 +60,12 @@ async function recordKeys(keys: number): Promise<unknown> {
     pausedBecause: () => undefined,
     close: () => {},
   };
-  const bounds = { ...defaultBounds, usageFlushIntervalMs: 1_000, usageCallTimeoutMs: 100 };
+  const bounds = {
+    ...defaultBounds,
+    usageFlushIntervalMs: 1_000,
+    usageCallTimeoutMs: 100,
+    usageKeysMax: Number.POSITIVE_INFINITY,
+  };
   const recorder = createUsageRecorder({ store, calendar: usageCalendar(60_000), keptMs: 1e9, bounds });
   const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
   const decision: Decision = {

@@ -91,7 +91,7 @@ function gatewaysTable({
       [
         'keys that a process holds',
         `${count(load.held.recorded)} in the recorder, ${count(load.held.remembered)} with their last counts, ${count(load.held.directory)} of the directory`,
-        'usageIdleRoundsMax, rememberedKeysMax, directoryCachedKeysMax',
+        'usageKeysMax, rememberedKeysMax, directoryCachedKeysMax',
       ],
     ],
   };
