@@ -8,6 +8,7 @@ import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
 import { type SimulationFigures, simulationAtMost } from './measure-simulation.ts';
 import type { TlsFigures } from './measure-tls.ts';
+import type { WorkersFigures } from './measure-workers.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import { judgeTargets } from './targets.ts';
@@ -31,6 +32,7 @@ export interface Report {
   readonly keys: readonly KeysFigures[];
   readonly metrics?: MetricsFigures;
   readonly record?: RecordFigures;
+  readonly workers?: WorkersFigures;
   readonly simulation?: SimulationFigures;
   readonly hotKeyOnCluster?: HotKeyFigures;
 }
@@ -79,6 +81,9 @@ export function renderReport(report: Report): string {
     ...(report.record === undefined
       ? []
       : ['## The usage record, with it and without', renderRecord(report.record)]),
+    ...(report.workers === undefined
+      ? []
+      : [`## Workers, on ${report.workers.cores} cores with everything else`, renderWorkers(report.workers)]),
     ...(report.simulation === undefined
       ? []
       : ['## A simulation, once the record has been read', renderSimulation(report.simulation)]),
@@ -255,6 +260,19 @@ function renderRecord({ loads, list }: RecordFigures): string {
     ],
   );
   return table(['figure', 'at most', 'measured', 'met'], rows);
+}
+
+function renderWorkers({ loads }: WorkersFigures): string {
+  const rows = loads.map(({ load, workers, requestsPerSecond, timesOne, p99Us, ...cores }) => [
+    load,
+    whole(workers),
+    spread(requestsPerSecond, whole),
+    timesOne === undefined ? '' : spread(timesOne, (times) => `${times.toFixed(2)}×`),
+    spread(p99Us, (us) => (us / 1_000).toFixed(1)),
+    ...[cores.gatewayCores, cores.redisCores, cores.otherCores].map(({ median }) => median.toFixed(2)),
+  ]);
+  const used = ['gateway', 'Redis', 'load generator, backend'].map((who) => `cores of ${who}`);
+  return table(['load', 'workers', 'requests/s', '× one', 'p99 ms', ...used], rows);
 }
 
 function renderSimulation({ keys, days, minutes, seconds: took }: SimulationFigures): string {

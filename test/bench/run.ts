@@ -14,6 +14,7 @@ import { measureRecord, type RecordFigures } from './measure-record.ts';
 import { measureScenarios } from './measure-scenarios.ts';
 import { measureSimulation, type SimulationFigures } from './measure-simulation.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
+import { measureWorkers, type WorkersFigures } from './measure-workers.ts';
 import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, killAllProcesses } from './processes.ts';
 import { startRedis } from './redis.ts';
@@ -40,6 +41,7 @@ const names = [
   'keys',
   'metrics',
   'record',
+  'workers',
   'simulation',
   'hot-key-cluster',
 ];
@@ -124,6 +126,18 @@ async function bench(options: Options, dir: string): Promise<number> {
       seconds: options.quick ? 1 : 2,
     });
   }
+  let workers: WorkersFigures | undefined;
+  if (options.wanted('workers')) {
+    // Pinned to one core they would bring nothing.
+    workers = await measureWorkers({
+      ...common,
+      stage: { ...stage, subjectCpus: allCpus },
+      rounds: options.rounds,
+      backendPid: backend.pid,
+      warmUpSeconds: options.quick ? warmUpSeconds : firstWarmUpSeconds,
+      seconds: options.quick ? 1 : 3,
+    });
+  }
   let simulation: SimulationFigures | undefined;
   if (options.wanted('simulation')) simulation = measureSimulation(options);
   let hotKeyOnCluster: HotKeyFigures | undefined;
@@ -146,6 +160,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     keys,
     ...(metrics && { metrics }),
     ...(record && { record }),
+    ...(workers && { workers }),
     ...(simulation && { simulation }),
     ...(hotKeyOnCluster && { hotKeyOnCluster }),
   };

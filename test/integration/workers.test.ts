@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { measureDrain } from '../faults/drain.ts';
 import { measureWorkerKills } from '../faults/workers.ts';
@@ -96,22 +96,146 @@ const isThere = (pid: number) => {
   }
 };
 
-it('a limit is exact over workers, and each of them serves', async () => {
-  const tight = makeCustomKey(1_000_000, 300);
-  const gateway = await start(configOf({ keys: [tight.entry] }));
-  const load = startLoad({
-    origins: [`http://127.0.0.1:${gateway.port}`],
-    secrets: [tight.secret],
-    clients: 32,
-    requestsMax: 900,
+describe('a gateway with two workers', () => {
+  const limited = makeCustomKey(1_000_000, 300);
+  const banned = makeCustomKey(1_000_000, 1);
+  let config: Record<string, unknown>;
+  let gateway: GatewayProcess;
+
+  beforeAll(async () => {
+    config = configOf({
+      keys: [key.entry, limited.entry, banned.entry],
+      bans: { after: 5, within: '60s', for: '10m', max: '1h' },
+    });
+    gateway = await startGateway(config, {
+      tuning: { bounds: { ...patientStore, workerReportIntervalMs: 100 } },
+    });
   });
-  await until('requests are answered', () => load.responses.length > 300);
-  await expect
-    .poll(async () => (await workersOf(gateway, token.token)).every(({ connections }) => connections > 0))
-    .toBe(true);
-  const { responses, failures } = await load.done;
-  expect(failures).toEqual([]);
-  expect(countStatuses(responses)).toEqual({ 200: 300, 429: 600 });
+  afterAll(() => gateway.stop('SIGKILL'));
+
+  it('a limit is exact over workers, and each of them serves', async () => {
+    const load = startLoad({
+      origins: [`http://127.0.0.1:${gateway.port}`],
+      secrets: [limited.secret],
+      clients: 32,
+      requestsMax: 900,
+    });
+    await until('requests are answered', () => load.responses.length > 300);
+    await expect
+      .poll(async () => (await workersOf(gateway, token.token)).every(({ connections }) => connections > 0))
+      .toBe(true);
+    const { responses, failures } = await load.done;
+    expect(failures).toEqual([]);
+    expect(countStatuses(responses)).toEqual({ 200: 300, 429: 600 });
+  });
+
+  it('no line of the log is torn, also when its reader is slow', async () => {
+    const path = `/v1/pets/${'a/'.repeat(900)}`;
+    const log = gateway.child.stdout;
+    log?.pause();
+    const load = startLoad({
+      origins: [`http://127.0.0.1:${gateway.port}`],
+      secrets: [key.secret],
+      clients: 16,
+      requestsMax: 600,
+      path,
+    });
+    await load.done;
+    log?.resume();
+    const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
+    // A torn line is no JSON, and would end the test.
+    await until('all are logged', () => logged().length === 600);
+  });
+
+  it('a port that is taken ends the start, and leaves no worker', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'gateway.yaml');
+    await writeFile(file, stringify(configOf({ listen: { host: '127.0.0.1', port: gateway.port } })));
+    const main = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url));
+    const second = spawn(process.execPath, [main, '--config', file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [output, [code]] = await Promise.all([text(second.stdout), once(second, 'exit')]);
+    expect({ code, output }).toEqual({
+      code: 1,
+      output: expect.stringContaining(
+        `cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${gateway.port}`,
+      ),
+    });
+  });
+
+  it('a ban is one event and one in the metrics, however many workers saw it, and is lifted on all of them', async () => {
+    const port = Number(new URL(gateway.adminUrl).port);
+    const ask = (path: string, method = 'GET', json?: unknown) =>
+      askAdmin(port, `/api/v1${path}`, { token: token.token, method, json });
+    const bans = async () =>
+      (await ask('/events')).body.events.filter(({ kind }: { kind: string }) => kind === 'ban');
+    const isOfKey = (one: { readonly key?: unknown; readonly keyId?: unknown }) =>
+      (one.key ?? one.keyId) === banned.entry.id;
+    // Enough that each worker gets some after the ban has begun.
+    expect(await statusesOf(gateway, 40, banned.secret)).toEqual([200, 429]);
+    await until('the ban is told', async () => (await bans()).some(isOfKey));
+    expect((await bans()).filter(isOfKey)).toHaveLength(1);
+    expect((await readMetrics(gateway.adminUrl)).sum('tollgate_bans_total')).toBe((await bans()).length);
+
+    expect((await ask(`/keys/${banned.entry.id}/unban`, 'POST')).status).toBe(200);
+    await gateway.line((line) => line.ended === 'lifted' && isOfKey(line));
+    expect(gateway.lines.filter((line) => line.msg === 'a key is banned' && isOfKey(line))).toHaveLength(1);
+    const grant = { limits: { perDay: 1_000 }, untilAt: new Date(Date.now() + 60_000).toISOString() };
+    expect((await ask(`/keys/${banned.entry.id}/grant`, 'POST', grant)).status).toBe(200);
+    await until('every worker admits it', async () => {
+      return (await statusesOf(gateway, 20, banned.secret)).join() === '200';
+    });
+  });
+
+  it('a reload reaches every worker and also those that are started later; one that is not valid reaches none', async () => {
+    const added = makeKey({ plan: 'pro' });
+    expect(await statusesOf(gateway, 10, added.secret)).toEqual([401]);
+    await gateway.editConfig({ ...config, keys: [key.entry, added.entry] });
+    await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+    await until('all have it', async () => {
+      const { body } = await readiness(gateway);
+      const state = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/state', {
+        token: token.token,
+      });
+      return state.body.processes.every(
+        ({ configVersion }: { configVersion: string }) => configVersion === body.config.version,
+      );
+    });
+    expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
+
+    await gateway.editConfig({ ...config, plans: 'none' });
+    await gateway.line(({ msg }) => `${msg}`.startsWith('the configuration was not reloaded'));
+    expect((await readiness(gateway)).body.config.lastError).toContain('plans');
+    const [victim] = await workersOf(gateway, token.token);
+    await killWorker(gateway, victim?.pid ?? 0, token.token);
+    expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
+  });
+});
+
+it('a worker whose event loop hangs is killed; the pause before it is replaced grows while its successors die young', async () => {
+  const gateway = await start(configOf(), {
+    workerPauseMs: 20,
+    workerPauseMaxMs: 50,
+    workerSilenceMaxMs: 3_000,
+  });
+  const [hangs] = await workersOf(gateway, token.token);
+  process.kill(hangs?.pid ?? 0, 'SIGSTOP');
+  await gateway.line(({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === hangs?.pid);
+  await until('another one serves', async () => {
+    const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+    return pids.length === 2 && !pids.includes(hangs?.pid ?? 0);
+  });
+  for (let kill = 0; kill < 2; kill++) {
+    const [victim] = await workersOf(gateway, token.token);
+    await killWorker(gateway, victim?.pid ?? 0, token.token);
+  }
+  await gateway.line(({ pauseMs }) => pauseMs === 50);
+  const pauses = gateway.lines.flatMap(({ msg, pauseMs }) =>
+    msg === 'a worker ended, and is replaced' ? [pauseMs] : [],
+  );
+  expect(pauses).toEqual([20, 40, 50]);
 });
 
 it('killed workers take their own connections with them and nothing else, and no count goes back', async () => {
@@ -143,31 +267,6 @@ it('while a worker is missing new connections are served by another one, and /re
     token: token.token,
   });
   expect(events.events).toMatchObject([{ kind: 'worker_ended', text: expect.stringContaining('SIGKILL') }]);
-});
-
-it('the pause before a worker is replaced grows while its successors die young', async () => {
-  const gateway = await start(configOf(), { workerPauseMs: 20, workerPauseMaxMs: 50 });
-  for (let kill = 0; kill < 3; kill++) {
-    const [, victim] = await workersOf(gateway, token.token);
-    await killWorker(gateway, victim?.pid ?? 0, token.token);
-  }
-  await gateway.line(({ pauseMs }) => pauseMs === 50);
-  const pauses = gateway.lines.flatMap(({ msg, pauseMs }) =>
-    msg === 'a worker ended, and is replaced' ? [pauseMs] : [],
-  );
-  expect(pauses).toEqual([20, 40, 50]);
-});
-
-it('a worker whose event loop hangs is killed and replaced', async () => {
-  const gateway = await start(configOf(), { workerSilenceMaxMs: 3_000 });
-  const [victim] = await workersOf(gateway, token.token);
-  process.kill(victim?.pid ?? 0, 'SIGSTOP');
-  await gateway.line(({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === victim?.pid);
-  await until('another one serves', async () => {
-    const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
-    return pids.length === 2 && !pids.includes(victim?.pid ?? 0);
-  });
-  expect(await statusesOf(gateway, 20)).toEqual([200]);
 });
 
 it('SIGTERM with workers loses no request', async () => {
@@ -203,68 +302,6 @@ it('a second SIGINT ends supervisor and workers at once', async () => {
   await until('the workers are gone', () => !pids.some(isThere));
 });
 
-it('a reload reaches every worker and also those that are started later; one that is not valid reaches none', async () => {
-  const added = makeKey({ plan: 'pro' });
-  const config = configOf();
-  const gateway = await start(config);
-  expect(await statusesOf(gateway, 10, added.secret)).toEqual([401]);
-  await gateway.editConfig({ ...config, keys: [key.entry, added.entry] });
-  await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
-  await until('all have it', async () => {
-    const { body } = await readiness(gateway);
-    const state = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/state', {
-      token: token.token,
-    });
-    return state.body.processes.every(
-      ({ configVersion }: { configVersion: string }) => configVersion === body.config.version,
-    );
-  });
-  expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
-
-  await gateway.editConfig({ ...config, plans: 'none' });
-  await gateway.line(({ msg }) => `${msg}`.startsWith('the configuration was not reloaded'));
-  expect((await readiness(gateway)).body.config.lastError).toContain('plans');
-  const [victim] = await workersOf(gateway, token.token);
-  await killWorker(gateway, victim?.pid ?? 0, token.token);
-  expect(await statusesOf(gateway, 20, added.secret)).toEqual([200]);
-});
-
-it('a ban is one event and one in the metrics, however many workers saw it, and is lifted on all of them', async () => {
-  const tight = makeCustomKey(1_000_000, 1);
-  const gateway = await start(
-    configOf({ keys: [tight.entry], bans: { after: 5, within: '60s', for: '10m', max: '1h' } }),
-  );
-  const port = Number(new URL(gateway.adminUrl).port);
-  const ask = (path: string, method = 'GET', json?: unknown) =>
-    askAdmin(port, `/api/v1${path}`, { token: token.token, method, json });
-  await until('both workers refuse it', async () => {
-    await request(gateway, tight.secret);
-    const { body } = await ask('/state');
-    return body.processes.every(
-      ({ outcomes }: { outcomes: Record<string, number> }) => (outcomes['429'] ?? 0) > 0,
-    );
-  });
-  for (let more = 0; more < 20; more++) await request(gateway, tight.secret);
-  await until('the ban is told', async () => (await ask('/events')).body.events.length > 0);
-  expect((await ask('/events')).body.events).toMatchObject([{ kind: 'ban', key: tight.entry.id }]);
-  expect((await readMetrics(gateway.adminUrl)).sum('tollgate_bans_total')).toBe(1);
-
-  expect((await ask(`/keys/${tight.entry.id}/unban`, 'POST')).status).toBe(200);
-  await gateway.line(({ msg, ended }) => msg === 'a key is no longer banned' && ended === 'lifted');
-  expect(gateway.lines.filter(({ msg }) => msg === 'a key is banned')).toHaveLength(1);
-  expect(
-    (
-      await ask(`/keys/${tight.entry.id}/grant`, 'POST', {
-        limits: { perDay: 1_000 },
-        untilAt: new Date(Date.now() + 60_000).toISOString(),
-      })
-    ).status,
-  ).toBe(200);
-  await until('every worker admits it', async () => {
-    return (await statusesOf(gateway, 20, tight.secret)).join() === '200';
-  });
-});
-
 it('a TLS session is resumed by whichever worker gets the connection', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -286,40 +323,4 @@ it('a TLS session is resumed by whichever worker gets the connection', async () 
     socket.destroy();
   }
   expect(new Set(reused)).toEqual(new Set([true]));
-});
-
-it('no line of the log is torn, also when its reader is slow', async () => {
-  const gateway = await start(configOf());
-  const path = `/v1/pets/${'a/'.repeat(900)}`;
-  const log = gateway.child.stdout;
-  log?.pause();
-  const load = startLoad({
-    origins: [`http://127.0.0.1:${gateway.port}`],
-    secrets: [key.secret],
-    clients: 16,
-    requestsMax: 600,
-    path,
-  });
-  await load.done;
-  log?.resume();
-  const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
-  // A torn line is no JSON, and would end the test.
-  await until('all are logged', () => logged().length === 600);
-});
-
-it('a port that is taken ends the start, and leaves no worker', async () => {
-  const gateway = await start(configOf());
-  const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'gateway.yaml');
-  await writeFile(file, stringify(configOf({ listen: { host: '127.0.0.1', port: gateway.port } })));
-  const main = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url));
-  const second = spawn(process.execPath, [main, '--config', file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [output, [code]] = await Promise.all([text(second.stdout), once(second, 'exit')]);
-  expect({ code, output }).toEqual({
-    code: 1,
-    output: expect.stringContaining(
-      `cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${gateway.port}`,
-    ),
-  });
 });
