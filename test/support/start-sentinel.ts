@@ -114,8 +114,7 @@ export async function startSentinel({
     servers,
     relays,
     async master() {
-      const asked = sentinels[0]?.inspector.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);
-      const [, port] = ((await asked) ?? []) as string[];
+      const [port] = await Promise.all(sentinels.slice(0, 1).map(masterPortOf));
       const found = servers.find(({ server }) => `${server.port}` === port);
       if (found === undefined) throw new Error(`the master is at port ${port}`);
       return found;
@@ -132,10 +131,15 @@ export async function startSentinel({
       await first.inspector.config('SET', 'requirepass', '');
     },
     async failOver() {
-      // Refused while what the Sentinel knows of the replicas is not quite fresh.
-      await until('a replica is promoted', async () => {
-        const asked = sentinels[0]?.inspector.call('SENTINEL', 'FAILOVER', master);
-        return (await asked?.catch(() => undefined)) === 'OK';
+      const before = await Promise.all(sentinels.map(masterPortOf));
+      await until('every Sentinel names another master', async () => {
+        const now = await Promise.all(sentinels.map(masterPortOf));
+        if (now.every((port, index) => port !== before[index])) return true;
+        // Refused while what the Sentinel knows of the replicas is not quite fresh; given up when a step takes too long.
+        if (now[0] === before[0]) {
+          await sentinels[0]?.inspector.call('SENTINEL', 'FAILOVER', master).catch(() => {});
+        }
+        return false;
       });
     },
     async stop() {
@@ -148,6 +152,11 @@ export async function startSentinel({
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function masterPortOf({ inspector }: { readonly inspector: Redis }): Promise<string | undefined> {
+  const address = await inspector.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);
+  return (address as string[] | null)?.[1];
 }
 
 async function launchSentinel(
