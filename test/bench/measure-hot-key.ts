@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { treeCpuSeconds } from './measure-cpu.ts';
-import { endProcess } from './processes.ts';
+import { endProcess, freePort } from './processes.ts';
 import { type BenchRedis, startRedis } from './redis.ts';
 import type { Stage } from './subjects/subject.ts';
 
@@ -48,7 +48,11 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
   mkdirSync(dir);
   const redis = await startRedis(dir, {
     cpus: stage.subjectCpus,
-    options: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+    options: [
+      ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+      // By default its own port and 10,000 more, which may be none.
+      ...['--cluster-port', String(await freePort())],
+    ],
   });
   const client = new Redis(redis.port, '127.0.0.1');
   await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
