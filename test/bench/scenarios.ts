@@ -78,7 +78,8 @@ export const scenarios: readonly Scenario[] = [
     title: 'One hot key, 1,024 connections',
     connections: 1_024,
     secretsFile: hot,
-    suits: everyone,
+    // fast-gateway ends under so many.
+    suits: (subject) => subject.identifies,
   },
 ];
 
