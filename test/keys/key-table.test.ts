@@ -96,8 +96,8 @@ function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void 
 }
 
 describe('a table of keys', () => {
-  it('says of its keys what is written, also after changes, and after it was copied', () => {
-    fc.assert(
+  it('says of its keys what is written, also after changes, and after it was copied', async () => {
+    await fc.assert(
       fc.property(someKeys, fc.array(edit, { maxLength: 3 }), (first, edits) => {
         const model = new Map(first.map((key) => [key.id, key]));
         let { keys } = tableOf(first, plans);

@@ -13,7 +13,7 @@ export const costNames = {
   fullTurnSeconds: 'gateway, the same in a full process (64 connections)',
   processBytes: 'gateway, memory of a process that holds few keys',
   connectionBytes: 'gateway, memory of an idle client connection',
-  recordedKeyBytes: 'gateway, heap of a key in the usage recorder (held for 300 s after its last request)',
+  recordedKeyBytes: 'gateway, heap of a key in the usage recorder (at most 20,000 are held while they pause)',
   rememberedKeyBytes: 'gateway, heap of a key whose last counts are remembered',
   heldKeyBytes: 'gateway, heap of a key of the directory that was read',
   heapBytesMax: "gateway, the largest heap of Node's default",

@@ -79,7 +79,7 @@ const kinds: readonly Kind[] = [
     now: (plan, costs) =>
       `${count(plan.load.held.recorded)} keys in the recorder, ${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB`,
     remedy:
-      'fewer processes for a key (`--per-key`), `NODE_OPTIONS=--max-old-space-size`, or `usage: { keepDays: 0 }`: the recorder holds every key for 300 s after its last request',
+      'fewer processes for a key (`--per-key`), `NODE_OPTIONS=--max-old-space-size`, or `usage: { keepDays: 0 }`',
   },
   {
     name: 'health checks at a target: a tenth of its requests',

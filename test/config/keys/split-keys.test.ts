@@ -192,11 +192,11 @@ function outcome(loaded: Loaded, keysFile: string): object {
   };
 }
 
-test('a keys file that is read entry by entry, and after edits only where it changed, is the same as one parsed as a whole', () => {
+test('a keys file that is read entry by entry, and after edits only where it changed, is the same as one parsed as a whole', async () => {
   const { file, pathOf, write } = folder();
   const env = { NAME: 'Acme' };
   let [valid, split] = [0, 0];
-  fc.assert(
+  await fc.assert(
     fc.property(fc.array(document, { minLength: 1, maxLength: 4 }), (texts) => {
       let before: ReadEntries | undefined;
       for (const text of texts) {
@@ -220,9 +220,9 @@ test('a keys file that is read entry by entry, and after edits only where it cha
   expect(split).toBeGreaterThan(20);
 });
 
-test('an entry that is read without the YAML library is what the library makes of it', () => {
+test('an entry that is read without the YAML library is what the library makes of it', async () => {
   let read = 0;
-  fc.assert(
+  await fc.assert(
     fc.property(fc.oneof(soundEntry, oddEntry, document), (text) => {
       const plain = readPlainEntry(text);
       if (plain === undefined) return;
