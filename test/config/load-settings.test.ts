@@ -66,6 +66,7 @@ test('a small configuration gets every default', () => {
     addressBucket: { perMinute: 30 },
     bodyBytesMax: 1_048_576,
     usage: { keepDays: 8 },
+    workers: 1,
     trustedProxies: [],
   });
 });
