@@ -236,7 +236,8 @@ describe('what the pages say', () => {
         expect.stringMatching(/requests.*\/s$/s),
         expect.stringMatching(/refused.* %$/s),
         expect.stringMatching(/own p50 \/ p99.* ms$/s),
-        expect.stringMatching(/keys limited\s*[12]/s),
+        // Other tests of this file limit more keys.
+        expect.stringMatching(/keys limited\s*[1-9]/s),
         expect.stringMatching(/upstream 5xx, 15 min\s*0/s),
       ]);
     expect(await firstText(page, '.chip')).toBe('test');
