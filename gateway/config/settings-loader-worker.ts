@@ -32,29 +32,25 @@ let results: ReadonlyMap<number, ValidSettings> = new Map();
 parentPort?.on('message', ({ number, base, ...files }: LoadRequest) => {
   const inForce = results.get(base);
   const loaded = loadSettings({ ...files, before: inForce?.entries, onRead: tellRead });
-  if (loaded.kind === 'invalid') return reply({ kind: 'invalid', loaded });
+  if (loaded.kind === 'invalid') return send({ kind: 'invalid', loaded });
   const { settings, entries: _, ...rest } = loaded;
   const message = messageBetween(inForce?.settings, settings);
   results = new Map([...(inForce ? [[base, inForce] as const] : []), [number, loaded]]);
-  reply({ kind: 'valid', loaded: rest, message });
+  send({ kind: 'valid', loaded: rest, message });
 });
 
-/** A large message is copied here and handed over, so that the other thread has no work with it. */
-function reply(message: LoadReply): void {
-  const isLarge = message.kind === 'valid' && message.message.kind === 'full';
-  if (!isLarge) {
-    parentPort?.postMessage(message);
+/** A table of all keys is copied here and handed over, so that the other thread has no work with it. */
+function send(reply: LoadReply): void {
+  if (reply.kind === 'invalid' || reply.message.kind === 'difference') {
+    parentPort?.postMessage(reply);
     return;
   }
-  const copy = structuredClone(message);
-  parentPort?.postMessage(copy, buffersOf(copy));
-}
-
-function buffersOf(message: LoadReply): ArrayBuffer[] {
-  if (message.kind === 'invalid' || message.message.kind === 'difference') return [];
-  return Object.values(message.message.packed).flatMap((value) =>
+  const packed = structuredClone(reply.message.packed);
+  const buffers = Object.values(packed).flatMap((value) =>
     ArrayBuffer.isView(value) ? [value.buffer as ArrayBuffer] : [],
   );
+  const message: SettingsMessage = { ...reply.message, packed };
+  parentPort?.postMessage({ ...reply, message } satisfies LoadReply, buffers);
 }
 
 function tellRead(file: string, digest: string): void {

@@ -24,7 +24,7 @@ interface Worker {
 
 let worker: Worker | undefined;
 let isEnding = false;
-const metrics = createProcessRegistry();
+let metrics: ReturnType<typeof createProcessRegistry> | undefined;
 
 process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
 // The supervisor owns signals: a terminal sends them to all processes. Without it a worker drains.
@@ -61,6 +61,7 @@ async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
       requests.reload(worker.settings);
       return;
     case 'ask_metrics':
+      metrics ??= createProcessRegistry();
       tell({ kind: 'metrics', metrics: await metrics.getMetricsAsJSON() });
       return;
     case 'drain':

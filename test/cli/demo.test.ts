@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
+import { bareEnvironment } from '../support/run-tollgate.ts';
 import { freePort, startRedis } from '../support/start-redis.ts';
 
 /** Runs `npm start` until it has printed its instructions. */
@@ -8,7 +9,7 @@ async function startDemo(env: Record<string, string>): Promise<string> {
   const [port, adminPort, backendPort] = await Promise.all([freePort(), freePort(), freePort()]);
   const ports = { PORT: `${port}`, ADMIN_PORT: `${adminPort}`, BACKEND_PORT: `${backendPort}` };
   const child = spawn(process.execPath, ['gateway/cli/demo.ts'], {
-    env: { PATH: process.env.PATH, ...ports, ...env },
+    env: { ...bareEnvironment, ...ports, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(async () => {

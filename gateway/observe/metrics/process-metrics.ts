@@ -12,7 +12,7 @@ const rejectedByPromtool = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-/** Reads those of this process. Made when they are first asked for: they watch garbage collection and the event loop. */
+/** Reads those of this process. To be made when they are first asked for: it watches garbage collection and the event loop. */
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
