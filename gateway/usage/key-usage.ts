@@ -59,9 +59,8 @@ export class KeyUsage {
   private minuteEndsMs = 0;
   private readonly byOutcome = Array<number>(outcomesMax).fill(0);
   private hour = -1;
-  private operations = new Map<string, OperationCounts>();
   /** Those that have a field of their own today. */
-  private readonly named = new Set<string>();
+  private readonly operations = new Map<string, OperationCounts>();
   private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
   /** The secrets that were used today. */
@@ -70,8 +69,10 @@ export class KeyUsage {
   private lastSecret: SecretUse = otherSecrets;
   private lastAddress = '';
   private addressesDay = -1;
-  /** A bit for each that was counted today: a key that thousands of addresses share takes no more than any other. */
-  private readonly addressesSeen = new Uint8Array(addressBits / 8);
+  /** The bit of the first that was counted today. */
+  private firstAddressBit = -1;
+  /** From the second on a bit for each: a key that thousands of addresses share takes no more than this. */
+  private addressesSeen: Uint8Array | undefined;
 
   constructor(keyId: string, { calendar, room, operationsMax, secretsMax }: KeyUsageDeps) {
     this.keyId = keyId;
@@ -131,11 +132,14 @@ export class KeyUsage {
     const day = Math.floor(atMs / dayMs);
     if (day === this.addressesDay) return;
     this.addressesDay = day;
-    this.addressesSeen.fill(0);
-    this.named.clear();
+    this.firstAddressBit = -1;
+    this.addressesSeen = undefined;
+    this.lastAddress = '';
+    this.closeOperations();
+    this.operations.clear();
+    this.lastOperation = undefined;
     this.secrets.clear();
     this.lastSecret = otherSecrets;
-    this.lastAddress = '';
   }
 
   private closeMinute(): void {
@@ -172,22 +176,24 @@ export class KeyUsage {
     const { hourMs, dayMs } = this.calendar;
     const day = Math.floor((this.hour * hourMs) / dayMs);
     const place = hourOfDay(this.hour);
-    for (const { id, requests, clientErrors, serverErrors, lastMs } of this.operations.values()) {
+    for (const counts of this.operations.values()) {
+      const { id, requests, clientErrors, serverErrors, lastMs } = counts;
+      if (requests === 0) continue;
       const field = operationField(id);
       this.unsent.add(day, field, requestsNumber(place), requests);
       if (clientErrors > 0) this.unsent.add(day, field, clientErrorsNumber(place), clientErrors);
       if (serverErrors > 0) this.unsent.add(day, field, serverErrorsNumber(place), serverErrors);
       this.unsent.add(day, field, latest, lastMs - day * dayMs);
+      counts.requests = 0;
+      counts.clientErrors = 0;
+      counts.serverErrors = 0;
+      counts.lastMs = 0;
     }
-    this.operations = new Map();
-    this.lastOperation = undefined;
   }
 
   private nameOf(operationId: string): string {
-    if (this.named.has(operationId)) return operationId;
-    if (this.named.size >= this.operationsMax) return otherOperations;
-    this.named.add(operationId);
-    return operationId;
+    const isNamed = this.operations.has(operationId) || this.operations.size < this.operationsMax;
+    return isNamed ? operationId : otherOperations;
   }
 
   private useOf(digestStart: string): SecretUse {
@@ -202,10 +208,21 @@ export class KeyUsage {
   private see(address: string): void {
     this.lastAddress = address;
     const bit = addressBit(address);
-    const seen = this.addressesSeen[bit >> 3] ?? 0;
-    const mask = 1 << (bit & 7);
-    if ((seen & mask) !== 0) return;
-    if (this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1))
-      this.addressesSeen[bit >> 3] = seen | mask;
+    if (bit === this.firstAddressBit || hasBit(this.addressesSeen, bit)) return;
+    if (!this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1)) return;
+    if (this.firstAddressBit === -1) {
+      this.firstAddressBit = bit;
+      return;
+    }
+    this.addressesSeen ??= new Uint8Array(addressBits / 8);
+    setBit(this.addressesSeen, bit);
   }
+}
+
+function hasBit(bits: Uint8Array | undefined, bit: number): boolean {
+  return ((bits?.[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
+}
+
+function setBit(bits: Uint8Array, bit: number): void {
+  bits[bit >> 3] = (bits[bit >> 3] ?? 0) | (1 << (bit & 7));
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { decode, encode } from '@msgpack/msgpack';
+import { decode, Encoder } from '@msgpack/msgpack';
 import type { Result } from 'ioredis';
 import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
 import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
@@ -12,6 +12,9 @@ const addScript = readFileSync(new URL('add-counts.lua', import.meta.url), 'utf8
 
 /** The field of a record in which the script remembers who added what last. */
 const batchesField = 'batches';
+
+/** One for all: each has a buffer of 2 kB to write into, and what it has written is copied. */
+const encoder = new Encoder();
 
 /**
  * The usage record in Redis: one hash for each record, whose fields are MessagePack. All calls go over a connection of
@@ -44,7 +47,7 @@ export function createRedisUsageStore({
   return {
     async add({ record, sender, number, fields, expiresMs }) {
       const args: (string | Buffer)[] = [];
-      for (const [field, packed] of fields) args.push(field, toBuffer(encode(packed)));
+      for (const [field, packed] of fields) args.push(field, Buffer.from(encoder.encodeSharedRef(packed)));
       const name = nameOf(record);
       const added = await attempt([name], () =>
         client.addCounts(name, sender, String(number), String(Math.ceil(expiresMs / 1000)), ...args),
@@ -170,10 +173,6 @@ export function createRedisUsageStore({
 
 function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-}
-
-function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** What somebody else has written under the name of a record is none: it must not hide all other records. */
