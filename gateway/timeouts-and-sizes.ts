@@ -122,6 +122,8 @@ export const defaultBounds = Object.freeze({
   /** Look-ups in flight, and those with the ones that wait for them, shared among client addresses: see `shares.ts`. Beyond it 503. */
   directoryLookUpsMax: 128,
   directoryLookUpsWaitingMax: 4_096,
+  /** Look-ups that come sooner after the last ones wait so long, and are then made together. */
+  directoryLookUpRoundMs: 4,
   /** How often a request reads its key again because it was changed while the request was being decided. */
   directoryRereadsMax: 3,
   /** Keys that a process remembers to have changed: a look-up that began before its change must not bring the old key back. */

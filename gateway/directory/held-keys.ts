@@ -18,8 +18,12 @@ export class HeldKeys {
   private readonly bounds: HeldBounds;
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
-  /** Digests that no key has, and when they were looked up. */
-  private readonly absent = new Map<string, Period>();
+  /**
+   * Digests that no key has. They are forgotten together, when the first has been here for `directoryAbsentMs`: a flood brings
+   * thousands, and what is told apart one by one costs more than looking a few up again.
+   */
+  private readonly absent = new Set<string>();
+  private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
 
   constructor(bounds: HeldBounds) {
     this.bounds = bounds;
@@ -33,8 +37,7 @@ export class HeldKeys {
   find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
     const held = this.byDigest.get(digest);
     if (held !== undefined) return isIn(held.period, nowMs) ? held : undefined;
-    const period = this.absent.get(digest);
-    return period !== undefined && isIn(period, nowMs) ? 'absent' : undefined;
+    return isIn(this.absentPeriod, nowMs) && this.absent.has(digest) ? 'absent' : undefined;
   }
 
   planOf(id: string): string | undefined {
@@ -51,10 +54,8 @@ export class HeldKeys {
       refusalPeriod: { fromMs: nowMs, untilMs: nowMs + absentMs },
     };
     this.byId.set(key.id, held);
-    for (const { digest } of key.secrets) {
-      this.byDigest.set(digest, held);
-      this.absent.delete(digest);
-    }
+    for (const { digest } of key.secrets) this.byDigest.set(digest, held);
+    this.dropAbsent(key.secrets.map(({ digest }) => digest));
     const [oldest] = this.byId.keys();
     if (oldest !== undefined && this.byId.size > this.bounds.directoryCachedKeysMax) this.drop(oldest);
   }
@@ -62,10 +63,12 @@ export class HeldKeys {
   keepAbsent(digest: string, nowMs: number): void {
     const held = this.byDigest.get(digest);
     if (held !== undefined) this.drop(held.key.id);
-    this.absent.delete(digest);
-    this.absent.set(digest, { fromMs: nowMs, untilMs: nowMs + this.bounds.directoryAbsentMs });
-    const [oldest] = this.absent.keys();
-    if (oldest !== undefined && this.absent.size > this.bounds.directoryAbsentMax) this.absent.delete(oldest);
+    const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
+    if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
+      this.absent.clear();
+      this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
+    }
+    this.absent.add(digest);
   }
 
   /** The store gave no answer: what was read before is used for a little longer. @returns false when nothing was */

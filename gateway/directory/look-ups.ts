@@ -1,4 +1,5 @@
 import { FairQueue } from '../structures/fair-queue.ts';
+import { Rounds } from '../structures/rounds.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { HeldKeys } from './held-keys.ts';
@@ -24,7 +25,8 @@ export interface LookUps {
 
 /**
  * Looks up secrets that this process has not read. Whoever floods it with unknown ones fills the queue of its own address
- * only, and addresses are served in turn. Requests with the same secret share a look-up.
+ * only, and addresses are served in turn. Requests with the same secret share a look-up, and look-ups that come close together
+ * are made together: a flood of them then leaves more of the processor to everybody else.
  */
 export function createLookUps({
   store,
@@ -43,11 +45,15 @@ export function createLookUps({
   readonly count: (outcome: LookUpOutcome) => void;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly bounds: Pick<Bounds, 'directoryLookUpsMax' | 'directoryLookUpsWaitingMax'>;
+  readonly bounds: Pick<
+    Bounds,
+    'directoryLookUpsMax' | 'directoryLookUpsWaitingMax' | 'directoryLookUpRoundMs'
+  >;
 }): LookUps {
   const underWay = new Map<string, Promise<LookUpResult>>();
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
+  const rounds = new Rounds(bounds.directoryLookUpRoundMs);
   let inFlight = 0;
 
   return {
@@ -75,16 +81,25 @@ export function createLookUps({
 
   async function run(digest: string, holder: string): Promise<LookUpResult> {
     await started;
-    if (inFlight >= bounds.directoryLookUpsMax) {
-      await new Promise<void>((resolve) => queue.push(holder, resolve));
-    } else inFlight++;
+    const turn = new Promise<void>((resolve) => queue.push(holder, resolve));
+    void rounds.join().then(begin);
+    await turn;
     try {
       return await ask(digest);
     } finally {
-      // Whoever is next takes this one's place.
+      const wasFull = inFlight === bounds.directoryLookUpsMax;
+      inFlight--;
+      // Somebody may be left over from the last round.
+      if (wasFull) begin();
+    }
+  }
+
+  function begin(): void {
+    while (inFlight < bounds.directoryLookUpsMax) {
       const next = queue.shift(() => true);
-      if (next === undefined) inFlight--;
-      else next();
+      if (next === undefined) return;
+      inFlight++;
+      next();
     }
   }
 

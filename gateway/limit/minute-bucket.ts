@@ -33,7 +33,8 @@ export function createMinuteBucket(deps: {
       if (own.points !== perMinute) setLimit(perMinute);
       const isThere = () => redis?.available(`${sharedPrefix}:${holder}`) === true;
       const limiter = shared !== undefined && isThere() ? shared : own;
-      const spent = await consume(limiter, holder);
+      const ask = () => consume(limiter, holder);
+      const spent = await (limiter === own || redis === undefined ? ask() : redis.connection.gather(ask));
       const atMs = nowMs();
       const window: Window = {
         name,

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Cluster, type Redis } from 'ioredis';
+import { createCork } from './cork.ts';
 import { keySlot, slotsCount } from './key-slot.ts';
 import {
   type ConnectionBounds,
@@ -49,6 +50,7 @@ export function connectToCluster({
     dnsLookup: (host, callback) => callback(null, host),
   });
   const events = new EventEmitter();
+  const cork = createCork();
   let lastError: string | undefined;
   /** Of a server that was asked for the others: the library says of it only that its connection is closed. */
   let contactError: string | undefined;
@@ -88,10 +90,8 @@ export function connectToCluster({
     oneServer: false,
     gather(send) {
       const streams = cluster.nodes('master').flatMap(({ stream }) => stream ?? []);
-      for (const stream of streams) stream.cork();
-      const sent = send();
-      for (const stream of streams) stream.uncork();
-      return sent;
+      cork(streams);
+      return send();
     },
     isReady(key) {
       const { client } = nodeOf(key);

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { RedisSettings } from '../model.ts';
 import { connectToCluster } from './cluster-connection.ts';
+import { createCork } from './cork.ts';
 import {
   type ConnectionBounds,
   clockOfNode,
@@ -141,15 +142,14 @@ function toConnection(
   client.on('error', () => {});
   const node = { name: undefined, client, unknownBecause, keyHere: (base: string) => base };
   const nodes = [node];
+  const cork = createCork();
   return {
     prefix,
     commands: client,
     oneServer: true,
     gather(send) {
-      client.stream.cork();
-      const sent = send();
-      client.stream.uncork();
-      return sent;
+      cork([client.stream]);
+      return send();
     },
     isReady: () => client.status === 'ready',
     nodeOf: () => node,

@@ -14,7 +14,7 @@ export interface RedisConnection {
   readonly commands: RedisCommands;
   /** Whether one server keeps all keys: then a command may have any of them together. */
   readonly oneServer: boolean;
-  /** Sends all commands of `send` in one write to each server. */
+  /** Sends the commands of `send`, and of all others that gather in this turn, in one write to each server. */
   gather<T>(send: () => T): T;
   /** Whether the server that keeps this key is connected. Ask before each command: it fails at once if not. */
   isReady(key: string): boolean;

@@ -51,6 +51,7 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
     async reply(digest: string, reply: FoundKey | Absent | Away) {
       await expect.poll(() => asked.has(digest)).toBe(true);
       asked.get(digest)?.resolve(reply);
+      asked.delete(digest);
     },
   };
 }
@@ -70,12 +71,12 @@ describe('looking up secrets', () => {
     const flood = ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'].map((digest) => lookUp(digest, 'greedy'));
     const other = lookUp('good', 'neighbour');
     expect(await Promise.all(flood.slice(4))).toEqual(['busy', 'busy']);
-    for (const digest of ['f1', 'f2']) await reply(digest, absent);
+    await reply('f1', absent);
     await reply('good', found('acme', 'good'));
     expect(await other).toBe('read');
-    for (const digest of ['f3', 'f4']) await reply(digest, absent);
+    for (const digest of ['f2', 'f3', 'f4']) await reply(digest, absent);
     expect(await Promise.all(flood.slice(0, 4))).toEqual(['read', 'read', 'read', 'read']);
-    expect(calls).toEqual(['f1', 'f2', 'good', 'f3', 'f4']);
+    expect(calls).toEqual(['f1', 'good', 'f2', 'f3', 'f4']);
   });
 
   it('without an answer of the store a key that was read is used on for a moment, another is not known', async () => {

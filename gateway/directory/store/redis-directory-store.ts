@@ -46,7 +46,7 @@ export function createRedisDirectoryStore({
       return attempt(
         [name],
         async () => {
-          const id = await client.get(name);
+          const id = await redis.gather(() => client.get(name));
           const found = id === null ? absent : await readOne(id);
           return found.kind === 'found' && hasDigest(found.key, digest) ? found : absent;
         },

@@ -1,0 +1,25 @@
+import { nextTick } from 'node:process';
+import type { Writable } from 'node:stream';
+
+/**
+ * Keeps what is written to these streams until the event loop turns to the next event, with everything that follows at once
+ * from this one (microtasks). So the calls that follow from one reply, or from several that arrived together, are one write.
+ */
+export function createCork(): (streams: readonly Writable[]) => void {
+  const corked = new Set<Writable>();
+
+  function uncork(): void {
+    const streams = [...corked];
+    corked.clear();
+    for (const stream of streams) stream.uncork();
+  }
+
+  return (streams) => {
+    for (const stream of streams) {
+      if (corked.has(stream)) continue;
+      if (corked.size === 0) nextTick(uncork);
+      corked.add(stream);
+      stream.cork();
+    }
+  };
+}
