@@ -13,7 +13,7 @@ export const redisKeys = {
     expiry:
       'the end of the longest limited window, of the strikes, of a grant, or `bans.max` after a ban ended or was lifted',
     writer:
-      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/change-record.lua',
+      'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/note-change.lua',
     count: 'one per API key seen within its expiry',
     // 232 with a minute and a day: 232 MB for a million API keys. A grant is 50 more; one of four
     // windows or five may be longer than the 64 octets up to which Redis keeps a hash that small.
@@ -145,16 +145,16 @@ export const redisKeys = {
     bytesEach: 1_000,
   },
   processes: {
-    /** The hash tag keeps it in one slot with the next. */
-    name: (prefix: string) => `${prefix}:fleet:{processes}`,
-    pattern: '<prefix>:fleet:{processes}',
-    type: 'hash',
+    /** The hash tag keeps all, and the next, in one slot: they are read together. */
+    name: (prefix: string, id: string) => `${prefix}:fleet:{processes}:state:${id}`,
+    pattern: '<prefix>:fleet:{processes}:state:<process id>',
+    type: 'string',
     slot: 'its own',
-    expiry: '5 s after a process last wrote it',
-    writer: 'fleet/publish-presence.lua, once a second from each process',
-    count: 'one, with a field for each of up to 500 processes; none per API key',
-    // About 1,000 for each process with one target, and 130 for each further target.
-    bytesEach: 700_000,
+    expiry: '5 s after the process last wrote it',
+    writer: 'fleet/presence.ts, once a second from each process',
+    count: 'one per process; none per API key',
+    // With one target; 130 for each further one.
+    bytesEach: 1_600,
   },
   processesSeen: {
     name: (prefix: string) => `${prefix}:fleet:{processes}:seen`,
@@ -162,7 +162,7 @@ export const redisKeys = {
     type: 'zset',
     slot: 'with the last',
     expiry: '5 s after a process last wrote it',
-    writer: 'fleet/publish-presence.lua, once a second from each process',
+    writer: 'fleet/note-seen.lua, once a second from each process',
     count: 'one, with an entry for each of up to 500 processes; none per API key',
     bytesEach: 60_000,
   },

@@ -28,7 +28,7 @@ export interface KnownProcess extends ProcessState {
   readonly ageMs: number;
 }
 
-const script = readFileSync(new URL('./publish-presence.lua', import.meta.url), 'utf8');
+const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8');
 
 /**
  * Each gateway publishes the state of its processes once a second; what is not repeated expires. Nothing of it is on the path
@@ -58,8 +58,9 @@ export function createPresence({
     };
   }
   const { commands: client, prefix, isReady, clockOf } = records;
-  const names = [redisKeys.processes.name(prefix), redisKeys.processesSeen.name(prefix)] as const;
-  client.defineCommand('publishProcess', { numberOfKeys: 2, lua: script });
+  const seenName = redisKeys.processesSeen.name(prefix);
+  const stateName = (id: string) => redisKeys.processes.name(prefix, id);
+  client.defineCommand('noteSeen', { numberOfKeys: 1, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
   /** The ids that were published last. */
@@ -67,16 +68,17 @@ export function createPresence({
 
   function publish(): void {
     timer = setTimeout(publish, bounds.presenceIntervalMs).unref();
-    if (!isReady(names[0])) return;
+    if (!isReady(seenName)) return;
     const states = own();
     const { presenceExpiryMs: expiryMs, presenceProcessesMax: max } = bounds;
     const ids = states.map(({ id }) => id);
     const gone = published.filter((id) => !ids.includes(id));
     published = ids;
     publishing = Promise.all([
-      ...states.map((state) =>
-        client.publishProcess(...names, state.id, JSON.stringify(state), expiryMs, max),
-      ),
+      ...states.flatMap((state) => [
+        client.set(stateName(state.id), JSON.stringify(state), 'PX', expiryMs),
+        client.noteSeen(seenName, state.id, expiryMs, max),
+      ]),
       ...remove(gone),
     ]).catch(() => {
       // It is published again in a second, and whoever asks meanwhile is told that Redis is away.
@@ -84,29 +86,34 @@ export function createPresence({
   }
 
   function remove(ids: readonly string[]): Promise<unknown>[] {
-    return ids.length === 0 ? [] : [client.hdel(names[0], ...ids), client.zrem(names[1], ...ids)];
+    return ids.length === 0 ? [] : [client.zrem(seenName, ...ids), client.del(...ids.map(stateName))];
   }
 
   async function readOthers(ownIds: readonly string[]): Promise<readonly KnownProcess[] | undefined> {
-    if (!isReady(names[0])) return undefined;
-    const replies = Promise.all([
-      clockOf(names[0]),
-      client.zrange(names[1], 0, '-1', 'WITHSCORES'),
-      client.hgetall(names[0]),
-    ]);
+    if (!isReady(seenName)) return undefined;
     const reply = await withinDeadline(
-      replies.catch(() => undefined),
+      readSeen().catch(() => undefined),
       bounds.storePatientDeadlineMs,
       () => undefined,
     );
     if (reply === undefined) return undefined;
-    const [nowMs, seen, states] = reply;
-    return pairs(seen).flatMap(([id, seenMs]) => {
+    const { nowMs, seen, states } = reply;
+    return seen.flatMap(([id, seenMs], index) => {
       const ageMs = Math.max(0, nowMs - Number(seenMs));
-      const state = parseState(states[id]);
+      const state = parseState(states[index]);
       if (ownIds.includes(id) || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
       return [{ ...state, ageMs }];
     });
+  }
+
+  async function readSeen() {
+    const [nowMs, flat] = await Promise.all([
+      clockOf(seenName),
+      client.zrange(seenName, 0, '-1', 'WITHSCORES'),
+    ]);
+    const seen = pairs(flat);
+    const states = seen.length === 0 ? [] : await client.mget(seen.map(([id]) => stateName(id)));
+    return { nowMs, seen, states };
   }
 
   return {
@@ -117,7 +124,7 @@ export function createPresence({
     },
     async close() {
       clearTimeout(timer);
-      if (!isReady(names[0])) return;
+      if (!isReady(seenName)) return;
       const removed = publishing.then(() => Promise.all(remove(published))).catch(() => undefined);
       await withinDeadline<unknown>(removed, bounds.storePatientDeadlineMs, () => undefined);
     },
@@ -135,9 +142,9 @@ function fleetOf(
 }
 
 /** While a fleet is upgraded another version may have written it: what is not a state is left out. */
-function parseState(text = ''): ProcessState | undefined {
+function parseState(text: string | null | undefined): ProcessState | undefined {
   try {
-    const state: ProcessState = JSON.parse(text);
+    const state: ProcessState = JSON.parse(text ?? '');
     const hasTargets = state.upstreams.every(({ targets }) => Array.isArray(targets));
     return hasTargets && typeof state.id === 'string' ? state : undefined;
   } catch {
@@ -158,13 +165,6 @@ function pairs(flat: readonly string[]): readonly (readonly [string, string])[] 
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    publishProcess(
-      states: string,
-      seen: string,
-      id: string,
-      state: string,
-      expiryMs: number,
-      processesMax: number,
-    ): Result<number, Context>;
+    noteSeen(seen: string, id: string, expiryMs: number, processesMax: number): Result<number, Context>;
   }
 }

@@ -9,6 +9,7 @@ const trials: readonly string[] = [
   'TIME',
   'INFO memory',
   'GET key',
+  'MGET key',
   'SET key 0 XX',
   'DEL key',
   'EXISTS key',

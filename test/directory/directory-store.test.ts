@@ -186,6 +186,38 @@ describe('the directory in Redis', () => {
     expect(await client.pttl(redisKeys.quota.name(prefix, 'acme'))).toBeGreaterThan(59_000);
   });
 
+  it('whoever reads a key while it is changed has it as it is then, or with a generation that is over', async () => {
+    const { store, openWatched } = await open();
+    await store.create(keyWith('acme', ['a']));
+    const reads: Awaited<ReturnType<typeof store.read>>[] = [];
+    const changing = openWatched(async () => {
+      reads.push(await store.read('acme'));
+    });
+    await changing.replace(keyWith('acme', ['a'], { disabled: true }), 1);
+    const now = await store.read('acme');
+    expect(now).toMatchObject({ kind: 'found', key: { disabled: true } });
+    expect(reads.length).toBeGreaterThan(1);
+    const stale = reads.filter((read) => read.kind === 'found' && !read.key.disabled);
+    for (const read of stale) expect(read).not.toMatchObject({ generation: generationOf(now) });
+  });
+
+  it('when the process dies in the middle of a change, whoever has read the key before reads it again', async () => {
+    for (const last of [1, 2]) {
+      const { store, openWatched } = await open();
+      await store.create(keyWith('acme', ['a']));
+      const before = await store.read('acme');
+      const dying = openWatched((call) =>
+        call < last ? Promise.resolve() : Promise.reject(new Error('killed')),
+      );
+      const revoked = keyWith('acme', ['a'], { disabled: true });
+      expect(await dying.replace(revoked, 1)).toMatchObject({ kind: 'away', mayHaveRun: true });
+      expect(generationOf(await store.read('acme'))).not.toBe(generationOf(before));
+      // Whoever gives the order again has the change made, and noted, once.
+      expect(await store.replace(revoked, 1)).toMatchObject({ kind: 'written', key: { revision: 2 } });
+      expect(await store.read('acme')).toMatchObject({ key: { disabled: true, revision: 2 } });
+    }
+  });
+
   it('the same change once more, as after a reply that was lost, is made once', async () => {
     const { store } = await open();
     const key = keyWith('acme', ['a']);
@@ -254,3 +286,7 @@ describe('the directory in Redis', () => {
     expect(await store.find(digestSecret('a'))).toMatchObject({ kind: 'away', mayHaveRun: false });
   });
 });
+
+function generationOf(found: Awaited<ReturnType<DirectoryStore['read']>>): number | undefined {
+  return found.kind === 'found' ? found.generation : undefined;
+}

@@ -38,6 +38,8 @@ export async function redisDirectorySubject({
     readonly redis: RedisConnection;
     readonly client: RedisCommands;
     readonly prefix: string;
+    /** An adapter that calls `before`, with the number of the call, ahead of each script that it sends. */
+    openWatched(before: (call: number) => Promise<void>): DirectoryStore;
   }
 > {
   const prefix = freshPrefix();
@@ -48,6 +50,18 @@ export async function redisDirectorySubject({
     client: redis.commands,
     prefix,
     open: () => createRedisDirectoryStore({ redis, bounds: tuned }),
+    openWatched(before) {
+      let calls = 0;
+      const commands = Object.create(redis.commands, {
+        eval: {
+          async value(...args: Parameters<RedisCommands['eval']>) {
+            await before(calls++);
+            return redis.commands.eval(...args);
+          },
+        },
+      });
+      return createRedisDirectoryStore({ redis: { ...redis, commands }, bounds: tuned });
+    },
     close: () => removeAll(redis),
   };
 }

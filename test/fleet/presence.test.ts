@@ -105,12 +105,16 @@ it('no more processes are kept than the bound, and what is left in Redis expires
   const redis = inspect(shared.url);
   onTestFinished(() => redis.disconnect());
   const names = async () => (await redis.keys(`${shared.prefix}*`)).sort();
-  const [hash, set] = [`${shared.prefix}:fleet:{processes}`, `${shared.prefix}:fleet:{processes}:seen`];
-  await expect.poll(names).toEqual([hash, set]);
+  const seen = `${shared.prefix}:fleet:{processes}:seen`;
+  const states = all.map((_, index) => `${shared.prefix}:fleet:{processes}:state:p${index}`);
+  await expect.poll(names).toEqual([seen, ...states]);
   for (let look = 0; look < 20; look++) {
-    expect(await redis.hlen(hash)).toBeLessThanOrEqual(3);
-    expect(await redis.zcard(set)).toBeLessThanOrEqual(3);
-    for (const name of [hash, set]) expect(await redis.pttl(name)).toBeLessThanOrEqual(few.presenceExpiryMs);
+    expect(await redis.zcard(seen)).toBeLessThanOrEqual(3);
+    for (const name of [seen, ...states]) {
+      const expiresMs = await redis.pttl(name);
+      expect(expiresMs).toBeGreaterThanOrEqual(0);
+      expect(expiresMs).toBeLessThanOrEqual(few.presenceExpiryMs);
+    }
   }
   expect((await all[0]?.presence.read())?.processes.length).toBeLessThanOrEqual(4);
 });

@@ -144,7 +144,7 @@ describe.each(forms)('on $name', (form) => {
       return (await valueIn('EXISTS', `test:{acme}:usage:${today}`)) === 1;
     });
     await until('the process is in the list', async () => {
-      return (await valueIn('EXISTS', 'test:fleet:{processes}')) === 1;
+      return (await valueIn('ZCARD', 'test:fleet:{processes}:seen')) === 1;
     });
     await until('the change is recorded', async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1);
     // Nothing is missing, and nothing was sent without permission.

@@ -16,16 +16,17 @@ import {
 } from './directory-store.ts';
 
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
+const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
 const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
 /** Behind every character that an id may have. */
 const lastCharacter = '\x7f';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Commands have one key each, and the script has two of one slot, so that it works
- * on a Redis Cluster. Several of them are no transaction: their order makes up for it. The id is listed first, so that no key
- * is missing from the list; then the record is written, and last the index of digests. A digest that is not in the record is
- * none of the key's. Removing begins with the record.
+ * The directory in Redis (`redis-keys.ts`). Commands and scripts have one key each, so that it works on a Redis Cluster and
+ * on servers that keep each key elsewhere. Several of them are no transaction: their order makes up for it. The id is listed
+ * first, so that no key is missing from the list; then the record is written, and last the index of digests. A digest that is
+ * not in the record is none of the key's. Removing begins with the record.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -82,7 +83,7 @@ export function createRedisDirectoryStore({
       return attempt([recordName(id)], async () => {
         const changed = await change(id, expectedRevision, '');
         if (changed.kind !== 'done') return changed;
-        await afterwards(unlist(id, digestsOf(toKey(id, ['1', changed.before]))));
+        await afterwards(unlist(id, digestsOf(toKey(id, ['1', changed.before]))), 'the index');
         return { kind: 'removed' } as const;
       });
     },
@@ -125,7 +126,8 @@ export function createRedisDirectoryStore({
     const { id, ...record } = key;
     const changed = await change(id, expectedRevision, JSON.stringify(record));
     if (changed.kind !== 'done') return changed;
-    await afterwards(index(id, digestsOf(key), digestsOf(toKey(id, ['1', changed.before]))));
+    const before = digestsOf(toKey(id, ['1', changed.before]));
+    await afterwards(index(id, digestsOf(key), before), 'the index');
     return { kind: 'written', key: { ...key, revision: changed.revision } } as const;
   }
 
@@ -149,11 +151,21 @@ export function createRedisDirectoryStore({
     if ((await client.exists(recordName(id))) === 1) await client.zadd(idsName, 0, id);
   }
 
+  /**
+   * The change is noted before it is made and after it. Whoever read the record before the change may have the first note, and
+   * then sees the second. If this process dies in between, whoever read it before the first note sees that one.
+   */
   async function change(id: string, expectedRevision: number, record: string): Promise<RecordChange> {
-    const names = [recordName(id), redisKeys.quota.name(prefix, id)];
-    const reply = await client.eval(changeScript, 2, ...names, expectedRevision, record, notedMs);
+    await note(id);
+    const reply = await client.eval(changeScript, 1, recordName(id), expectedRevision, record);
     const [kind, revision, before] = reply as [RecordChange['kind'], number, string];
-    return kind === 'done' ? { kind, revision, before } : { kind };
+    if (kind !== 'done') return { kind };
+    await afterwards(note(id), 'its note');
+    return { kind, revision, before };
+  }
+
+  async function note(id: string): Promise<void> {
+    await client.eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs);
   }
 
   /** What the index says of another key by now stays. */
@@ -182,9 +194,9 @@ const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not conne
 const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
 
 /** What follows once the record has changed: whatever goes wrong then, the call has run in part. */
-function afterwards(rest: Promise<void>): Promise<void> {
+function afterwards(rest: Promise<void>, what: string): Promise<void> {
   return rest.catch((error: Error) => {
-    throw new Error(`the record has changed, the index has not: ${error.message}`);
+    throw new Error(`the record has changed, ${what} has not: ${error.message}`);
   });
 }
 
