@@ -174,7 +174,7 @@ export const redisKeys = {
     slot: 'its own',
     expiry: '90 days after the last change',
     writer:
-      'fleet/add-to-list.lua with each change of a key, and with each reload of the configuration, valid or not, from each process',
+      'fleet/list-store.ts with each change of a key, and with each reload of the configuration, valid or not, from each process',
     count: 'one, with the last 10,000 changes; none per API key',
     // 250 for a reload, 400 for most changes of keys; up to 1,500 for a reload that failed, and 6,000 for a change of everything.
     bytesEach: 60_000_000,
@@ -185,8 +185,9 @@ export const redisKeys = {
     type: 'hash',
     slot: 'with the last',
     expiry: '90 days after the last change',
-    writer: 'fleet/add-to-list.lua, as the last',
-    count: 'one, with two fields for each change at most; none per API key',
+    writer: 'fleet/list-reports.lua, as the last and once more by each process that reports the same',
+    count:
+      'one, with two fields for each change at most, and three while it is being added; none per API key',
     // 16 more for each process that reported a change.
     bytesEach: 4_000_000,
   },
@@ -196,8 +197,7 @@ export const redisKeys = {
     type: 'stream',
     slot: 'its own',
     expiry: '7 days after the last event',
-    writer:
-      'fleet/add-to-list.lua with each event, at most 16 a minute of one kind and process and 20 at once',
+    writer: 'fleet/list-store.ts with each event, at most 16 a minute of one kind and process and 20 at once',
     count: 'one, with the last 2,000 events; none per API key',
     bytesEach: 1_500_000,
   },
@@ -207,8 +207,8 @@ export const redisKeys = {
     type: 'hash',
     slot: 'with the last',
     expiry: '7 days after the last event',
-    writer: 'fleet/add-to-list.lua, as the last',
-    count: 'one, with two fields for each event; none per API key',
+    writer: 'fleet/list-reports.lua, as the last and once more by each process that reports the same',
+    count: 'one, with two fields for each event at most, and three while it is being added; none per API key',
     bytesEach: 800_000,
   },
   probe: {

@@ -310,6 +310,15 @@ export const defaultBounds = Object.freeze({
   changesPerPageMax: 200,
   /** Processes that are counted as having reported one change or event. */
   listReportsMax: 500,
+  /**
+   * After so long another process adds an entry in place of the one that was about to: that one is dead, since its
+   * calls take `storePatientDeadlineMs` at most.
+   */
+  listClaimOverdueMs: 5_000,
+  /** Entries that are removed by one call because there are too many or they are too old. */
+  listRemovedAtOnceMax: 10,
+  /** An entry that may have been added already is searched among so many: those since it was about to be added. */
+  listSearchedMax: 1_000,
   /** Events that are kept, and for how long: 7 days. */
   eventsMax: 2_000,
   eventsKeptMs: 604_800_000,

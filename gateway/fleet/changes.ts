@@ -1,7 +1,7 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { createSharedList, type Listed } from './shared-list.ts';
+import { createSharedList, type ListBounds, type Listed } from './shared-list.ts';
 
 /** What is done to keys. `secret`: one was issued or removed; `update`: of its other members. */
 export const keyActions = [
@@ -89,15 +89,9 @@ export function createChanges({
   readonly nowMs: () => number;
   readonly bounds: Pick<
     Bounds,
-    | 'changesMax'
-    | 'changesKeptMs'
-    | 'changesMergedWithinMs'
-    | 'changeErrorCharsMax'
-    | 'changeMemberCharsMax'
-    | 'presenceIntervalMs'
-    | 'storePatientDeadlineMs'
-    | 'listReportsMax'
-  >;
+    'changesMax' | 'changesKeptMs' | 'changesMergedWithinMs' | 'changeErrorCharsMax' | 'changeMemberCharsMax'
+  > &
+    ListBounds;
 }): Changes {
   const list = createSharedList<Change>({
     ...deps,

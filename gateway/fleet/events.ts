@@ -2,7 +2,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type EventKind, eventsInWords, eventText, type Happening } from './event-text.ts';
-import { createSharedList, type Listed, type Report } from './shared-list.ts';
+import { createSharedList, type ListBounds, type Listed, type Report } from './shared-list.ts';
 import { figure } from './wording.ts';
 
 /** What the list of events says of something that happened. Instants are ISO 8601, in UTC. */
@@ -49,10 +49,8 @@ type EventBounds = Pick<
   | 'eventsSummaryPauseMaxMs'
   | 'changesMergedWithinMs'
   | 'changeErrorCharsMax'
-  | 'presenceIntervalMs'
-  | 'storePatientDeadlineMs'
-  | 'listReportsMax'
->;
+> &
+  ListBounds;
 
 /** The events of one kind: how many may be listed now, and how many wait to be counted in one. */
 interface Flow {

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
-import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../redis/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
+import { createListStore, type ListStoreBounds, type StoredEntry } from './list-store.ts';
 
 /** A list of what happened, which all processes share. */
 export interface SharedList<Entry extends object> {
@@ -41,13 +40,13 @@ export interface ListPage<Entry extends object> {
   readonly next?: string;
 }
 
+export type ListBounds = Pick<Bounds, 'presenceIntervalMs'> & ListStoreBounds;
+
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
   /** When it happened, of `performance.now()`. */
   readonly happenedMs: number;
 }
-
-const script = readFileSync(new URL('./add-to-list.lua', import.meta.url), 'utf8');
 
 /**
  * Keeps entries in a stream in Redis, where what several processes report of the same is one entry; in this process's
@@ -69,15 +68,15 @@ export function createSharedList<Entry extends object>({
   readonly nowMs: () => number;
   readonly entriesMax: number;
   readonly keptMs: number;
-  readonly bounds: Pick<Bounds, 'presenceIntervalMs' | 'storePatientDeadlineMs' | 'listReportsMax'>;
+  readonly bounds: ListBounds;
 }): SharedList<Entry> {
   /** Those of this process, the newest first. */
   const own: Listed<Entry>[] = [];
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
   let sending: Promise<void> | undefined;
-  records?.commands.defineCommand('addToList', { numberOfKeys: 2, lua: script });
-  const timer = records && setInterval(send, bounds.presenceIntervalMs).unref();
+  const store = records && createListStore({ records, names, entriesMax, keptMs, bounds });
+  const timer = store && setInterval(send, bounds.presenceIntervalMs).unref();
 
   function record(report: Report<Entry>): void {
     number += 1;
@@ -85,7 +84,7 @@ export function createSharedList<Entry extends object>({
     const at = new Date(atMs).toISOString();
     own.unshift({ ...report.entry, id: `${atMs}-${number}`, at, process: seenBy(report), processes: 1 });
     if (own.length > entriesMax) own.pop();
-    if (records === undefined) return;
+    if (store === undefined) return;
     unsent.push({ ...report, number, happenedMs: performance.now() });
     if (unsent.length > entriesMax) unsent.shift();
     send();
@@ -101,67 +100,27 @@ export function createSharedList<Entry extends object>({
   }
 
   async function sendAll(): Promise<void> {
-    for (let first = unsent[0]; first !== undefined && records !== undefined; first = unsent[0]) {
-      if (!records.isReady(names(records.prefix)[0])) return;
-      const isSent = await sendOne(records, first);
+    for (let first = unsent[0]; first !== undefined && store !== undefined; first = unsent[0]) {
+      const isSent = await store.add({
+        what: JSON.stringify(first.what),
+        entry: JSON.stringify({ ...first.entry, process: seenBy(first) }),
+        process: seenBy(first),
+        number: first.number,
+        agoMs: Math.round(performance.now() - first.happenedMs),
+        mergedWithinMs: first.mergedWithinMs,
+      });
       if (!isSent) return;
       if (unsent[0] === first) unsent.shift();
     }
   }
 
-  function sendOne({ commands: client, prefix }: RedisConnection, report: Unsent<Entry>): Promise<boolean> {
-    const sent = client.addToList(
-      ...names(prefix),
-      JSON.stringify(report.what),
-      JSON.stringify({ ...report.entry, process: seenBy(report) }),
-      seenBy(report),
-      report.number,
-      Math.round(performance.now() - report.happenedMs),
-      report.mergedWithinMs,
-      entriesMax,
-      keptMs,
-      bounds.listReportsMax,
-    );
-    return withinDeadline(
-      sent.then(
-        () => true,
-        () => false,
-      ),
-      bounds.storePatientDeadlineMs,
-      () => false,
-    );
-  }
-
-  async function readShared(records: RedisConnection, limit: number, after: string | undefined) {
-    const { commands: client, prefix } = records;
-    const [stream, hash] = names(prefix);
-    if (!records.isReady(stream)) return undefined;
-    const from = after === undefined ? '+' : `(${after}`;
-    const read = client.xrevrange(stream, from, '-', 'COUNT', limit + 1).then(async (entries) => {
-      if (entries.length === 0) return [];
-      const reports = await client.hmget(hash, ...entries.map(([id]) => `id:${id}`));
-      return entries.flatMap((entry, index) => toListed<Entry>(entry, reports[index] ?? ''));
-    });
-    return withinDeadline(
-      read.catch(() => undefined),
-      bounds.storePatientDeadlineMs,
-      () => undefined,
-    );
-  }
-
   return {
     record,
     async read({ limit, after }) {
-      const shared = records && (await readShared(records, limit, after));
-      const found =
-        shared ?? own.slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1);
-      const page = found.slice(0, limit);
-      const last = page.at(-1);
-      return {
-        isComplete: records === undefined || shared !== undefined,
-        entries: byInstant(page),
-        ...(found.length > limit && last && { next: last.id }),
-      };
+      const shared = await store?.read({ limit, after });
+      if (shared === undefined) return { isComplete: store === undefined, ...pageOf(own, limit, after) };
+      const entries = byInstant(shared.entries.flatMap((entry) => toListed<Entry>(entry)));
+      return { isComplete: true, entries, ...(shared.next !== undefined && { next: shared.next }) };
     },
     async close() {
       clearInterval(timer);
@@ -169,6 +128,17 @@ export function createSharedList<Entry extends object>({
       await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
     },
   };
+}
+
+function pageOf<Entry extends object>(
+  own: readonly Listed<Entry>[],
+  limit: number,
+  after: string | undefined,
+): Omit<ListPage<Entry>, 'isComplete'> {
+  const found = own.slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1);
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return { entries: byInstant(page), ...(found.length > limit && last && { next: last.id }) };
 }
 
 /**
@@ -193,34 +163,12 @@ function byInstant<Entry extends { readonly at: string; readonly process: string
     .map(({ entry }) => entry);
 }
 
-/** The fields as `add-to-list.lua` writes them. Somebody else may have written to the stream: that is left out. */
-function toListed<Entry extends object>(
-  [id, fields]: readonly [string, readonly string[]],
-  reports: string,
-): Listed<Entry>[] {
-  const [, , , at = '', , entry = ''] = fields;
+/** Somebody else may have written to the stream: that is left out. */
+function toListed<Entry extends object>({ id, at, entry, processes }: StoredEntry): Listed<Entry>[] {
   try {
     const members = JSON.parse(entry) as Entry & { process: string };
-    return [{ id, at: new Date(Number(at)).toISOString(), ...members, processes: reports.split(' ').length }];
+    return [{ id, at: new Date(Number(at)).toISOString(), ...members, processes }];
   } catch {
     return [];
-  }
-}
-
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    addToList(
-      stream: string,
-      hash: string,
-      what: string,
-      entry: string,
-      processId: string,
-      number: number,
-      agoMs: number,
-      mergedWithinMs: number,
-      entriesMax: number,
-      keptMs: number,
-      reportsMax: number,
-    ): Result<null, Context>;
   }
 }

@@ -187,44 +187,6 @@ it('an event that is too old goes with the next one, and both Redis keys expire'
   await expect.poll(() => inspector.exists(...names)).toBe(0);
 });
 
-it('a report that arrives twice, because its reply was lost, is counted once', async () => {
-  const shared = { url: redisUrl(), prefix: freshPrefix() };
-  const records = openRedis(shared, bounds);
-  const events = createEvents({ records, processId: 'p1', nowMs: Date.now, bounds });
-  onTestFinished(async () => {
-    await events.close();
-    records.close();
-  });
-  await until('Redis is there', () => records.isReady(''));
-  const names = [redisKeys.events.name(shared.prefix), redisKeys.eventsReports.name(shared.prefix)] as const;
-  const send = (processId: string, number: number) =>
-    records.commands.addToList(
-      ...names,
-      '["ban"]',
-      '{"kind":"ban"}',
-      processId,
-      number,
-      0,
-      1_000,
-      10,
-      60_000,
-      10,
-    );
-  for (const [processId, number] of [
-    ['p2', 1],
-    ['p2', 1],
-    ['p3', 1],
-    ['p2', 1],
-    ['p3', 1],
-  ] as const) {
-    await send(processId, number);
-  }
-  expect(await listed(events)).toEqual(['ban  2']);
-  await send('p2', 2);
-  await send('p2', 2);
-  expect(await listed(events)).toEqual(['ban  1', 'ban  2']);
-});
-
 it('what somebody else writes into the stream is left out', async () => {
   const redis = { url: redisUrl(), prefix: freshPrefix() };
   const events = eventsOf('p', redis);

@@ -20,3 +20,14 @@ it('no script touches a key that it does not name, as compatible servers demand'
   expect(calls.length).toBeGreaterThan(30);
   expect(undeclared).toEqual([]);
 });
+
+it('no script needs several keys, which compatible servers may keep apart', () => {
+  const several: string[] = [];
+  for (const file of globSync('**/*.{lua,ts}', { cwd: root })) {
+    const text = readFileSync(root + file, 'utf8');
+    for (const [use] of text.matchAll(/KEYS\[[^1\]]\w*\]|numberOfKeys: (?!1,)\w+/g))
+      several.push(`${file}: ${use}`);
+  }
+  // Of those that it is given, it decides each on its own.
+  expect(several).toEqual(['limit/store/decide-quota.lua: KEYS[each]']);
+});
