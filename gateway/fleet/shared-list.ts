@@ -117,6 +117,8 @@ export function createSharedList<Entry extends object>({
   return {
     record,
     async read({ limit, after }) {
+      // Whoever has changed something and looks at the list finds it there.
+      await sent();
       const shared = await store?.read({ limit, after });
       if (shared === undefined) return { isComplete: store === undefined, ...pageOf(own, limit, after) };
       const entries = byInstant(shared.entries.flatMap((entry) => toListed<Entry>(entry)));
@@ -125,9 +127,14 @@ export function createSharedList<Entry extends object>({
     async close() {
       clearInterval(timer);
       send();
-      await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
+      await sent();
     },
   };
+
+  /** When what is being sent has been, at the latest after a deadline. */
+  async function sent(): Promise<void> {
+    await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
+  }
 }
 
 function pageOf<Entry extends object>(
