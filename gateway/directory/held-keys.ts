@@ -19,8 +19,8 @@ export class HeldKeys {
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
   /**
-   * Digests that no key has. They are forgotten together, when the first has been here for `directoryAbsentMs`: a flood brings
-   * thousands, and what is told apart one by one costs more than looking a few up again.
+   * Digests that no key has. All are forgotten together, once the first of them has been here for `directoryAbsentMs`: under a
+   * flood an instant for each digest costs more than looking a few of them up again.
    */
   private readonly absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };

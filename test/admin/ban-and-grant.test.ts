@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { makeKey } from '../support/gateway-process.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
 import { lastChange, reader, startGateways } from './change-fixture.ts';
 
 const key = makeKey({ plan: 'free', id: 'acme' });
@@ -15,9 +15,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
     const [one, other = one] = gateways;
     if (!one || !other) throw new Error('one was started');
-    // All of it within one calendar minute.
-    const leftMs = 60_000 - (Date.now() % 60_000);
-    if (leftMs < 15_000) await sleep(leftMs + 100);
+    await withinOneMinute(15_000);
     for (let request = 0; request < 5; request++) expect(await one.call(key.secret)).toBe(200);
     expect([await one.call(key.secret), await other.call(key.secret)]).toEqual([429, 429]);
 

@@ -9,6 +9,7 @@ import {
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
 
 const free = makeKey();
 const roomy = makeCustomKey(1_000_000, 10_000_000);
@@ -176,9 +177,7 @@ describe('limits', () => {
       }),
     );
     await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
-    // The windows are fixed, so the requests must not cross the end of a minute.
-    const untilBoundaryMs = 60_000 - (Date.now() % 60_000);
-    if (untilBoundaryMs < 5_000) await new Promise((resolve) => setTimeout(resolve, untilBoundaryMs + 50));
+    await withinOneMinute(5_000);
 
     const responses = await Promise.all(
       Array.from({ length: 70 }, () => call('/pets', { secret: limited.secret })),

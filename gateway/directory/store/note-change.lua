@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 --[[
 Notes in the counts of a key that its record changes. decide-quota.lua compares the note with the one that a process found when
-it read the record, so that none decides on an older record. Redis runs this when it is out of memory too, like change-record.lua.
+it read the record, so that none decides on an older record. A Redis that is out of memory runs this too, like change-record.lua.
 
 KEYS[1]  <prefix>:{<key id>}, the hash of decide-quota.lua
 ARGV     1 for how long a process may use a record that it has read, and longer, ms

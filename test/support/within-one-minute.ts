@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const minuteMs = 60_000;
+
+/**
+ * Waits for the next calendar minute when less than this is left of the running one: windows are fixed, so requests that
+ * are counted together must not cross the end of a minute.
+ */
+export async function withinOneMinute(neededMs: number): Promise<void> {
+  const leftMs = minuteMs - (Date.now() % minuteMs);
+  if (leftMs < neededMs) await sleep(leftMs + 50);
+}
