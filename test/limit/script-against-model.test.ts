@@ -102,6 +102,18 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
   );
 });
 
+it('a grant that ends within the millisecond is in the reply that set it', async () => {
+  const store = await subject.open(windowsMs);
+  const prefix = freshPrefix();
+  const limits = [{ window: 'minute', max: 3 }] as const;
+  for (let at = 0; at < 2_000; at += 1) {
+    const grant = { limits, untilMs: (await subject.nowMs()) + 1 };
+    const changed = await store.setGrant(`${prefix}-${at}`, grant);
+    if (changed.kind !== 'changed') throw new Error(changed.reason);
+    expect(changed.state.grant).toEqual(runningGrant(grant, changed.nowMs));
+  }
+});
+
 function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
   if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
   return reply.outcome;

@@ -33,7 +33,9 @@ else
   end
   expiresMs = liftedMs + tonumber(ARGV[2])
 end
+-- Read before the expiry is set: PEXPIREAT deletes at once what has ended since `nowMs`, such as a grant of 1 ms.
+local fields = redis.call('HGETALL', KEYS[1])
 -- A hash that is new has no expiry: PTTL says -1.
 if redis.call('PTTL', KEYS[1]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[1], expiresMs) end
 
-return { nowMs, unpack(redis.call('HGETALL', KEYS[1])) }
+return { nowMs, unpack(fields) }
