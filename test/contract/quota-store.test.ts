@@ -37,7 +37,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     it.concurrent(name, () => check(subject));
   }
 
-  it('keeps a grant in its hash, which lives as long, and no longer than the grant holds', async () => {
+  it('keeps a grant in its hash, which lives a second longer, and no longer than the grant holds', async () => {
     const store = await subject.open({ ...(await freshLengths(subject)), minute: 20, day: 20 });
     const call = callOf(limitsOf({ perMinute: 3, perDay: 10 }));
     const key = `${subject.prefix}:{${call.keyId}}`;
@@ -45,15 +45,15 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     const limits = limitsOf({ perMinute: 5, perDay: 50 });
     await store.setGrant(call.keyId, { limits, untilMs });
     expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
-    expect(await subject.client.pexpiretime(key)).toBe(untilMs);
+    expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
     await decide(store, { ...call, requests: 1 });
-    expect(await subject.client.pexpiretime(key)).toBe(untilMs);
+    expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
     await subject.client.hset(key, 'grant', '1 minute 5 day 50');
     await decide(store, { ...call, requests: 1 });
     expect(await subject.client.hexists(key, 'grant')).toBe(0);
   });
 
-  it('keeps one readable hash per key, in one cluster slot, which expires with its last window', async () => {
+  it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
     const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
@@ -63,7 +63,20 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
       ...{ minute: String(state.minute), minuteUsed: '2', day: String(state.day), dayUsed: '2' },
       ...{ strikes: '1', strikesFromMs: String(nowMs) },
     });
-    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day);
+    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
+  });
+
+  it('counts what one call decided of a key when it decides the key once more, however short its windows are', async () => {
+    const store = await subject.open({ ...(await freshLengths(subject)), minute: 1 });
+    for (let at = 0; at < 2_000; at += 1) {
+      const call = { ...callOf(limitsOf({ perMinute: 1 })), requests: 1 };
+      const replies = await store.decide([call, call]);
+      const windows = replies.map((reply) => {
+        if (reply.kind !== 'decided') throw new Error(JSON.stringify(reply));
+        return reply.outcome.admitted === 1 ? reply.outcome.state.minute : -reply.outcome.state.minute;
+      });
+      expect(windows[0]).not.toBe(windows[1]);
+    }
   });
 
   it('counts exactly up to the largest limit that a header field can carry', async () => {

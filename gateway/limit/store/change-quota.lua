@@ -33,9 +33,8 @@ else
   end
   expiresMs = liftedMs + tonumber(ARGV[2])
 end
--- Read before the expiry is set: PEXPIREAT deletes at once what has ended since `nowMs`, such as a grant of 1 ms.
-local fields = redis.call('HGETALL', KEYS[1])
--- A hash that is new has no expiry: PTTL says -1.
+-- A second later, as in decide-quota.lua. A hash that is new has no expiry: PTTL says -1.
+expiresMs = expiresMs + 1000
 if redis.call('PTTL', KEYS[1]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[1], expiresMs) end
 
-return { nowMs, unpack(fields) }
+return { nowMs, unpack(redis.call('HGETALL', KEYS[1])) }
