@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from '../support/free-port.ts';
 import { treeCpuSeconds } from './measure-cpu.ts';
-import { endProcess, freePort } from './processes.ts';
+import { endProcess } from './processes.ts';
 import { type BenchRedis, startRedis } from './redis.ts';
 import type { Stage } from './subjects/subject.ts';
 

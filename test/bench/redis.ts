@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
+import { freePort } from '../support/free-port.ts';
 import { findProgram } from './find-program.ts';
-import { freePort, startProcess } from './processes.ts';
+import { startProcess } from './processes.ts';
 
 export interface BenchRedis {
   readonly pid: number;

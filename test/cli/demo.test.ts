@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { bareEnvironment } from '../support/run-tollgate.ts';
-import { freePort, startRedis } from '../support/start-redis.ts';
+import { startRedis } from '../support/start-redis.ts';
 
 /** Runs `npm start` until it has printed its instructions. */
 async function startDemo(env: Record<string, string>): Promise<string> {

@@ -5,10 +5,11 @@ import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
 import { makeToken } from '../support/admin-client.ts';
 import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
-import { freePort, startRedis } from '../support/start-redis.ts';
+import { startRedis } from '../support/start-redis.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
+import { freePort } from './free-port.ts';
 import { requireProgram } from './require-program.ts';
-import { freePort } from './start-redis.ts';
 import { until } from './until.ts';
 
 export interface Prometheus {

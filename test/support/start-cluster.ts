@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
+import { freePort } from './free-port.ts';
 import { inspect } from './inspect.ts';
 import type { RedisTls } from './redis-tls.ts';
-import { freePort, type RedisServer, startRedis } from './start-redis.ts';
+import { type RedisServer, startRedis } from './start-redis.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 

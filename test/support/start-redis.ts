@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
 import type { RedisTls } from './redis-tls.ts';
@@ -80,28 +79,4 @@ export async function waitUntilReady(url: string, tls?: RedisTls): Promise<void>
   } finally {
     client.disconnect();
   }
-}
-
-/**
- * A port that nobody listens on. It is below those that the kernel gives to outgoing connections: of these one may take it
- * before the server does, and a Cluster needs twelve at once.
- */
-export async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = randomInt(10_000, 26_000);
-    if (await isFree(port)) return port;
-  }
-  throw new Error('no port is free');
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(probe, 'listening');
-  } catch {
-    return false;
-  }
-  probe.close();
-  await once(probe, 'close');
-  return true;
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { digestSecret, issueAdminToken } from '../../../gateway/secrets.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
-import { freePort, startRedis } from '../../support/start-redis.ts';
+import { startRedis } from '../../support/start-redis.ts';
 import { startStore } from '../../support/store-process.ts';
 import { patientStore } from '../../support/tuning.ts';
 

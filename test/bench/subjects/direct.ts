@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { freePort, type ProcessPlace, startProcess, untilAnswers } from '../processes.ts';
+import { freePort } from '../../support/free-port.ts';
+import { type ProcessPlace, startProcess, untilAnswers } from '../processes.ts';
 import type { StartedSubject, Subject } from './subject.ts';
 
 /** The backend without a gateway: its own cost, and the latency to which a gateway adds. */

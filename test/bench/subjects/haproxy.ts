@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
 import { findProgram } from '../find-program.ts';
-import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, Subject } from './subject.ts';
 
 /** haproxy with a stick table: limits are in its own memory and not shared with other processes. */

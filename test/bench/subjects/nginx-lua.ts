@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../support/free-port.ts';
 import { findProgram } from '../find-program.ts';
-import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, Subject } from './subject.ts';
 
 const modulesDir = '/usr/lib/nginx/modules';

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import { freePort } from '../../support/free-port.ts';
+import { startProcess, untilAnswers } from '../processes.ts';
 import type { Subject } from './subject.ts';
 
 /** The Node peers: small programs in `../peers`, in JavaScript because their packages are not installed with this one. */

@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../support/free-port.ts';
 import type { Credential } from '../credentials.ts';
-import { freePort, startProcess, untilAnswers } from '../processes.ts';
+import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, StartedSubject, Subject } from './subject.ts';
 
 const main = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { makeToken } from '../../support/admin-client.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type GatewayProcess, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
-import { freePort } from '../../support/start-redis.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 
 const { token, entry } = makeToken('read');

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
+import { freePort } from '../../support/free-port.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
-import { freePort, startRedis } from '../../support/start-redis.ts';
+import { startRedis } from '../../support/start-redis.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 
 const token = makeToken('read');
