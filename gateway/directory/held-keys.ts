@@ -22,7 +22,7 @@ export class HeldKeys {
    * Digests that no key has. All are forgotten together, once the first of them has been here for `directoryAbsentMs`: under a
    * flood an instant for each digest costs more than looking a few of them up again.
    */
-  private readonly absent = new Set<string>();
+  private absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
 
   constructor(bounds: HeldBounds) {
@@ -65,7 +65,7 @@ export class HeldKeys {
     if (held !== undefined) this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
-      this.absent.clear();
+      this.absent = new Set();
       this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
     }
     this.absent.add(digest);

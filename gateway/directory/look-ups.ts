@@ -1,4 +1,5 @@
 import { FairQueue } from '../structures/fair-queue.ts';
+import { RenewedMap } from '../structures/renewed-map.ts';
 import { Rounds } from '../structures/rounds.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -50,7 +51,7 @@ export function createLookUps({
     'directoryLookUpsMax' | 'directoryLookUpsWaitingMax' | 'directoryLookUpRoundMs'
   >;
 }): LookUps {
-  const underWay = new Map<string, Promise<LookUpResult>>();
+  const underWay = new RenewedMap<string, Promise<LookUpResult>>();
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
   const rounds = new Rounds(bounds.directoryLookUpRoundMs);

@@ -6,11 +6,11 @@ import type { Writable } from 'node:stream';
  * from this one (microtasks). So the calls that follow from one reply, or from several that arrived together, are one write.
  */
 export function createCork(): (streams: readonly Writable[]) => void {
-  const corked = new Set<Writable>();
+  let corked = new Set<Writable>();
 
   function uncork(): void {
-    const streams = [...corked];
-    corked.clear();
+    const streams = corked;
+    corked = new Set();
     for (const stream of streams) stream.uncork();
   }
 

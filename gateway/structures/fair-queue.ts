@@ -1,7 +1,9 @@
+import { RenewedMap } from './renewed-map.ts';
+
 /** A queue that serves holders in turn (round robin); the items of one holder keep their order. */
 export class FairQueue<T> {
   /** Items by holder. The holder that was served last is at the end of the map. */
-  private readonly lines = new Map<string, T[]>();
+  private readonly lines = new RenewedMap<string, T[]>();
   private count = 0;
 
   get length(): number {
@@ -46,7 +48,7 @@ export class FairQueue<T> {
 
   /** Removes all items. */
   drain(): T[] {
-    const items = [...this.lines.values()].flat();
+    const items = [...this.lines].flatMap(([, line]) => line);
     this.lines.clear();
     this.count = 0;
     return items;

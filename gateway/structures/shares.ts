@@ -8,7 +8,7 @@
 export class Shares {
   private readonly max: number;
   /** A holder stays here when it has given all back, so that taking and giving with every request is no work for the table. */
-  private readonly holders = new Map<string, Holding>();
+  private holders = new Map<string, Holding>();
   private holding = 0;
   private taken = 0;
 
@@ -50,7 +50,7 @@ export class Shares {
 
   private addHolder(holder: string): Holding {
     if (this.holders.size > 2 * this.holding + idleHoldersMax) {
-      for (const [name, { amount }] of this.holders) if (amount === 0) this.holders.delete(name);
+      this.holders = new Map([...this.holders].filter(([, { amount }]) => amount > 0));
     }
     const own = { amount: 0 };
     this.holders.set(holder, own);
