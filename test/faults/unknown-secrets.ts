@@ -3,11 +3,13 @@ import { Worker } from 'node:worker_threads';
 import { directoryOf } from '../support/directory-of.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
-import { countStatuses, quantile, startLoad } from '../support/load.ts';
+import { countStatuses, type LoadOutcome, quantile, startLoad } from '../support/load.ts';
 import type { FloodOrder, FloodOutcome } from './unknown-secrets-worker.ts';
 
 export interface UnknownSecretsOptions {
   readonly perSecond: number;
+  /** What is measured is measured so often, in turn, each time with so many good requests. */
+  readonly rounds: number;
   readonly goodRequests: number;
   /** Each request of the flood comes from one of so many addresses. */
   readonly addresses: number;
@@ -16,13 +18,14 @@ export interface UnknownSecretsOptions {
 export interface UnknownSecrets {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  readonly flood: Record<number, number>;
-  readonly floodPerSecond: number;
+  /** Those that were looked up. */
+  readonly floods: readonly FloodOutcome[];
+  /** Of the good requests of each round. */
   readonly p99Ms: {
-    readonly alone: number;
+    readonly alone: readonly number[];
     /** Beside the flood, which the gateway with the directory looks up, and the one without it does not. */
-    readonly besideLookUps: number;
-    readonly besideGuesses: number;
+    readonly besideLookUps: readonly number[];
+    readonly besideGuesses: readonly number[];
   };
 }
 
@@ -43,30 +46,34 @@ export async function measureUnknownSecrets(options: UnknownSecretsOptions): Pro
   const goodLoad = (origin: string, secret: string) =>
     startLoad({ origins: [origin], secrets: [secret], clients: 8, pauseMs: 10, requestsMax: goodRequests })
       .done;
+  const beside = async (origin: string, secret: string) => {
+    const flood = startFlood({ origin, ...options });
+    await sleep(1_000);
+    const good = await goodLoad(origin, secret);
+    return { good, flood: await flood.stop() };
+  };
+  const p99Ms = { alone: [] as number[], besideLookUps: [] as number[], besideGuesses: [] as number[] };
+  const good: LoadOutcome[] = [];
+  const floods: FloodOutcome[] = [];
   try {
-    // The first requests of a process are slow.
-    await goodLoad(looking, issued);
-    await goodLoad(guessing, configured.secret);
-    const alone = await goodLoad(looking, issued);
-    const flood = startFlood({ origin: looking, ...options });
-    await sleep(1_000);
-    const besideLookUps = await goodLoad(looking, issued);
-    const ended = await flood.stop();
-    const guesses = startFlood({ origin: guessing, ...options });
-    await sleep(1_000);
-    const besideGuesses = await goodLoad(guessing, configured.secret);
-    await guesses.stop();
-    const all = [alone, besideLookUps, besideGuesses];
+    // The first requests of a process are slow, those of either kind.
+    await beside(looking, issued);
+    await beside(guessing, configured.secret);
+    for (let round = 0; round < options.rounds; round++) {
+      const alone = await goodLoad(looking, issued);
+      const lookUps = await beside(looking, issued);
+      const guesses = await beside(guessing, configured.secret);
+      p99Ms.alone.push(quantile(alone.responses, 0.99));
+      p99Ms.besideLookUps.push(quantile(lookUps.good.responses, 0.99));
+      p99Ms.besideGuesses.push(quantile(guesses.good.responses, 0.99));
+      good.push(alone, lookUps.good, guesses.good);
+      floods.push(lookUps.flood);
+    }
     return {
-      good: countStatuses(all.flatMap(({ responses }) => responses)),
-      failures: [...all.flatMap(({ failures }) => failures), ...ended.failures],
-      flood: ended.statuses,
-      floodPerSecond: ended.perSecond,
-      p99Ms: {
-        alone: quantile(alone.responses, 0.99),
-        besideLookUps: quantile(besideLookUps.responses, 0.99),
-        besideGuesses: quantile(besideGuesses.responses, 0.99),
-      },
+      good: countStatuses(good.flatMap(({ responses }) => responses)),
+      failures: [...good, ...floods].flatMap(({ failures }) => failures),
+      floods,
+      p99Ms,
     };
   } finally {
     directory.close();
