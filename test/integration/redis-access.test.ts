@@ -89,6 +89,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await store.stop();
+  await tls.remove();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -199,6 +200,7 @@ describe.each(forms)('on $name', (form) => {
 
 it('servers of a Cluster that name each other by host name are reached by it, and verified for it', async () => {
   const byName = makeRedisTls(['localhost']);
+  onTestFinished(byName.remove);
   const cluster = await startCluster({ hasReplicas: false, hostname: 'localhost', tls: byName });
   onTestFinished(cluster.stop);
   const { ca, cert, key } = byName.client;

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAuthority } from './certificates.ts';
@@ -16,12 +17,12 @@ export interface RedisTls {
   };
   /** Where the files of a gateway are, as the configuration names them. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
+  remove(): Promise<void>;
 }
 
 /** @param names the host names and addresses in the certificate of the servers */
 export function makeRedisTls(names: readonly string[] = ['127.0.0.1']): RedisTls {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-redis-tls-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -41,5 +42,6 @@ export function makeRedisTls(names: readonly string[] = ['127.0.0.1']): RedisTls
     ],
     client: { ca: authority.cert, ...ofClient, checkServerIdentity: () => undefined },
     files,
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

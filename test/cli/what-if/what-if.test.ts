@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -42,7 +42,10 @@ beforeAll(async () => {
     }
   }
 });
-afterAll(() => gateway.stop('SIGKILL'));
+afterAll(async () => {
+  await gateway.stop('SIGKILL');
+  await rm(folder, { recursive: true, force: true });
+});
 
 /** A draft beside the configuration in force. */
 async function draft(changed: Record<string, unknown>): Promise<string> {
