@@ -190,6 +190,7 @@ async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   return { running, missing };
 }
 
+/** @throws TypeError for an option that is none */
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
     options: {
@@ -209,11 +210,19 @@ function readOptions(): Options | undefined {
   };
 }
 
-const options = readOptions();
-if (options === undefined) {
-  console.error(usage);
+function optionsOrUsage(): Options {
+  let problem = '';
+  try {
+    const options = readOptions();
+    if (options !== undefined) return options;
+  } catch (error) {
+    problem = `${error instanceof Error ? error.message : error}\n`;
+  }
+  console.error(problem + usage);
   process.exit(1);
 }
+
+const options = optionsOrUsage();
 const dir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
 process.on('exit', () => {
   killAllProcesses();
