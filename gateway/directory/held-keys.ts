@@ -65,6 +65,7 @@ export class HeldKeys {
     if (held !== undefined) this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
+      // Not `clear`: `renewed-map.ts` says why.
       this.absent = new Set();
       this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
     }

@@ -170,8 +170,7 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const batches = turn;
     turn = [];
-    // A new Map instead of `clear`: V8 links a cleared table to the one that replaces it, and a chain of dead tables would
-    // move everything behind it into the old generation.
+    // Not `clear`: `renewed-map.ts` says why.
     openBatches = new Map();
     if (health.reach() === 'all') decideTurn(batches);
     else void health.started.then(() => decideTurn(batches));

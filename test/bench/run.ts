@@ -190,8 +190,8 @@ async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   return { running, missing };
 }
 
-/** @throws TypeError for an option that is none */
-function readOptions(): Options | undefined {
+/** @throws Error that says which option is wrong */
+function readOptions(): Options {
   const { values } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
@@ -200,9 +200,9 @@ function readOptions(): Options | undefined {
     },
   });
   const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
-  if (!Number.isInteger(rounds) || rounds < 1 || values.only.some((name) => !names.includes(name))) {
-    return undefined;
-  }
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds: a number of at least 1');
+  const unknown = values.only.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new Error(`--only: no measurement is called ${unknown}`);
   return {
     quick: values.quick,
     rounds,
@@ -210,19 +210,17 @@ function readOptions(): Options | undefined {
   };
 }
 
-function optionsOrUsage(): Options {
-  let problem = '';
+/** Ends the process with the usage when an option is wrong. */
+function readOptionsOrEnd(): Options {
   try {
-    const options = readOptions();
-    if (options !== undefined) return options;
+    return readOptions();
   } catch (error) {
-    problem = `${error instanceof Error ? error.message : error}\n`;
+    console.error(`${error instanceof Error ? error.message : error}\n${usage}`);
+    process.exit(1);
   }
-  console.error(problem + usage);
-  process.exit(1);
 }
 
-const options = optionsOrUsage();
+const options = readOptionsOrEnd();
 const dir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
 process.on('exit', () => {
   killAllProcesses();

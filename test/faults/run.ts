@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { spreadOf } from '../bench/statistics.ts';
+import { ratioOf, spreadOf } from '../bench/statistics.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
@@ -290,8 +290,9 @@ const measurements: readonly Measurement[] = [
         ...{ rounds: 7, goodRequests: 3_000 },
       });
       const { alone, besideLookUps, besideGuesses } = found.p99Ms;
-      const ratios = besideLookUps.map((beside, round) => beside / (alone[round] ?? Number.NaN));
-      const { median, min, max } = spreadOf(ratios);
+      const ratio = ratioOf(besideLookUps, alone);
+      if (ratio === undefined) throw new Error('no round was measured');
+      const { median, min, max } = ratio;
       const [aloneMs, besideMs, guessesMs] = [alone, besideLookUps, besideGuesses].map((each) =>
         ms(spreadOf(each).median),
       );

@@ -33,7 +33,7 @@ else
   end
   expiresMs = liftedMs + tonumber(ARGV[2])
 end
--- A second later, as in decide-quota.lua. A hash that is new has no expiry: PTTL says -1.
+-- The hash lives a second longer, as in decide-quota.lua. A hash that is new has no expiry: PTTL says -1.
 expiresMs = expiresMs + 1000
 if redis.call('PTTL', KEYS[1]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[1], expiresMs) end
 

@@ -194,8 +194,8 @@ for each = 1, #KEYS do
           local ends = reply[windowFieldsAt + 2 * i] + 1
           expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
         end
-        -- A second more than it matters: PEXPIREAT goes by a later clock than `nowMs`, and would delete at once what ends
-        -- in between, while the same key may come again in this call.
+        -- The hash lives a second longer than it matters. PEXPIREAT reads the clock after `nowMs` was read, and deletes at
+        -- once a hash that has ended in between; the same key may come again in this call.
         expiresMs = expiresMs + 1000
         -- A hash that is new has no expiry: PTTL says -1.
         if redis.call('PTTL', key) + nowMs < expiresMs then redis.call('PEXPIREAT', key, expiresMs) end
