@@ -25,9 +25,11 @@ export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisCon
   if (cluster !== undefined) return connectToCluster({ urls: cluster, prefix, options, bounds });
   if (sentinel !== undefined) {
     const client = connectToSentinel(sentinel, options, bounds);
-    return toConnection(client, prefix, watchSentinels(client, sentinel.name));
+    const unknownBecause = watchSentinels(client, sentinel.name);
+    return toConnection(client, prefix, { unknownBecause, retryAfterMs: bounds.storeReconnectMaxMs });
   }
-  return toConnection(new Redis(url ?? '', { ...options, ...ofOneServer(bounds) }), prefix);
+  const client = new Redis(url ?? '', { ...options, ...ofOneServer(bounds) });
+  return toConnection(client, prefix, { retryAfterMs: bounds.storeReconnectMaxMs });
 }
 
 function optionsOf({ username, password, tls }: Servers, bounds: ConnectionBounds): ServerOptions {
@@ -133,13 +135,27 @@ function watchSentinels(client: Redis, name: string): () => string | undefined {
   }
 }
 
+interface OneServer {
+  /** Why it is not known which server it is. */
+  readonly unknownBecause?: () => string | undefined;
+  /** The pause before it is tried again where the library gave up. */
+  readonly retryAfterMs: number;
+}
+
 function toConnection(
   client: Redis,
   prefix: string,
-  unknownBecause: () => string | undefined = () => undefined,
+  { unknownBecause = () => undefined, retryAfterMs }: OneServer,
 ): RedisConnection {
+  let isOpen = true;
   // The watch over the store logs that Redis is away. An `error` event that nobody hears is printed by the library.
   client.on('error', () => {});
+  // The library gives up for good when it fails before it has a socket, as it does when a Sentinel announces another master
+  // while one is being asked for it.
+  client.on('end', () => {
+    if (!isOpen) return;
+    setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();
+  });
   const node = { name: undefined, client, unknownBecause, keyHere: (base: string) => base };
   const nodes = [node];
   const cork = createCork();
@@ -162,6 +178,9 @@ function toConnection(
       return () => void client.off(event, listener);
     },
     refresh: () => {},
-    close: () => client.disconnect(),
+    close() {
+      isOpen = false;
+      client.disconnect();
+    },
   };
 }

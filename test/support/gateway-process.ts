@@ -119,11 +119,7 @@ export async function startGateway(
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         waiting.delete(look);
-        reject(
-          new Error(
-            `no such line; the log was\n${lines.map((l) => JSON.stringify(l)).join('\n')}\n${errors}`,
-          ),
-        );
+        reject(new Error(`no such line; the log ended with\n${tailOf(lines)}\n${errors}`));
       };
       const timer = setTimeout(giveUp, startTimeoutMs);
       child.once('exit', giveUp);
@@ -164,6 +160,17 @@ export async function startGateway(
       return child.exitCode;
     },
   };
+}
+
+/** The last lines, with few of those that are one a request: they would hide the others. */
+function tailOf(lines: readonly Record<string, unknown>[]): string {
+  const accessLines = lines.filter(({ requestId }) => requestId !== undefined);
+  const shown = new Set(accessLines.slice(-5));
+  return lines
+    .filter((line) => line.requestId === undefined || shown.has(line))
+    .slice(-50)
+    .map((line) => JSON.stringify(line))
+    .join('\n');
 }
 
 async function replaceFile(configDir: string, text: string): Promise<void> {

@@ -1,0 +1,35 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { connectRedis } from '../support/connect-redis.ts';
+import { startSentinel } from '../support/start-sentinel.ts';
+import { startTcpRelay } from '../support/tcp-relay.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** With hardly a pause between two attempts, so that Sentinels are asked almost all the time. */
+const bounds = tunedBounds({ ...patientStore, storeConnectTimeoutMs: 20_000, storeReconnectMaxMs: 10 });
+
+it('a Sentinel that announces another master while one is being asked for it does not end the connection for good', async () => {
+  const { name, hosts, servers, failOver, stop } = await startSentinel({ downAfterMs: 600_000 });
+  onTestFinished(stop);
+  const relays = await Promise.all(hosts.map((host) => startTcpRelay(Number(host.split(':')[1]))));
+  onTestFinished(() => Promise.all(relays.map((relay) => relay.stop())).then(() => {}));
+  const place = { sentinel: { name, hosts: relays.map(({ port }) => `127.0.0.1:${port}`) } };
+  const connections = await Promise.all(
+    Array.from({ length: 8 }, () => connectRedis({ prefix: 'test', place, bounds })),
+  );
+  onTestFinished(() => {
+    for (const connection of connections) connection.close();
+  });
+
+  // So slow that the connections wait for a Sentinel's answer when the announcement comes.
+  for (const relay of relays) relay.delay({ toServerMs: 0, toClientMs: 300 });
+  await servers[0]?.server.kill();
+  await failOver();
+  for (const relay of relays) relay.delay({ toServerMs: 0, toClientMs: 0 });
+  await until('every connection has the new master', () =>
+    connections.every((connection) => connection.isReady('')),
+  );
+  const clocks = await Promise.all(connections.map((connection) => connection.clockOf('')));
+  expect(clocks.every(Number.isInteger)).toBe(true);
+});
