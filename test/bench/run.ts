@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readOptionsOrEnd } from '../support/command-options.ts';
 import { makeCredentials } from './credentials.ts';
 import { findProgram } from './find-program.ts';
 import { type ConnectionsFigures, measureConnections } from './growth-connections.ts';
@@ -210,17 +211,7 @@ function readOptions(): Options {
   };
 }
 
-/** Ends the process with the usage when an option is wrong. */
-function readOptionsOrEnd(): Options {
-  try {
-    return readOptions();
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n${usage}`);
-    process.exit(1);
-  }
-}
-
-const options = readOptionsOrEnd();
+const options = readOptionsOrEnd(usage, readOptions);
 const dir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
 process.on('exit', () => {
   killAllProcesses();

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from '../bench/statistics.ts';
+import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
@@ -516,5 +517,16 @@ async function run(only: string | undefined): Promise<void> {
   if (only === undefined) await writeFile(new URL('figures.md', import.meta.url), text);
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' } } });
-await run(values.only);
+const usage = `npm run faults -- [--only TEXT]
+  --only TEXT   those whose description has this text in it; figures.md stays as it is`;
+
+/** @throws Error that says which option is wrong */
+function readOnly(): string | undefined {
+  const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
+  if (only !== undefined && !measurements.some(({ what }) => what.includes(only))) {
+    throw new Error(`--only: no fault has ${JSON.stringify(only)} in its description`);
+  }
+  return only;
+}
+
+await run(readOptionsOrEnd(usage, readOnly));

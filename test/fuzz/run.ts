@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { readOptionsOrEnd } from '../support/command-options.ts';
 import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
@@ -8,8 +9,19 @@ import { fuzz } from './fuzz.ts';
  */
 const connectionsMax = '200000';
 
-/** `npm run fuzz -- --seed N --count N --seconds N`: prints the seed; on a finding prints it shrunk and exits 1. */
-async function main(): Promise<void> {
+const usage = `npm run fuzz -- [--seed N] [--count N] [--seconds N]
+  --seed N      of the random choices (default: from the clock)
+  --count N     at most so many connections (default ${connectionsMax})
+  --seconds N   at most so long (default 60)`;
+
+interface Options {
+  readonly seed: number;
+  readonly count: number;
+  readonly seconds: number;
+}
+
+/** @throws Error that says which option is wrong */
+function readOptions(): Options {
   const { values } = parseArgs({
     options: {
       seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
@@ -17,12 +29,15 @@ async function main(): Promise<void> {
       seconds: { type: 'string', default: '60' },
     },
   });
-  const [seed, count, seconds] = [values.seed, values.count, values.seconds].map(wholeNumber);
-  if (seed === undefined || count === undefined || seconds === undefined) {
-    console.error('usage: npm run fuzz -- [--seed N] [--count N] [--seconds N]');
-    process.exitCode = 2;
-    return;
-  }
+  const read = (name: keyof Options): number => {
+    if (!/^\d{1,15}$/.test(values[name])) throw new Error(`--${name}: a whole number`);
+    return Number(values[name]);
+  };
+  return { seed: read('seed'), count: read('count'), seconds: read('seconds') };
+}
+
+/** Prints the seed; on a finding prints it shrunk and exits 1. */
+async function main({ seed, count, seconds }: Options): Promise<void> {
   console.log(`fuzz: seed ${seed}, at most ${count} connections and ${seconds} s`);
   const { connections, responsesByStatus, admitted, finding } = await fuzz({ seed, count, seconds });
   const responses = [...responsesByStatus].sort(([a], [b]) => a - b).map(([status, n]) => `${n} × ${status}`);
@@ -35,8 +50,4 @@ async function main(): Promise<void> {
   }
 }
 
-function wholeNumber(text: string): number | undefined {
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-await main();
+await main(readOptionsOrEnd(usage, readOptions));
