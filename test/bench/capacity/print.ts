@@ -232,7 +232,7 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
   const keys =
     replicas === 0
       ? `those of ${count(shards * lost)} masters: decided by each process alone until they are back, and their counts, directory entries and records are lost`
-      : `those of ${count(shards * lost)} masters: until a replica is promoted (node timeout and about as long again; 2.6 s in faults/figures.md, row 35) each process decides them alone, so each admits at most one more limit on each of ${count(processesLeft)} processes, and what was not replicated is lost`;
+      : `those of ${count(shards * lost)} masters: until a replica is promoted (node timeout and about as long again; 2 to 3 s in faults/figures.md, row 35) each process decides them alone, so each admits at most one more limit on each of ${count(processesLeft)} processes, and what was not replicated is lost`;
   return {
     title: 'A zone fails',
     rows: [
