@@ -136,9 +136,9 @@ function watchSentinels(client: Redis, name: string): () => string | undefined {
 }
 
 interface OneServer {
-  /** Why it is not known which server it is. */
+  /** As in `RedisNode`. */
   readonly unknownBecause?: () => string | undefined;
-  /** The pause before it is tried again where the library gave up. */
+  /** The pause before another attempt to connect where the library makes none any more. */
   readonly retryAfterMs: number;
 }
 
@@ -150,8 +150,8 @@ function toConnection(
   let isOpen = true;
   // The watch over the store logs that Redis is away. An `error` event that nobody hears is printed by the library.
   client.on('error', () => {});
-  // The library gives up for good when it fails before it has a socket, as it does when a Sentinel announces another master
-  // while one is being asked for it.
+  // The library makes no further attempt when one fails before it has a socket, as when another master is announced while a
+  // Sentinel is being asked for the master.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();

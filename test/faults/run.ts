@@ -286,10 +286,9 @@ const measurements: readonly Measurement[] = [
     rows: '34',
     what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
     async measure() {
-      const found = await measureUnknownSecrets({
-        ...{ perSecond: 2_000, addresses: 5_000 },
-        ...{ rounds: 7, goodRequests: 3_000 },
-      });
+      const rounds = 7;
+      const flood = { perSecond: 2_000, addresses: 5_000 };
+      const found = await measureUnknownSecrets({ ...flood, rounds, goodRequests: 3_000 });
       const { alone, besideLookUps, besideGuesses } = found.p99Ms;
       const ratio = ratioOf(besideLookUps, alone);
       if (ratio === undefined) throw new Error('no round was measured');
@@ -297,10 +296,10 @@ const measurements: readonly Measurement[] = [
       const [aloneMs, besideMs, guessesMs] = [alone, besideLookUps, besideGuesses].map((each) =>
         ms(spreadOf(each).median),
       );
-      const perSecond = spreadOf(found.floods.map((flood) => flood.perSecond)).median;
+      const perSecond = spreadOf(found.floods.map((each) => each.perSecond)).median;
       const answers = new Set(found.floods.flatMap(({ statuses }) => Object.keys(statuses)));
       return {
-        figure: `good traffic ${statuses(found.good)}; p99 of 7 rounds ${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)}; ${aloneMs} → ${besideMs}; without a directory ${guessesMs}); the flood, ${perSecond.toFixed(0)}/s: ${[...answers].join(', ')}`,
+        figure: `good traffic ${statuses(found.good)}; p99 of ${rounds} rounds ${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)}; ${aloneMs} → ${besideMs}; without a directory ${guessesMs}); the flood, ${perSecond.toFixed(0)}/s: ${[...answers].join(', ')}`,
         holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
       };
     },

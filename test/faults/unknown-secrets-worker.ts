@@ -1,4 +1,4 @@
-/** The thread of `unknown-secrets.ts`: sends requests at a pace, whatever becomes of those before, until it is told to stop. */
+/** The thread of `unknown-secrets.ts`: sends requests at a pace, each on a connection that owes no response, until it is told to stop. */
 import { randomUUID } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';

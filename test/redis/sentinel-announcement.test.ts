@@ -6,10 +6,10 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** With hardly a pause between two attempts, so that Sentinels are asked almost all the time. */
+/** There is hardly a pause between two attempts, so that Sentinels are being asked almost all the time. */
 const bounds = tunedBounds({ ...patientStore, storeConnectTimeoutMs: 20_000, storeReconnectMaxMs: 10 });
 
-it('a Sentinel that announces another master while one is being asked for it does not end the connection for good', async () => {
+it('a connection to which another master is announced while it asks a Sentinel for the master is tried again', async () => {
   const { name, hosts, servers, failOver, stop } = await startSentinel({ downAfterMs: 600_000 });
   onTestFinished(stop);
   const relays = await Promise.all(hosts.map((host) => startTcpRelay(Number(host.split(':')[1]))));

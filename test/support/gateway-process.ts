@@ -162,7 +162,7 @@ export async function startGateway(
   };
 }
 
-/** The last lines, with few of those that are one a request: they would hide the others. */
+/** The last lines of a log. Of access lines there are only a few: all of them would hide the other lines. */
 function tailOf(lines: readonly Record<string, unknown>[]): string {
   const accessLines = lines.filter(({ requestId }) => requestId !== undefined);
   const shown = new Set(accessLines.slice(-5));

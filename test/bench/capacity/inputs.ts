@@ -101,7 +101,7 @@ const options: Readonly<Record<string, NumberOption>> = {
 /** What to do, and with what. */
 export type Command = (
   | { readonly kind: 'print'; readonly inputs: Inputs }
-  | { readonly kind: 'measure' | 'page' | 'help' }
+  | { readonly kind: 'measure' | 'page' }
 ) & {
   /** A report of the benchmark. */
   readonly results?: string;
@@ -132,7 +132,6 @@ export function readCommand(args: readonly string[]): Command {
       measure: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       page: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
     },
   });
   const given = values as Readonly<Record<string, unknown>> as Readonly<Record<string, string | undefined>>;
@@ -140,7 +139,6 @@ export function readCommand(args: readonly string[]): Command {
     quick: values.quick === true,
     ...(typeof given.results === 'string' && { results: given.results }),
   };
-  if (values.help) return { kind: 'help', ...common };
   if (values.measure) return { kind: 'measure', ...common };
   if (values.page) return { kind: 'page', ...common };
   return { kind: 'print', inputs: readInputs(given), ...common };

@@ -10,6 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readOptionsOrEnd } from '../../support/command-options.ts';
 import { findProgram } from '../find-program.ts';
 import { describeMachine } from '../machine.ts';
 import { pinBenchmark } from '../pin.ts';
@@ -196,12 +197,11 @@ function print(inputs: Inputs, basis: Basis): void {
   console.log([sentence, ...tables.map(toText), `${costs.machine}.`].join('\n\n'));
 }
 
+const command = readOptionsOrEnd(usage, () => readCommand(process.argv.slice(2)));
 try {
-  const command = readCommand(process.argv.slice(2));
   if (command.kind === 'print') print(command.inputs, readBasis(command.results));
   else if (command.kind === 'measure') await measure(command.quick);
-  else if (command.kind === 'page') writePage(readBasis(command.results));
-  else console.log(usage);
+  else writePage(readBasis(command.results));
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   await endAllProcesses();
