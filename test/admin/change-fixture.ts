@@ -68,6 +68,7 @@ export async function startGateways(
       ...own,
     });
   const gateways: ChangedGateway[] = [];
+  const windowsMs = freshWindows(Date.now());
   for (let index = 0; index < count; index++) {
     const gateway = createGateway({
       settings: await settings({}),
@@ -76,7 +77,7 @@ export async function startGateways(
         access: () => {},
       },
       bounds: tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, ...bounds }),
-      windowsMs: freshWindows(Date.now()),
+      windowsMs,
     });
     const { listen, admin } = await gateway.start();
     onTestFinished(() => gateway.drain({ graceMs: 0 }));

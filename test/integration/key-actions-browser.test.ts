@@ -53,6 +53,7 @@ beforeAll(async () => {
   const file = join(folder, 'keys.yaml');
   await writeFile(file, stringify([written.entry]));
   const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const windowsMs = freshWindows(Date.now());
   for (let index = 0; index < 2; index++) {
     const gateway = createGateway({
       settings: await settingsOf({
@@ -65,7 +66,7 @@ beforeAll(async () => {
       }),
       log: { logger: pino({ level: 'silent' }), access: () => {} },
       bounds: tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000 }),
-      windowsMs: freshWindows(Date.now()),
+      windowsMs,
     });
     const { listen, admin } = await gateway.start();
     gateways.push({ gateway, port: listen.port, adminPort: admin.port });

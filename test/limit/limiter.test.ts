@@ -115,10 +115,11 @@ describe('refusals from memory', () => {
 
   it('reach the ban ladder of the store, so that another process bans with them', async () => {
     const key = keyOf(1, 1000);
-    const first = openLimiter({ url: redisUrl(), prefix });
+    const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()) };
+    const first = openLimiter(shared);
     await decideInTurn(first, key, 41, bans);
     await first.close();
-    const second = openLimiter({ url: redisUrl(), prefix });
+    const second = openLimiter(shared);
     const decisions = await decideInTurn(second, key, 70, bans);
     expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
   });

@@ -3,6 +3,8 @@ import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 /**
  * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For a
  * clock that is a minute and a half behind, the previous windows have not ended.
+ *
+ * A moment later they may have other lengths: processes that count together take those of one call.
  */
 export function freshWindows(nowMs: number): WindowsMs {
   return {
