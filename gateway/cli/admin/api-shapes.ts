@@ -101,6 +101,7 @@ const gatewayProcess = z.object({
   id: z.string(),
   host: z.string(),
   pid: count,
+  worker: count.optional(),
   startedAt: z.string(),
   phase: z.string(),
   configVersion: z.string(),

@@ -8,6 +8,7 @@ export const incompleteText = 'Redis is away: only the process that answered is 
 
 const processColumns: readonly Column[] = [
   { title: 'PROCESS', cutsTo: 10 },
+  { title: 'WORKER', align: 'right', isOptional: true },
   { title: 'PHASE' },
   { title: 'UP', align: 'right' },
   { title: 'REQ/S', align: 'right' },
@@ -40,6 +41,7 @@ function processRow(one: GatewayProcess, usualVersion: string, nowMs: number): R
   const phase: Cell = one.phase === 'serving' ? { text: one.phase } : { text: one.phase, tone: 'warning' };
   return [
     `${one.host}:${one.pid}`,
+    one.worker === undefined ? '' : String(one.worker),
     phase,
     duration(nowMs - Date.parse(one.startedAt)),
     rate(one.requestsPerSecond),

@@ -13,7 +13,7 @@ export interface Column {
   readonly align?: 'left' | 'right';
   /** Its cells are cut where the table would be too wide, but not below this many columns. */
   readonly cutsTo?: number;
-  /** It is left out where the table would be too wide with it, before any cell is cut. */
+  /** It is left out where it is empty, and where the table would be too wide with it, before any cell is cut; the last first. */
   readonly isOptional?: true;
 }
 
@@ -31,11 +31,16 @@ const gap = 2;
 export function table(all: readonly Column[], rows: readonly Row[], options: TableOptions): string[] {
   const { columns: columnsMax, paint } = options;
   const whole = rows.map((row) => all.map((_, index) => toCell(row[index] ?? '')));
-  const wide = all.map(({ title }, index) =>
-    widest([toCell(title), ...whole.flatMap((row) => row[index] ?? [])]),
-  );
-  const isTooWide = wide.reduce((sum, width) => sum + gap + width, -gap) > columnsMax;
-  const isShown = all.map(({ isOptional }) => !(isOptional && isTooWide));
+  const wide = all.map(({ title, isOptional }, index) => {
+    const cells = whole.flatMap((row) => row[index] ?? []);
+    return isOptional && cells.every(({ text }) => text === '') ? 0 : widest([toCell(title), ...cells]);
+  });
+  const isShown = wide.map((width) => width > 0);
+  const widthOfShown = () =>
+    wide.reduce((sum, width, index) => (isShown[index] ? sum + gap + width : sum), -gap);
+  for (let index = all.length - 1; index >= 0 && widthOfShown() > columnsMax; index--) {
+    if (all[index]?.isOptional) isShown[index] = false;
+  }
   const columns = all.filter((_, index) => isShown[index]);
   const cells = whole.map((row) => row.filter((_, index) => isShown[index]));
   const natural = wide.filter((_, index) => isShown[index]);
