@@ -8,7 +8,7 @@ export default defineConfig({
     globalSetup: ['test/support/redis-global-setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     // Processes that tests start read what an earlier one compiled: starting one costs half of the CPU time.
     env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compiled', import.meta.url).pathname },

@@ -2,13 +2,20 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+/** Test files that run at the same time choose among different ports: none takes what another has just found free. */
+const portsCount = 2_000;
+const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * portsCount;
+const given = new Set<number>();
+
 /**
- * A port that nobody listens on. It is below those that the kernel gives to outgoing connections: of these one may take it
+ * A port that nobody listens on, another one each time. It is below those that the kernel gives to outgoing connections: of these one may take it
  * before the server does, and a Cluster needs twelve at once.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
-    const port = randomInt(10_000, 26_000);
+    const port = firstPort + randomInt(portsCount);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await isFree(port)) return port;
   }
   throw new Error('no port is free');

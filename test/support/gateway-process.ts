@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import type { LimitsByField } from '../../gateway/shapes/limit-fields.ts';
 import type { Tuning } from './tuning.ts';
 
-const startTimeoutMs = 20_000;
+const startTimeoutMs = 60_000;
 
 export const plans = {
   free: { perMinute: 60, perDay: 1_000 },
@@ -57,7 +57,7 @@ export interface GatewayProcess {
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
-  /** Sends a signal (SIGTERM if not given), waits for the end and returns the exit code. */
+  /** Sends a signal (SIGTERM if not given), waits for the end and, unless it was killed, all of its output; returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -122,13 +122,14 @@ export async function startGateway(
         reject(new Error(`no such line; the log ended with\n${tailOf(lines)}\n${errors}`));
       };
       const timer = setTimeout(giveUp, startTimeoutMs);
-      child.once('exit', giveUp);
+      // Its last lines may be read after its end.
+      child.once('close', giveUp);
       const look = () => {
         const found = lines.find(test);
         if (found === undefined) return;
         waiting.delete(look);
         clearTimeout(timer);
-        child.off('exit', giveUp);
+        child.off('close', giveUp);
         resolve(found);
       };
       waiting.add(look);
@@ -153,8 +154,10 @@ export async function startGateway(
     editConfig: (next) => replace(configDir, typeof next === 'string' ? next : stringify(next)),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
+        // Workers whose supervisor is killed may hold its output open for a while.
+        const ended = once(child, signal === 'SIGKILL' ? 'exit' : 'close');
         child.kill(signal);
-        await once(child, 'exit');
+        await ended;
       }
       await rm(configDir, { recursive: true, force: true });
       return child.exitCode;

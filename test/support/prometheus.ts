@@ -71,13 +71,14 @@ export async function startPrometheus(hosts: readonly string[]): Promise<Prometh
     log += chunk;
   });
   const url = `http://127.0.0.1:${port}`;
-  await until(`Prometheus is ready; its log: ${log}`, async () => {
+  const isReady = async () => {
     if (child.exitCode !== null) throw new Error(`Prometheus has ended:\n${log}`);
     return fetch(`${url}/-/ready`).then(
       ({ ok }) => ok,
       () => false,
     );
-  });
+  };
+  await until('Prometheus is ready', isReady, 60_000);
 
   async function ask<Data>(path: string): Promise<Data> {
     const response = await fetch(`${url}/api/v1/${path}`);

@@ -39,6 +39,7 @@ export async function runInTerminal(
   child.stdout?.setEncoding('utf8').on('data', (chunk) => {
     output += chunk;
   });
+  const closed = once(child, 'close');
   const read = (file = '') => readFileSync(file, 'utf8').trim();
   onTestFinished(async () => {
     if (child.exitCode === null) {
@@ -58,7 +59,7 @@ export async function runInTerminal(
     type: (keys) => void child.stdin?.write(keys),
     signal: (signal) => void process.kill(Number(read(pidFile)), signal),
     async ended() {
-      const exitCode = child.exitCode ?? (await once(child, 'exit'))[0];
+      const [exitCode] = await closed;
       return { exitCode, isRestored: read(before) === read(after) };
     },
   };
