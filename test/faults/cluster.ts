@@ -78,7 +78,7 @@ export interface LostReply {
 
 /** A relay holds back the replies of a master; its script has run and was replicated when it is killed. */
 export async function measureLostReply(): Promise<LostReply> {
-  const cluster = await startCluster({ relayed: true });
+  const cluster = await startCluster({ relayed: true, nodeTimeoutMs: 1_000 });
   const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
   const careless = new Cluster([...cluster.urls], { maxRedirections: 1_000, retryDelayOnMoved: 100 });
   careless.on('error', () => {});
@@ -136,7 +136,7 @@ export interface LimiterFailover {
 
 /** A master of a Cluster is killed; its replica is promoted by the Cluster. Two limiters, without traffic meanwhile but for one burst. */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
-  const cluster = await startCluster();
+  const cluster = await startCluster({ nodeTimeoutMs: 1_000 });
   const all = await openBareLimiters(2, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
   try {
     const key = keyNamed('failed-over', limit);

@@ -41,7 +41,7 @@ export async function measureDeadShard(
   loss: Loss,
   { holdMs, bounds }: { holdMs: number; bounds?: NonNullable<Tuning['bounds']> },
 ): Promise<DeadShard> {
-  const cluster = await startCluster({ hasReplicas: false, nodeTimeoutMs: 500 });
+  const cluster = await startCluster({ hasReplicas: false });
   const store = await startStore();
   const serverOf = (id: string) => cluster.ownerOf(keySlot(id));
   const onLost = makeCustomKey(1_000_000, 1_000_000);

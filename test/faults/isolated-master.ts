@@ -26,7 +26,7 @@ export interface IsolatedMaster {
  * promoted, and two limiters under load must leave the old master, which still takes writes.
  */
 export async function measureIsolatedMaster(limit: number): Promise<IsolatedMaster> {
-  const redis = await startSentinel();
+  const redis = await startSentinel({ downAfterMs: 500 });
   const [old, ...replicas] = redis.servers;
   if (old === undefined) throw new Error('three servers were started');
   const place = { sentinel: { name: redis.name, hosts: redis.hosts } };

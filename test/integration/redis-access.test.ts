@@ -19,7 +19,7 @@ import { startRedis } from '../support/start-redis.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { steadyStore } from '../support/tuning.ts';
+import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
@@ -107,7 +107,16 @@ async function startWith(redis: Record<string, unknown>, config: Record<string, 
       redis: { prefix: 'test', passwordFile: join(folder, 'password'), ...redis },
       ...config,
     }),
-    { tuning: { bounds: { ...steadyStore, storeAclRetryMs: 100, usageFlushIntervalMs: 1_000 } } },
+    {
+      tuning: {
+        bounds: {
+          ...patientStore,
+          storeAclRetryMs: 100,
+          usageFlushIntervalMs: 1_000,
+          healthTimeoutMs: 20_000,
+        },
+      },
+    },
   );
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
   return gateway;
@@ -162,7 +171,8 @@ describe.each(forms)('on $name', (form) => {
     return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
   };
 
-  it.each<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
+  // Each waits for the start to be given up, so they wait together.
+  it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
     [
       'another authority than that of the servers',
       /self-signed certificate in certificate chain/,
@@ -179,23 +189,26 @@ describe.each(forms)('on $name', (form) => {
       (place) => ({ ...place, ...secured, tls: { ca: tls.client.ca } }),
     ],
     ['a wrong password', /WRONGPASS/, (place) => ({ ...place, ...secured, password: 'wrong' })],
-  ])('with %s Redis is away, the reason is told, and requests are served', async (_what, reason, access) => {
-    const reasons: unknown[] = [];
-    const limiter = createLimiter({
-      redis: { ...access(started.place), prefix: 'test', onFailure: 'local' },
-      log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
-      nowMs: Date.now,
-      planOf: () => undefined,
-      bounds: tunedBounds({ ...steadyStore, storeStartTimeoutMs: 400 }),
-    });
-    onTestFinished(() => limiter.close());
-    expect(await limiter.decide(keyNamed('acme', 10), bans)).toMatchObject({
-      kind: 'admitted',
-      source: 'local',
-    });
-    expect(reasons[0]).toMatch(reason);
-    expect(limiter.state()).toMatchObject({ available: false, reason: expect.stringMatching(reason) });
-  });
+  ])(
+    'with %s Redis is away, the reason is told, and requests are served',
+    async ([_what, reason, access], { expect, onTestFinished }) => {
+      const reasons: unknown[] = [];
+      const limiter = createLimiter({
+        redis: { ...access(started.place), prefix: 'test', onFailure: 'local' },
+        log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
+        nowMs: Date.now,
+        planOf: () => undefined,
+        bounds: tunedBounds({ ...patientStore, storeStartTimeoutMs: 4_000 }),
+      });
+      onTestFinished(() => limiter.close());
+      expect(await limiter.decide(keyNamed('acme', 10), bans)).toMatchObject({
+        kind: 'admitted',
+        source: 'local',
+      });
+      expect(reasons[0]).toMatch(reason);
+      expect(limiter.state()).toMatchObject({ available: false, reason: expect.stringMatching(reason) });
+    },
+  );
 });
 
 it('servers of a Cluster that name each other by host name are reached by it, and verified for it', async () => {

@@ -4,7 +4,7 @@ import { readiness } from '../support/fleet.ts';
 import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startStore } from '../support/store-process.ts';
-import { steadyStore } from '../support/tuning.ts';
+import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const faults: readonly Fault[] = [
@@ -16,7 +16,9 @@ const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe.each(faults)('while Redis is %s', (fault) => {
   it('no request waits or gets a 5xx, the outage is reported, and afterwards the limit is shared with local counts written back', async () => {
-    const found = await measureOutage(fault, { holdMs: 0, bounds: steadyStore });
+    // Where connections or commands fail at once, nothing has to be late for Redis to be away.
+    const bounds = fault === 'frozen' || fault === 'slow' ? steadyStore : patientStore;
+    const found = await measureOutage(fault, { holdMs: 0, bounds: { ...bounds, healthTimeoutMs: 20_000 } });
     expect(found.failures).toEqual([]);
     expect(Object.keys(found.local)).toEqual(['200']);
     expect(Object.keys(found.refusing)).toEqual(['200', '503']);

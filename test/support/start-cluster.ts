@@ -52,7 +52,10 @@ interface Seat {
 
 export interface ClusterOptions {
   readonly mastersCount?: number;
-  /** After which a server counts as failed; a replica is promoted about as long after that. */
+  /**
+   * After which a server counts as failed; a replica is promoted about as long after that. One that was paused for longer
+   * refuses commands for a while, so only tests about that have a short one.
+   */
   readonly nodeTimeoutMs?: number;
   /** Whether the rest stops serving while slots have no master, as is Redis's default. */
   readonly wantsAllSlots?: boolean;
@@ -67,7 +70,7 @@ export interface ClusterOptions {
 
 export async function startCluster({
   mastersCount = 3,
-  nodeTimeoutMs = 1_000,
+  nodeTimeoutMs = 15_000,
   wantsAllSlots = false,
   hasReplicas = true,
   relayed = false,

@@ -70,11 +70,11 @@ export async function startRedis(
   }
 }
 
-/** Waits until Redis answers a PING. @throws when it does not within five seconds */
+/** Waits until Redis answers a PING. @throws when it does not within half a minute */
 export async function waitUntilReady(url: string, tls?: RedisTls): Promise<void> {
   const client = inspect(url, tls);
   try {
-    const pong = await Promise.race([client.ping(), sleep(5_000)]);
+    const pong = await Promise.race([client.ping(), sleep(30_000)]);
     if (pong === undefined) throw new Error(`No Redis answers at ${new URL(url).host}.`);
   } finally {
     client.disconnect();

@@ -45,6 +45,7 @@ const peers = { user: 'peers', password: 'only-for-peers' } as const;
 const [master, sentinelsCount, quorum] = ['main', 3, 2];
 
 export interface SentinelOptions {
+  /** After which a server counts as down, and a replica is promoted; by default nothing is promoted by itself. */
   readonly downAfterMs?: number;
   readonly relayed?: boolean;
   /** Of each server, as `redis-server` takes them. */
@@ -56,7 +57,7 @@ export interface SentinelOptions {
 }
 
 export async function startSentinel({
-  downAfterMs = 500,
+  downAfterMs = 600_000,
   relayed = false,
   options: further = [],
   sentinelLines = [],

@@ -8,12 +8,16 @@ import type { Tuning } from './tuning.ts';
 
 /** Runs the gateway as a process with the tuning of a test. */
 async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
-  const { clockSkewMs = 0, windowsMs, hostsFile } = tuning;
+  const { clockSkewMs = 0, clockLeapMs = 0, windowsMs, hostsFile } = tuning;
+  let aheadMs = clockSkewMs;
+  process.on('SIGUSR2', () => {
+    aheadMs += clockLeapMs;
+  });
   if (hostsFile !== undefined) resolveFrom(hostsFile);
   await runGateway({
     configFile,
     bounds: tunedBounds(tuning.bounds ?? {}),
-    nowMs: () => Date.now() + clockSkewMs,
+    nowMs: () => Date.now() + aheadMs,
     ...(windowsMs && { windowsMs }),
   });
 }

@@ -5,6 +5,8 @@ import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 export interface Tuning {
   /** Added to the process's clock. */
   readonly clockSkewMs?: number;
+  /** Added once more whenever the process gets SIGUSR2. */
+  readonly clockLeapMs?: number;
   /** Other lengths of the windows: short ones let a test cross their boundaries. */
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other bounds: short timeouts let a test outlast them. */
@@ -21,11 +23,19 @@ export const patientStore = {
   storeDeadlineMs: 20_000,
   storeSilenceMaxMs: 20_000,
   storeStartTimeoutMs: 20_000,
+  storeConnectTimeoutMs: 20_000,
+  storePatientDeadlineMs: 20_000,
+  directoryLookUpDeadlineMs: 20_000,
+  usageCallTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 
-/** For tests in which Redis fails or is slow: ten times the default deadline, so that a busy machine is no outage. */
+/** For tests in which Redis fails or is slow: far beyond the defaults, so that a machine that pauses is no outage. */
 export const steadyStore = {
   ...patientStore,
-  storeDeadlineMs: 500,
-  storeSilenceMaxMs: 2_000,
+  storeDeadlineMs: 2_000,
+  storeSilenceMaxMs: 5_000,
+  storeConnectTimeoutMs: 5_000,
+  storePatientDeadlineMs: 5_000,
+  directoryLookUpDeadlineMs: 2_000,
+  usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];
