@@ -16,8 +16,19 @@ function problemsOf(files: Files): readonly Problem[] {
 }
 
 const count = 40_000;
-/** Parsing takes half a second. Work that grows with the square of the size would take far longer than this. */
-const hangMs = 10_000;
+/**
+ * Parsing takes half a second. Work that grows with the square of the size would take far longer than this. It is CPU time,
+ * which pauses and neighbours do not lengthen as they do the test.
+ */
+const hangCpuMs = 10_000;
+
+function expectNoHang<T>(work: () => T): T {
+  const before = process.cpuUsage();
+  const result = work();
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(hangCpuMs);
+  return result;
+}
 
 const lines = (line: (i: number) => string, howMany = count) =>
   Array.from({ length: howMany }, (_, i) => `${line(i)}\n`).join('');
@@ -69,16 +80,12 @@ test.each<[what: string, files: Files]>([
       'keys.yaml': lines(() => '- { plan: x }', 1_000),
     },
   ],
-])(
-  'of tens of thousands of %s a report lists a hundred and says that there are more',
-  (_, files) => {
-    const problems = problemsOf(files);
-    expect(problems).toHaveLength(configSizes.problemsMax + 1);
-    expect(problems.at(-1)?.message).toBe('from here on there are more problems');
-    expect(formatProblems(problems).length).toBeLessThan(100_000);
-  },
-  hangMs,
-);
+])('of tens of thousands of %s a report lists a hundred and says that there are more', (_, files) => {
+  const problems = expectNoHang(() => problemsOf(files));
+  expect(problems).toHaveLength(configSizes.problemsMax + 1);
+  expect(problems.at(-1)?.message).toBe('from here on there are more problems');
+  expect(formatProblems(problems).length).toBeLessThan(100_000);
+});
 
 test('a problem in each file is reported beside ten thousand in another', () => {
   const messages = problemsOf({
@@ -89,14 +96,10 @@ test('a problem in each file is reported beside ten thousand in another', () => 
   expect(messages.slice(0, 3)).toEqual(['tollgate.yaml:9', 'keys.yaml:1', 'openapi.yaml:14']);
 });
 
-test(
-  'ten thousand sound templates are read',
-  () => {
-    const text = lines((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
-    expect(problemsOf(api(text))).toEqual([]);
-  },
-  hangMs,
-);
+test('ten thousand sound templates are read', () => {
+  const text = lines((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
+  expect(expectNoHang(() => problemsOf(api(text)))).toEqual([]);
+});
 
 test('an API document may have the largest number of templates, and not one more', () => {
   const read = (howMany: number) => {
