@@ -12,6 +12,7 @@ import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientStore } from '../support/tuning.ts';
 
 /** The operators' pages as a browser shows them, of real gateways with a store behind them. */
 let browser: Browser;
@@ -29,7 +30,7 @@ const [calm, limited, banned, hostile] = [
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 // A busy machine is no target that is silent, which would stand among what happened.
-const bounds = tunedBounds({ healthTimeoutMs: 20_000 });
+const bounds = tunedBounds({ ...patientStore, healthTimeoutMs: 20_000, presenceExpiryMs: 60_000 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 interface Running {
@@ -390,7 +391,7 @@ describe('what the pages say', () => {
 });
 
 describe('figures that change', () => {
-  it('move the charts within ten seconds of the first request, also where nothing was recorded before', async () => {
+  it('move the charts with the first requests, also where nothing was recorded before', async () => {
     const running = await startForTest();
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
@@ -399,7 +400,6 @@ describe('figures that change', () => {
     await send(running.api, limited.secret, 61);
     await page.waitForFunction(
       "document.querySelector('.chart .note') === null && !document.querySelector('.legend b').textContent.startsWith('0 ')",
-      { timeout: 10_000 },
     );
     await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of the minute used');
   });
@@ -452,10 +452,10 @@ describe('a fleet', () => {
     ]);
     const { page } = await watchedPage(browser, one.origin, 1280);
     await open(page, one, '/', '.verdict .near');
-    expect(await firstText(page, '.verdict .near')).toMatch(
-      /^1 of 3 processes has another configuration than .* \(4576ad\): .* has 0ld000\.$/,
-    );
-    expect(await firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
+    await expect
+      .poll(() => firstText(page, '.verdict .near'))
+      .toMatch(/^1 of 3 processes has another configuration than .* \(4576ad\): .* has 0ld000\.$/);
+    await expect.poll(() => firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
   });
 
   it('whose Redis is away: the page says since when and what that means', async () => {

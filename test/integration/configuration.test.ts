@@ -11,7 +11,7 @@ import {
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-const tuning = { bounds: patientStore };
+const tuning = { bounds: { ...patientStore, healthTimeoutMs: 20_000 } };
 const kept = makeCustomKey(1_000_000, 1_000);
 const revoked = makeKey();
 let fleet: Fleet;
@@ -86,7 +86,8 @@ describe('a configuration that takes long to load', () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {
-      const unknown = Array.from({ length: 300_000 }, (_, i) => `unknown${i}: x\n`).join('');
+      // Takes half a minute, so that it is still loading whenever the repair is written.
+      const unknown = Array.from({ length: 1_000_000 }, (_, i) => `unknown${i}: x\n`).join('');
       await gateway.editConfig(stringify(config) + unknown);
       const slow = await gateway.line(({ msg }) => String(msg).includes('has been loading for 0.5 s'));
       expect(slow).toMatchObject({

@@ -19,6 +19,8 @@ afterEach(async () => {
 
 async function start(overrides: Record<string, unknown>) {
   lines = [];
+  // It stands still: what is counted together is in one minute.
+  const nowMs = Date.now();
   backend = await startRecordingBackend({
     react: (_request, socket) =>
       socket.write(
@@ -38,6 +40,7 @@ async function start(overrides: Record<string, unknown>) {
   gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
+    nowMs: () => nowMs,
   });
   const { port } = (await gateway.start()).listen;
   return async (method: string, path: string, ...fields: string[]): Promise<RawResponse> => {

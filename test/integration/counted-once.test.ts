@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import type { Settings } from '../../gateway/model.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
@@ -30,11 +32,17 @@ paths:
     get: { operationId: feed, x-upgrade: websocket, responses: { 200: { description: It went well. } } }
 `;
 
+interface Running {
+  readonly gateway: Gateway;
+  readonly port: number;
+  readonly adminUrl: string;
+  accessLines: number;
+}
+
 let backend: RecordingBackend;
-let gateway: Gateway;
-let port: number;
-let adminUrl: string;
-let accessLines = 0;
+let patient: Running;
+/** Waits for a header for a moment only. */
+let hasty: Running;
 
 beforeAll(async () => {
   backend = await startRecordingBackend({ reactTo: 'head' });
@@ -46,19 +54,25 @@ beforeAll(async () => {
     api: join(folder, 'openapi.yaml'),
   });
   await rm(folder, { recursive: true });
-  gateway = createGateway({
-    settings,
-    log: { logger: pino({ level: 'silent' }), access: () => accessLines++ },
-    bounds: tunedBounds({ headersTimeoutMs: 300, connectionsCheckingIntervalMs: 50 }),
-  });
-  const { listen, admin } = await gateway.start();
-  port = listen.port;
-  adminUrl = `http://127.0.0.1:${admin.port}`;
+  patient = await start(settings, {});
+  hasty = await start(settings, { headersTimeoutMs: 300, connectionsCheckingIntervalMs: 50 });
 });
 afterAll(async () => {
-  await gateway.drain({ graceMs: 0 });
+  await Promise.all([patient, hasty].map(({ gateway }) => gateway.drain({ graceMs: 0 })));
   await backend.close();
 });
+
+async function start(settings: Settings, bounds: Partial<Bounds>): Promise<Running> {
+  const gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: () => running.accessLines++ },
+    bounds: tunedBounds(bounds),
+  });
+  const { listen, admin } = await gateway.start();
+  const adminUrl = `http://127.0.0.1:${admin.port}`;
+  const running = { gateway, port: listen.port, adminUrl, accessLines: 0 };
+  return running;
+}
 
 const request = (line: string, ...fields: string[]) =>
   [`${line} HTTP/1.1`, 'Host: a', ...fields, '', ''].join('\r\n');
@@ -81,7 +95,10 @@ interface Event {
   readonly sends: string;
   /** What the backend does with it. */
   readonly react?: React;
-  /** When the client resets its connection; absent: when it has its responses, it closes it. */
+  /** Who closes the connection when the client has its responses; absent: the client. */
+  readonly ends?: React;
+  readonly isToHasty?: true;
+  /** When the client resets its connection instead. */
   readonly leaves?: 'when all is sent' | 'when the backend has it' | 'within the response';
   /** `status decision`, of each request that is counted. */
   readonly counted: readonly string[];
@@ -124,6 +141,7 @@ const events: Record<string, Event> = {
   },
   'a header that does not arrive in time': {
     sends: 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n',
+    isToHasty: true,
     counted: ['408 counted'],
     rejected: ['request_timeout'],
   },
@@ -145,15 +163,14 @@ const events: Record<string, Event> = {
   },
   'a WebSocket': {
     sends: handshake(bearer),
-    react: (socket) => void socket.end(accepts),
+    react: (socket) => void socket.write(accepts),
+    ends: (socket) => void socket.end(),
     counted: ['101 admitted'],
   },
   'a WebSocket that is cut by the backend with its first octets': {
     sends: handshake(bearer),
-    react(socket) {
-      socket.write(accepts);
-      setTimeout(reset, 20, socket);
-    },
+    react: (socket) => void socket.write(accepts),
+    ends: reset,
     counted: ['101 admitted'],
   },
   'a WebSocket without a key': {
@@ -221,14 +238,15 @@ const events: Record<string, Event> = {
 };
 
 it.each(Object.entries(events))('%s: counted once', async (_, event) => {
-  const before = await readFigures();
-  await play(event);
+  const running = event.isToHasty ? hasty : patient;
+  const before = await readFigures(running);
+  await play(event, running);
   await until('it is over', async () => {
-    const { inFlight, connections, requests } = await readFigures();
+    const { inFlight, connections, requests } = await readFigures(running);
     const isCounted = sumOf(requests) >= sumOf(before.requests) + event.counted.length;
     return isCounted && inFlight === 0 && connections === 0;
   });
-  const after = await readFigures();
+  const after = await readFigures(running);
   const once = (names: readonly string[]) => {
     const counts: Record<string, number> = {};
     for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
@@ -240,13 +258,21 @@ it.each(Object.entries(events))('%s: counted once', async (_, event) => {
   expect(after.accessLines - before.accessLines).toBe(event.counted.length);
 });
 
-async function play({ sends, react = answersOk, leaves }: Event): Promise<void> {
+async function play(event: Event, { port }: Running): Promise<void> {
+  const { sends, react = answersOk, leaves, ends, counted } = event;
   const received = backend.requests.length;
-  backend.react = (_request, socket) => react(socket);
+  let backendSide: Socket | undefined;
+  backend.react = (_request, socket) => {
+    backendSide = socket;
+    react(socket);
+  };
   const client = await openRawClient(port);
   client.send(sends);
   if (leaves === undefined) {
-    client.socket.once('data', () => setTimeout(() => client.socket.end(), 100));
+    // One that is cut off ends the connection by itself.
+    for (const _ of counted) await client.response().catch(() => {});
+    if (ends === undefined) client.socket.end();
+    else if (backendSide !== undefined) ends(backendSide);
     await client.closed;
     return;
   }
@@ -257,7 +283,7 @@ async function play({ sends, react = answersOk, leaves }: Event): Promise<void> 
   client.socket.resetAndDestroy();
 }
 
-async function readFigures() {
+async function readFigures({ adminUrl, accessLines }: Running) {
   const { figures, sum } = await readMetrics(adminUrl);
   const requests = new Map<string, number>();
   const rejected = new Map<string, number>();

@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** Row 33 of the list of faults: processes that are killed while they issue a key. */
 
+const tuning = { bounds: { ...patientStore, adminResponseTimeoutMs: 60_000 } };
 const writer = makeToken('write');
 let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startFleet({
-    starts: [{}, {}, {}],
+    starts: [{ tuning }, { tuning }, { tuning }],
     config: {
       keys: { directory: true },
       admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
@@ -32,7 +34,7 @@ function issue(process: number, id: string) {
 
 /** Kills a process that issues a key as soon as this Redis key is there; replies of Redis take a while, so it is in between. */
 async function killOn(process: number, id: string, redisKey: string): Promise<void> {
-  fleet.relay?.delay({ toServerMs: 0, toClientMs: 250 });
+  fleet.relay?.delay({ toServerMs: 0, toClientMs: 3_000 });
   const lost = issue(process, id)
     .key()
     .then(

@@ -3,11 +3,18 @@ import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, plans } from '../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
-import { steadyStore } from '../support/tuning.ts';
+import { patientStore } from '../support/tuning.ts';
 
 const { token, entry } = makeToken();
 const key = makeCustomKey(1, 1_000);
-const tuning = { bounds: { ...steadyStore, eventsMergedWithinMs: 30_000, usageMemoryCheckIntervalMs: 200 } };
+const tuning = {
+  bounds: {
+    ...patientStore,
+    eventsMergedWithinMs: 600_000,
+    usageMemoryCheckIntervalMs: 200,
+    healthTimeoutMs: 20_000,
+  },
+};
 
 let fleet: Fleet;
 let backend: RecordingBackend;
@@ -18,7 +25,8 @@ beforeAll(async () => {
     config: {
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry],
-      bans: { after: 3, for: '2s' },
+      // Long enough for a second process to see it.
+      bans: { after: 3, for: '8s' },
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
     },
   });
@@ -47,7 +55,7 @@ async function isListed(kind: string, processes: number): Promise<Event> {
   for (const gateway of fleet.gateways) {
     const seenBy = async () =>
       (await eventsOf(gateway)).filter((one) => one.kind === kind).map((one) => one.processes);
-    await expect.poll(seenBy, { timeout: 20_000, message: kind }).toEqual([processes]);
+    await expect.poll(seenBy, { message: kind }).toEqual([processes]);
   }
   const [first] = fleet.gateways;
   const event = first && (await eventsOf(first)).find((one) => one.kind === kind);
@@ -68,7 +76,7 @@ it('a ban and its end are one event each, with the processes that saw them', asy
   await send(second);
   const ban = await isListed('ban', 2);
   expect(ban).toMatchObject({ key: key.entry.id, untilAt: expect.any(String) });
-  expect(ban.text).toMatch(/is banned for 2 s, until .* UTC: 3 of its requests were refused within/);
+  expect(ban.text).toMatch(/is banned for 8 s, until .* UTC: 3 of its requests were refused within/);
   const end = await isListed('ban_ended', 2);
   expect(end.text).toMatch(/ran out\.$/);
 });

@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 
@@ -9,8 +10,9 @@ const key = makeCustomKey(1_000_000, 1_000_000);
 let fleet: Fleet;
 
 beforeAll(async () => {
+  const tuning = { bounds: patientStore, windowsMs: freshWindows(Date.now()) };
   fleet = await startFleet({
-    starts: [1, 2].map(() => ({ tuning: { bounds: patientStore } })),
+    starts: [{ tuning }, { tuning }],
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
 });

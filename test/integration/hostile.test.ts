@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { originOf } from '../support/fleet.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { openRawClient, type RawResponse } from '../support/raw-http.ts';
 import {
@@ -53,6 +54,7 @@ beforeAll(async () => {
       keys: [key.entry, tight.entry],
       api: join(folder, 'openapi.yaml'),
     }),
+    { tuning: { windowsMs: freshWindows(Date.now()), bounds: { lingerTimeoutMs: 10_000 } } },
   );
 });
 beforeEach(() => {

@@ -65,7 +65,7 @@ beforeAll(async () => {
         admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
       }),
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000 }),
+      bounds: tunedBounds({ ...patientStore, healthTimeoutMs: 20_000, presenceExpiryMs: 60_000 }),
       windowsMs,
     });
     const { listen, admin } = await gateway.start();

@@ -1,7 +1,9 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
+import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -14,7 +16,11 @@ const dayMs = 86_400_000;
 const plans = { small: { perMinute: 5, perDay: 50 } };
 
 /** A gateway with these settings and a stopped clock, and functions to send requests with its keys. */
-async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan: 'small' })]) {
+async function start(
+  overrides: Record<string, unknown>,
+  keys = [makeKey({ plan: 'small' })],
+  windowsMs?: WindowsMs,
+) {
   const nowMs = Date.now();
   const backend = await startRecordingBackend({
     react: (_, socket) => socket.write(okResponse('[]', 200, ['X-Key-Expires: never'])),
@@ -32,6 +38,7 @@ async function start(overrides: Record<string, unknown>, keys = [makeKey({ plan:
     log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
     bounds: tunedBounds(patientStore),
     nowMs: () => nowMs,
+    ...(windowsMs && { windowsMs }),
   });
   const { listen, admin } = await gateway.start();
   const { port } = listen;
@@ -194,7 +201,9 @@ it('a secret that expires within two weeks is announced in every response and in
 it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (onFailure) => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  const { send, lines } = await start({ redis: { url: redis.url, onFailure } });
+  // Redis's own clock does not stand still.
+  const windowsMs = freshWindows(Date.now());
+  const { send, lines } = await start({ redis: { url: redis.url, onFailure } }, undefined, windowsMs);
   await send('/v1/pets');
   expect((await send('/limits')).body.windows[0]).toMatchObject({ used: 1, remaining: 4 });
   await redis.kill();

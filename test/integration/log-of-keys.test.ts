@@ -23,7 +23,7 @@ let gateway: GatewayProcess;
 beforeAll(async () => {
   store = await startStore();
   const upstream = { url: store.url, health: '/healthz' };
-  const bans = { after: 3, within: '60s', for: '1s', max: '60s' };
+  const bans = { after: 3, within: '60s', for: '4s', max: '60s' };
   const keys = [acme, disabled.entry, flooding.entry];
   gateway = await startGateway(testConfig({ upstream, keys, bans }));
 });
@@ -82,12 +82,15 @@ describe('the log of a key', () => {
 
   it('has one line when a key is banned, with the end of the ban, and one when the ban is over', async () => {
     const headers = { Authorization: `Bearer ${flooding.secret}` };
-    const codes: number[] = [];
-    for (let sent = 0; sent < 10; sent += 1) {
-      const { status } = await fetch(`${gateway.baseUrl}/pets`, { headers });
-      codes.push(status);
+    const statuses: number[] = [];
+    let isBanned = false;
+    // A request later than that might come after the ban, and begin another.
+    while (!isBanned) {
+      const response = await fetch(`${gateway.baseUrl}/pets`, { headers });
+      statuses.push(response.status);
+      isBanned = (await response.text()).includes('"key_banned"');
     }
-    expect(codes.filter((status) => status === 429)).toHaveLength(9);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
     const ended = await gateway.line(({ msg }) => msg === 'a key is no longer banned');
     const [began, ...more] = gateway.lines.filter(({ msg }) => msg === 'a key is banned');
     expect(more).toEqual([]);
@@ -98,7 +101,7 @@ describe('the log of a key', () => {
       Date.parse(`${at}`),
     );
     // The line is written right after the decision.
-    expect((untilMs ?? Number.NaN) - (beganMs ?? Number.NaN)).toBeLessThanOrEqual(1_000);
+    expect((untilMs ?? Number.NaN) - (beganMs ?? Number.NaN)).toBeLessThanOrEqual(4_000);
     expect(untilMs).toBeGreaterThan(beganMs ?? Number.NaN);
     expect(endedMs).toBeGreaterThanOrEqual(untilMs ?? Number.NaN);
   });

@@ -6,12 +6,14 @@ import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
 import { configFolder } from '../support/config-folder.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { requireProgram } from '../support/require-program.ts';
 import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 let promtool: string;
 beforeAll(async () => {
@@ -42,7 +44,12 @@ async function start(
       ...overrides,
     }),
   );
-  const gateway = createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} } });
+  const gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    bounds: tunedBounds({ healthTimeoutMs: 20_000 }),
+    windowsMs: freshWindows(Date.now()),
+  });
   const { listen, admin } = await gateway.start();
   onTestFinished(async () => {
     await gateway.drain({ graceMs: 0 });

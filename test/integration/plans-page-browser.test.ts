@@ -9,6 +9,7 @@ import { makeToken } from '../support/admin-client.ts';
 import { startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 /** What if: the limit of a plan is dragged over the keys' busiest minutes, and the simulator says what that would have done. */
 let browser: Browser;
@@ -35,7 +36,12 @@ beforeAll(async () => {
   const startMs = Date.now();
   // It stands still meanwhile, so that all of a key's requests are in one minute.
   const nowMs = () => (aheadMs === 0 ? Date.now() : startMs + aheadMs);
-  gateway = createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, nowMs });
+  gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    bounds: tunedBounds({ simulationTimeoutMs: 20_000, planDistributionTimeoutMs: 20_000 }),
+    nowMs,
+  });
   const [started, chromium] = await Promise.all([gateway.start(), startBrowser()]);
   browser = chromium;
   origin = `http://127.0.0.1:${started.admin.port}`;

@@ -87,7 +87,7 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const bans = settings.bans;
   expect((await limiter.liftBan(freed.entry.id, bans)).kind).toBe('changed');
   expect((await limiter.reset(calm.entry.id, bans)).kind).toBe('changed');
-  const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 60_000 };
+  const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 600_000 };
   for (const { id } of [greedy.entry, freed.entry]) {
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
   }
@@ -96,7 +96,8 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });
   onTestFinished(connection.close);
-  const usage = { redis: connection, keepDays: 8, minuteMs: 60_000, bounds: defaultBounds };
+  const bounds = tunedBounds({ ...patientStore, usageCloseTimeoutMs: 20_000 });
+  const usage = { redis: connection, keepDays: 8, minuteMs: 60_000, bounds };
   const past = createUsage({ ...usage, nowMs: () => Date.now() });
   const inForce = { name: 'minute', limit: 1, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: Date.now() - twoDaysMs, windows: [inForce], inForce };
@@ -115,19 +116,19 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
     nowMs: Date.now,
     storeNowMs: Date.now,
     log: pino({ level: 'silent' }),
-    bounds: defaultBounds,
+    bounds,
   });
   const secrets = Array.from({ length: defaultBounds.directorySecretsPerKeyMax }, (_, index) => {
     return { digest: digestSecret(`secret ${index}`), createdMs: Date.now(), expiresMs: Date.now() };
   });
   const issued = { id: 'issued-with-20-chars', plan: 'all', name: 'n'.repeat(200), disabled: false, secrets };
   expect((await directory.create(issued)).kind).toBe('written');
-  await directory.remember('a'.repeat(64), 'a'.repeat(200), 60_000);
+  await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
   // A probe's key exists for a moment once a second.
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
-  const deadlineMs = Date.now() + 10_000;
+  const deadlineMs = Date.now() + 40_000;
   while (seen.size < Object.keys(redisKeys).length && Date.now() < deadlineMs) {
     for (const name of await redis.keys('*')) {
       const kinds = Object.entries(redisKeys).filter(([, { pattern }]) => toRegExp(pattern).test(name));

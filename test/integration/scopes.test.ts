@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -16,7 +17,11 @@ async function start(entry: Partial<KeyEntry>) {
     plans: { narrow, wide: { perMinute: 60, perDay: 1_000 } },
     keys: [key.entry],
   });
-  const gateway = createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} } });
+  const gateway = createGateway({
+    settings,
+    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    windowsMs: freshWindows(Date.now()),
+  });
   const { port } = (await gateway.start()).listen;
   onTestFinished(async () => {
     await gateway.drain({ graceMs: 0 });

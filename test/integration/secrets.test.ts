@@ -5,6 +5,7 @@ import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
+import { patientStore } from '../support/tuning.ts';
 
 /** A random secret, so that no eight bytes of it are in other text by chance. */
 function randomSecret(): string {
@@ -18,6 +19,7 @@ const unknown = randomSecret();
 const redisPassword = randomSecret();
 const reader = makeToken('read');
 const writer = makeToken('write');
+const tuning = { bounds: patientStore };
 const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword, reader.token];
 
 let fleet: Fleet;
@@ -25,7 +27,7 @@ const responses: string[] = [];
 
 beforeAll(async () => {
   fleet = await startFleet({
-    starts: [{}, { onFailure: 'refuse' }],
+    starts: [{ tuning }, { tuning, onFailure: 'refuse' }],
     config: {
       keys: { file: './keys.yaml', directory: true },
       addressBucket: { perMinute: 1_000 },

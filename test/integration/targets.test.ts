@@ -9,8 +9,8 @@ describe.each<[TargetFault, readonly string[]]>([
   ['all gone', ['201', '502', '503']],
 ])('targets of one name under load of POSTs: %s', (fault, statuses) => {
   it('no POST arrives twice, every request gets a response, and afterwards all succeed', async () => {
-    // Long enough for a busy machine, short enough for a hanging request to end within the test.
-    const found = await measureTargetFault(fault, 1_500);
+    // A target that hangs holds its requests for so long; no other is so slow, on the slowest machine.
+    const found = await measureTargetFault(fault, fault === 'one hangs' ? 4_000 : 60_000);
     expect(found.duplicated).toBe(0);
     expect(found.failures).toEqual([]);
     expect(statuses).toEqual(expect.arrayContaining(Object.keys(found.statuses)));

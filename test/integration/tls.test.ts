@@ -9,6 +9,7 @@ import { connect } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
@@ -53,7 +54,10 @@ async function write(name: string, pair: Pair): Promise<Pair> {
 
 async function start(overrides: Record<string, unknown>, tuning: Tuning = {}): Promise<GatewayProcess> {
   const upstream = { url: backend.url, health: '/healthz' };
-  const gateway = await startGateway(testConfig({ upstream, keys: [key.entry], ...overrides }), { tuning });
+  const bounds = { healthTimeoutMs: 20_000, ...tuning.bounds };
+  const gateway = await startGateway(testConfig({ upstream, keys: [key.entry], ...overrides }), {
+    tuning: { windowsMs: freshWindows(Date.now()), ...tuning, bounds },
+  });
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
   return gateway;
 }
@@ -159,17 +163,21 @@ describe('a certificate that is replaced on disk', () => {
 
 describe('the end of a certificate', () => {
   it('is announced 14 days ahead, in /readyz and in the log, and when it has come', async () => {
-    const brief = makeCertificate({ notBeforeMs: Date.now() - dayMs, notAfterMs: Date.now() + 6_000 });
+    const brief = makeCertificate({ notBeforeMs: Date.now() - dayMs, notAfterMs: Date.now() + 13 * dayMs });
     const end = new Date(brief.notAfterMs).toISOString();
     const bounds = { certificateNoticeIntervalMs: 100 };
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
-    const gateway = await start({ ...listenWith(await write('brief', brief)), admin }, { bounds });
+    const gateway = await start(
+      { ...listenWith(await write('brief', brief)), admin },
+      { bounds, clockLeapMs: 13 * dayMs },
+    );
     const soon = await readyz(gateway);
     expect(soon.status).toBe('degraded');
     expect(soon.certificates.listen?.notAfter).toBe(end);
     expect(soon.reasons).toEqual([expect.stringContaining(`\`listen.tls\` expires on ${end}`)]);
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expires on ${end}`));
 
+    gateway.child.kill('SIGUSR2');
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
     // One event for each notice, however often it is logged.
@@ -260,7 +268,7 @@ describe('what is said over TLS', () => {
   });
 
   it('failed handshakes are logged together, and none is lost', async () => {
-    const gateway = await start(listenWith(tls), { bounds: { tlsFailuresIntervalMs: 300 } });
+    const gateway = await start(listenWith(tls), { bounds: { tlsFailuresIntervalMs: 3_000 } });
     const garbage = Buffer.from([0x16, 0xff, 0xff, 0x00, 0x01, 0x01]);
     await Promise.all(
       Array.from({ length: 100 }, async () => {

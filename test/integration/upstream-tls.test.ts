@@ -29,7 +29,9 @@ beforeEach(async () => {
       socket.write(okResponse('{}'));
     },
   });
-  gateway = await startGateway(testConfig({ keys: [key.entry], upstream: { url: 'http://127.0.0.1:9' } }));
+  gateway = await startGateway(testConfig({ keys: [key.entry], upstream: { url: 'http://127.0.0.1:9' } }), {
+    tuning: { bounds: { connectTimeoutMs: 20_000, healthTimeoutMs: 20_000 } },
+  });
   await write('ca.pem', authority.cert);
   await writePair(first);
   await gateway.editConfig(config());

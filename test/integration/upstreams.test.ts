@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { openRawClient } from '../support/raw-http.ts';
@@ -14,6 +15,8 @@ import {
 import { until } from '../support/until.ts';
 
 const key = makeKey({ plan: 'business' });
+/** A slow machine is no target that is silent, and no connection that nobody uses. */
+const bounds = { healthTimeoutMs: 20_000, upstreamIdleTimeoutMs: 60_000 };
 let folder: string;
 let store: RecordingBackend;
 let orders: RecordingBackend;
@@ -26,9 +29,11 @@ beforeEach(async () => {
     react: (_request, socket) => socket.write(okResponse('{"of":"store"}')),
   });
   orders = await startRecordingBackend({
+    // Not one of those that outgoing connections get: a test opens it once more.
+    port: await freePort(),
     react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });
-  gateway = await startGateway(both());
+  gateway = await startGateway(both(), { tuning: { bounds } });
 });
 
 afterEach(async () => {
@@ -125,12 +130,17 @@ it('a target receives the client’s Host, or the host of its upstream where tha
 it('a timeout below a second applies only to its upstream', async () => {
   await reload(both({ timeouts: { headers: '300ms' } }));
   orders.react = () => {};
-  store.react = (_request, socket) => void setTimeout(() => socket.write(okResponse('{}')), 1_500);
-  const startedMs = performance.now();
+  let respond = () => {};
+  store.react = (_request, socket) => {
+    respond = () => socket.write(okResponse('{}'));
+  };
   const ofStore = ask('/pets');
+  await store.received(1);
+  const startedMs = performance.now();
   expect(await expectGatewayResponse(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
-  // At most a tenth late; the rest is for a busy machine.
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  // The default is half a minute.
+  expect(performance.now() - startedMs).toBeLessThan(20_000);
+  respond();
   await expectGatewayResponse(await ofStore, 200);
 });
 
@@ -206,7 +216,7 @@ it('an edit whose host name cannot be looked up keeps the earlier targets, and /
   const named = (host: string, { port }: RecordingBackend) =>
     testConfig({ upstream: { url: `http://${host}:${port}` }, keys: [key.entry] });
   gateway = await startGateway(named('store.test', store), {
-    tuning: { hostsFile, bounds: { resolveIntervalMs: 50 } },
+    tuning: { hostsFile, bounds: { ...bounds, resolveIntervalMs: 50 } },
   });
   await expectGatewayResponse(await ask('/pets'), 200);
   await reload(named('order.test', orders));

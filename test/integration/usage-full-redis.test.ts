@@ -12,6 +12,7 @@ it('while Redis is almost full nothing is recorded, that is said, and every quot
     usageMemoryCheckIntervalMs: 50,
     usageFlushIntervalMs: 100,
     usageSlicesPerFlush: 2,
+    healthTimeoutMs: 20_000,
   };
   const fleet = await startFleet({ starts: [{ tuning: { bounds } }], config: { keys: [key.entry] } });
   onTestFinished(() => fleet.stop());

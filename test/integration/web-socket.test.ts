@@ -88,6 +88,6 @@ it('a client that reads nothing of that response is disconnected', async () => {
   const client = await askForWebSocket(await start({ writeTimeoutMs: 300 }));
   client.socket.pause();
   await backend.received(1);
-  await expect.poll(() => backend.openConnections(), { timeout: 10_000 }).toBeLessThanOrEqual(1);
+  await expect.poll(() => backend.openConnections()).toBeLessThanOrEqual(1);
   client.destroy();
 });
