@@ -69,6 +69,8 @@ function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean 
     dest: 1,
     sync: false,
     maxLength: bounds.logUnreadBytesMax,
+    // Without it `flush` calls back before anything is written.
+    minLength: 1,
     ...(isWhole && { maxWrite: bounds.logSharedBytesMax }),
   });
   // With a full disk or a closed pipe lines are lost, and requests go on.
@@ -113,7 +115,8 @@ function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean 
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
   const flushed = Promise.withResolvers<void>();
-  const timer = setTimeout(flushed.resolve, timeoutMs);
+  // A process that was stopped meanwhile hears only after its timers of what was written.
+  const timer = setTimeout(() => setImmediate(flushed.resolve), timeoutMs);
   stream.flush(() => flushed.resolve());
   await flushed.promise;
   clearTimeout(timer);
