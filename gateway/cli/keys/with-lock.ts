@@ -11,7 +11,7 @@ import { type Bounds, defaultBounds } from '../../timeouts-and-sizes.ts';
  * steps are atomic: of many processes that find a dead owner's lock, one gets it. Where nothing can be created beside the
  * file (a single file mounted into a read-only container), the edit runs without a lock.
  *
- * @throws when another process keeps the lock
+ * @throws when another process keeps the lock; several that have it one after the other are waited for
  */
 export async function withLock<Result>(
   file: string,
@@ -34,10 +34,15 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  const deadlineMs = Date.now() + bounds.editLockWaitMs;
+  let keptBy: string | undefined;
+  let keptFromMs = performance.now();
   while (!tryRename(ready, lock)) {
-    for (const owner of ownersOf(lock)) if (isDead(owner)) rmSync(join(lock, owner), { force: true });
-    if (Date.now() > deadlineMs) {
+    const owners = ownersOf(lock);
+    for (const owner of owners) if (isDead(owner)) rmSync(join(lock, owner), { force: true });
+    if (owners.join() !== keptBy) {
+      keptBy = owners.join();
+      keptFromMs = performance.now();
+    } else if (performance.now() - keptFromMs > bounds.editLockWaitMs) {
       rmSync(ready, { recursive: true });
       throw new Error(`another process is editing the keys; if none is, remove ${lock}`);
     }
