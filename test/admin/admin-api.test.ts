@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createAdminListener } from '../../gateway/admin/admin-listener.ts';
 import { createAdminPaths } from '../../gateway/admin/admin-paths.ts';
 import { jsonResponse } from '../../gateway/admin/admin-response.ts';
@@ -7,6 +7,7 @@ import { createAdminApi } from '../../gateway/admin/api/admin-api.ts';
 import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admin/api/query-parameters.ts';
 import { defineRoute } from '../../gateway/admin/api/route.ts';
 import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
+import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -14,13 +15,6 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 const reader = makeToken('read', 'ada');
 const writer = makeToken('write', 'bob');
 const logged: unknown[] = [];
-const bounds = tunedBounds({
-  headersTimeoutMs: 300,
-  connectionsCheckingIntervalMs: 50,
-  adminResponseTimeoutMs: 300,
-  adminRequestsMax: 4,
-});
-
 const routes = [
   defineRoute({
     method: 'GET',
@@ -68,29 +62,44 @@ const routes = [
 const tokens = [reader.entry, writer.entry];
 const admin = () => ({ host: '', port: 0, tokens, hosts: [] });
 const log = { warn: () => {}, error: (...entry: unknown[]) => void logged.push(entry) };
-const listener = createAdminListener({
-  respond: createAdminPaths({
-    currentState: () => {
-      throw new Error('the state');
-    },
-    metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
-    admin,
-    api: createAdminApi({ routes, admin, log, nowMs: Date.now, bounds }),
-    pages: createAdminPages(),
-  }),
-  reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
-  bounds,
-  onFailedHandshake: () => {},
-});
+
+async function start(own: Partial<Bounds> = {}) {
+  const bounds = tunedBounds(own);
+  const listener = createAdminListener({
+    respond: createAdminPaths({
+      currentState: () => {
+        throw new Error('the state');
+      },
+      metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
+      admin,
+      api: createAdminApi({ routes, admin, log, nowMs: Date.now, bounds }),
+      pages: createAdminPages(),
+    }),
+    reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
+    bounds,
+    onFailedHandshake: () => {},
+  });
+  await new Promise<void>((resolve) => listener.server.listen(0, '127.0.0.1', resolve));
+  return { listener, port: (listener.server.address() as AddressInfo).port };
+}
+
+/** One with short timeouts, for the tests about them. */
+async function startHasty(own: Partial<Bounds>): Promise<number> {
+  const { listener, port } = await start(own);
+  onTestFinished(() => listener.close());
+  return port;
+}
+
+let shared: Awaited<ReturnType<typeof start>>;
 let port: number;
 beforeAll(async () => {
-  await new Promise<void>((resolve) => listener.server.listen(0, '127.0.0.1', resolve));
-  port = (listener.server.address() as AddressInfo).port;
+  shared = await start();
+  ({ port } = shared);
 });
 beforeEach(() => {
   logged.length = 0;
 });
-afterAll(() => listener.close());
+afterAll(() => shared.listener.close());
 
 const ask = (path: string, options: Parameters<typeof askAdmin>[2] = { token: reader.token }) =>
   askAdmin(port, `/api/v1${path}`, options);
@@ -160,7 +169,8 @@ it('what throws outside the API is answered 500 too, and logged', async () => {
 });
 
 it('a request that does not arrive is answered 408, with the body and fields of every error', async () => {
-  const client = await openRawClient(port);
+  const hasty = await startHasty({ headersTimeoutMs: 300, connectionsCheckingIntervalMs: 50 });
+  const client = await openRawClient(hasty);
   client.send('GET /healthz HTTP/1.1\r\nHost: loc');
   const { status, headers, body } = await client.response();
   expect([status, JSON.parse(body).code]).toEqual([408, 'request_timeout']);
@@ -177,10 +187,12 @@ it('a body is not waited for: the response comes at once, and ends the connectio
   await client.closed;
 });
 
-// The last: its requests hold their places for good.
 it('a route that hangs is answered 503 after a while, and holds its place until it ends', async () => {
-  const held = await Promise.all(Array.from({ length: bounds.adminRequestsMax }, () => ask('/hangs')));
+  const adminRequestsMax = 4;
+  const hasty = await startHasty({ adminResponseTimeoutMs: 300, adminRequestsMax });
+  const askHasty = (path: string) => askAdmin(hasty, `/api/v1${path}`, { token: reader.token });
+  const held = await Promise.all(Array.from({ length: adminRequestsMax }, () => askHasty('/hangs')));
   expect(held.map(({ status }) => status)).toEqual(held.map(() => 503));
-  expect((await ask('/things/x/parts/1')).status).toBe(503);
-  expect((await askAdmin(port, '/metrics')).status).toBe(200);
+  expect((await askHasty('/things/x/parts/1')).status).toBe(503);
+  expect((await askAdmin(hasty, '/metrics')).status).toBe(200);
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { makeKey } from '../support/gateway-process.ts';
-import { withinOneMinute } from '../support/within-one-minute.ts';
 import { lastChange, reader, startGateways } from './change-fixture.ts';
 
 const key = makeKey({ plan: 'free', id: 'acme' });
@@ -15,7 +14,6 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
     const [one, other = one] = gateways;
     if (!one || !other) throw new Error('one was started');
-    await withinOneMinute(15_000);
     for (let request = 0; request < 5; request++) expect(await one.call(key.secret)).toBe(200);
     expect([await one.call(key.secret), await other.call(key.secret)]).toEqual([429, 429]);
 
@@ -24,7 +22,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     const grant = { limits: { perMinute: 8 }, untilMs: Date.parse(untilAt) };
     expect([granted.status, granted.body]).toEqual([200, { id: 'acme', strikes: expect.any(Number), grant }]);
     expect(await other.call(key.secret)).toBe(200);
-    await expect.poll(() => one.call(key.secret), { timeout: 1_500 }).toBe(200);
+    await expect.poll(() => one.call(key.secret)).toBe(200);
     const { body } = await one.ask('GET', '/keys/acme');
     expect(body.windows[0]).toMatchObject({ name: 'minute', limit: 8 });
     expect(await lastChange(other)).toMatchObject({
@@ -41,7 +39,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
 
     const ended = await one.ask('DELETE', '/keys/acme/grant');
     expect([ended.status, ended.body.grant]).toEqual([200, undefined]);
-    await expect.poll(() => other.call(key.secret), { timeout: 1_500 }).toBe(429);
+    await expect.poll(() => other.call(key.secret)).toBe(429);
     expect(await lastChange(one)).toMatchObject({
       action: 'ungrant',
       before: { limits: { perMinute: 8 }, untilAt },
@@ -61,7 +59,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', strikes: 0 }]);
     await one.ask('POST', '/keys/acme/grant', { limits: { perMinute: 1_000 }, untilAt: at(hourMs) });
     for (const gateway of [one, other]) {
-      await expect.poll(() => gateway.call(key.secret), { timeout: 1_500 }).toBe(200);
+      await expect.poll(() => gateway.call(key.secret)).toBe(200);
     }
     // All that was collected has been reported by then.
     await new Promise((resolve) => setTimeout(resolve, 1_200));

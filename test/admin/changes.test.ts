@@ -33,7 +33,7 @@ async function start(bounds: Parameters<typeof tunedBounds>[0] = {}) {
 
 let started: Awaited<ReturnType<typeof start>>;
 beforeAll(async () => {
-  started = await start({ adminBodyTimeoutMs: 300 });
+  started = await start({ adminBodyTimeoutMs: 60_000 });
 });
 afterAll(() => started.gateway.drain({ graceMs: 0 }));
 
@@ -173,7 +173,9 @@ describe('a body', () => {
   });
 
   it('that does not arrive is answered 408 in time, and its connection closed', async () => {
-    const client = await openRawClient(started.port);
+    const { port, gateway } = await start({ adminBodyTimeoutMs: 300 });
+    onTestFinished(() => gateway.drain({ graceMs: 0 }));
+    const client = await openRawClient(port);
     onTestFinished(() => client.destroy());
     client.send(
       `POST /api/v1/changes HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice.token}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{`,

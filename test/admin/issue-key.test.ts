@@ -233,7 +233,7 @@ describe('a change of a key', () => {
       after: { disabled: true },
     });
     await one.ask('PATCH', '/keys/acme', { disabled: false });
-    await expect.poll(() => other.call(secret), { timeout: 2_000 }).toBe(200);
+    await expect.poll(() => other.call(secret)).toBe(200);
     expect(await lastChange(one)).toMatchObject({
       action: 'restore',
       before: { disabled: true },

@@ -28,15 +28,19 @@ async function exported(gateway: ChangedGateway, limit: number) {
 it('whose a secret is: of the configuration with its line, of the directory, expired, revoked, or nobody’s', async () => {
   const { gateways } = await startGateways(2, { keys: [written.entry] });
   const [one, other] = gateways;
-  const expiresAt = at(400);
-  const { secret } = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free', expiresAt }))?.body ?? {};
+  const lasting = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free', expiresAt: at(3_600_000) }))
+    ?.body;
+  const brief = (await one?.ask('POST', '/keys', { id: 'brief', plan: 'free', expiresAt: at(2_000) }))?.body;
+  const { secret } = lasting ?? {};
   const whose = async (of: string) =>
     (await other?.ask('POST', '/whoami', { sha256: digestSecret(of) }, { token: reader.token }))?.body;
-  const acme = { known: true, id: 'acme', plan: 'free', source: 'directory', expiresAt };
-  expect(await whose(secret)).toEqual({ ...acme, isExpired: false, isDisabled: false });
-  await expect.poll(async () => (await whose(secret)).isExpired).toBe(true);
-  await one?.ask('PATCH', '/keys/acme', { disabled: true });
-  expect(await whose(secret)).toEqual({ ...acme, isExpired: true, isDisabled: true });
+  const view = ({ id, secrets }: { id: string; secrets: [{ expiresAt: string }] }) => {
+    return { known: true, id, plan: 'free', source: 'directory', expiresAt: secrets[0].expiresAt };
+  };
+  expect(await whose(secret)).toEqual({ ...view(lasting), isExpired: false, isDisabled: false });
+  await expect.poll(async () => (await whose(brief.secret)).isExpired).toBe(true);
+  await one?.ask('PATCH', '/keys/brief', { disabled: true });
+  expect(await whose(brief.secret)).toEqual({ ...view(brief), isExpired: true, isDisabled: true });
   expect(await whose(written.secret)).toEqual({
     known: true,
     id: 'in-yaml',
