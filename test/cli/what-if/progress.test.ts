@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
 
 /** What is written to a stream, and what it says of itself. */
@@ -10,11 +10,14 @@ function stream(isTTY: boolean) {
 }
 
 it('a bar is shown on a terminal once it takes longer than a second, and removed at the end', async () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
+  onTestFinished(() => clock.mockRestore());
   const { written, output } = stream(true);
   const progress = createProgress(output, { TERM: 'xterm' }, 'keys');
+  clock.mockReturnValue(999);
   progress.show(10, 10_000);
   expect(written).toEqual([]);
-  await sleep(1_050);
+  clock.mockReturnValue(1_000);
   progress.show(5_000, 10_000);
   expect(written).toEqual([expect.stringContaining('5,000 of 10,000 keys')]);
   progress.end();
