@@ -11,11 +11,9 @@ import { patientStore } from '../support/tuning.ts';
 
 const entriesMax = 25;
 const overdueMs = 100;
-const bounds = tunedBounds({
-  ...patientStore,
-  storePatientDeadlineMs: 20_000,
-  listClaimOverdueMs: overdueMs,
-});
+const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, listClaimOverdueMs: 60_000 });
+/** Of a process that takes others for dead soon. */
+const hastyBounds = { ...bounds, listClaimOverdueMs: overdueMs };
 
 /** Runs in place of a command; `run` sends it. */
 type Fault = (command: string, run: () => Promise<unknown>) => Promise<unknown>;
@@ -79,20 +77,20 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
         ...{ records: withFault(records, fault), names: () => names, entriesMax, keptMs: 60_000 },
         bounds: own,
       });
-    const store = storeOf();
+    const [store, hasty] = [storeOf(), storeOf(undefined, hastyBounds)];
     const fill = async (count: number) => {
       for (let number = 1; number <= count; number++) {
         expect(await store.add(report('filler', { number, what: `old ${number}` }))).toBe(true);
       }
     };
     /** The last written first: `<text> <processes>`. */
-    const listed = async (limit = 100) => {
-      const page = await store.read({ limit });
+    const listed = async (by = store) => {
+      const page = await by.read({ limit: 100 });
       return page?.entries.map(({ entry, processes }) => `${JSON.parse(entry).text} ${processes}`);
     };
     const [stream, hash] = names;
     const client = records.commands;
-    return { storeOf, store, fill, listed, client, stream, hash };
+    return { storeOf, store, hasty, fill, listed, client, stream, hash };
   }
 
   it('counts a report once, however often it arrives; a second one of the process is another entry', async () => {
@@ -121,12 +119,12 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
   it.each(faults.slice(1))(
     'shows the entry of a process that died at $step $moment to one that only reads',
     async (fault) => {
-      const { storeOf, fill, listed, client, stream, hash } = await startList();
+      const { storeOf, hasty, fill, listed, client, stream, hash } = await startList();
       await fill(entriesMax);
       expect(await storeOf(diesAt(fault.step, fault.moment)).add(report('p1'))).toBe(false);
       await sleep(overdueMs + 20);
       await expect
-        .poll(async () => (await listed())?.slice(0, 2))
+        .poll(async () => (await listed(hasty))?.slice(0, 2))
         .toEqual(['reload 1', `old ${entriesMax} 1`]);
       await expect.poll(() => client.hget(hash, 'claims')).toBe(null);
       expect(await client.xlen(stream)).toBeLessThanOrEqual(entriesMax + 1);
@@ -136,13 +134,13 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
   it.each(faults)(
     'counts all that report the same as a process that died at $step $moment',
     async (fault) => {
-      const { storeOf, store, listed, client, stream, hash } = await startList();
+      const { storeOf, store, hasty, listed, client, stream, hash } = await startList();
       expect(await storeOf(diesAt(fault.step, fault.moment)).add(report('p1'))).toBe(
         ['forget', 'xdel'].includes(fault.step),
       );
       for (const process of ['p2', 'p3']) expect(await store.add(report(process))).toBe(true);
       await sleep(overdueMs + 20);
-      expect(await store.add(report('p4'))).toBe(true);
+      expect(await hasty.add(report('p4'))).toBe(true);
       const isReported = fault.step !== 'claim' || fault.moment === 'after it has run';
       expect(await listed()).toEqual([`reload ${isReported ? 4 : 3}`]);
       expect([await client.xlen(stream), await client.hlen(hash)]).toEqual([1, 2]);
@@ -176,14 +174,18 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
   });
 
   it('has an entry once that another process added in place of one that was stopped and goes on', async () => {
-    const { storeOf, store, listed, client, stream } = await startList();
-    const woken = Promise.withResolvers<void>();
+    const { storeOf, hasty, listed, client, stream } = await startList();
+    const [claimed, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const stopped = storeOf(async (command, run) => {
-      if (command === 'xadd') await woken.promise;
+      if (command === 'xadd') {
+        claimed.resolve();
+        await woken.promise;
+      }
       return run();
     }).add(report('p1'));
+    await claimed.promise;
     await sleep(overdueMs + 50);
-    expect(await store.add(report('p2'))).toBe(true);
+    expect(await hasty.add(report('p2'))).toBe(true);
     expect(await listed()).toEqual(['reload 2']);
     woken.resolve();
     expect(await stopped).toBe(true);
@@ -219,7 +221,8 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
       { ...bounds, storePatientDeadlineMs: 200, listClaimOverdueMs: 60_000 },
     );
     expect(await slow.add(report('p1'))).toBe(false);
-    expect(await slow.add(report('p1'))).toBe(true);
+    // As often as it takes, since a busy machine may miss the short deadline again.
+    await expect.poll(() => slow.add(report('p1'))).toBe(true);
     await expect.poll(() => late).toEqual(['claim']);
     await sleep(50);
     expect(await listed()).toEqual(['reload 1']);
@@ -254,7 +257,6 @@ describe.each(allRedisForms)('a list in Redis, $name,', (form) => {
     const entry = JSON.stringify({ text });
     // Taken from the claim, where it stands as JSON in JSON.
     expect(await storeOf(failsOnce('xadd', 'before it is sent')).add({ ...report('p1'), entry })).toBe(false);
-    await sleep(overdueMs + 20);
     expect(await store.add({ ...report('p1'), entry })).toBe(true);
     expect((await store.read({ limit: 9 }))?.entries.map((one) => one.entry)).toEqual([entry]);
   });

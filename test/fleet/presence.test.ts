@@ -45,7 +45,7 @@ function startPresence(id: string, redis: { url: string; prefix: string }, own =
 
 it('every process lists all; one that vanished is gone after its expiry, one that closed at once', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  const short = { ...bounds, presenceExpiryMs: 500 };
+  const short = { ...bounds, presenceExpiryMs: 3_000 };
   const [a, b, c] = ['a', 'b', 'c'].map((id) => startPresence(id, shared, short));
   if (!a || !b || !c) throw new Error('three were made');
   for (const one of [a, b, c]) await expect.poll(one.ids).toEqual(['a', 'b', 'c']);

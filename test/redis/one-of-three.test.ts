@@ -15,8 +15,8 @@ import { until } from '../support/until.ts';
 /** What the stores say of many keys while one of the three servers that keep them has a fault. */
 const bounds = tunedBounds({
   ...patientStore,
-  storePatientDeadlineMs: 300,
-  usageCallTimeoutMs: 300,
+  storePatientDeadlineMs: 3_000,
+  usageCallTimeoutMs: 3_000,
   usageMemoryCheckIntervalMs: 50,
 });
 const prefix = 'test';

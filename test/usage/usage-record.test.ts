@@ -127,6 +127,14 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
   };
 }
 
+/** Never gives up on a Redis that is slow because the machine is busy, nor at the end of a process. */
+const patient = {
+  ...patientStore,
+  storePatientDeadlineMs: 20_000,
+  usageCallTimeoutMs: 20_000,
+  usageCloseTimeoutMs: 20_000,
+};
+
 interface Opening {
   readonly bounds?: Partial<Bounds>;
   readonly url?: string;
@@ -138,7 +146,7 @@ async function openOnRedis({
   url = redisUrl(),
   prefix = freshPrefix(),
 }: Opening = {}): Promise<Usage> {
-  const all = tunedBounds({ ...patientStore, usageCallTimeoutMs: 20_000, ...bounds });
+  const all = tunedBounds({ ...patient, ...bounds });
   const redis = await connectRedis({ prefix, place: { url }, bounds: all });
   const usage = createUsage({
     redis,
@@ -413,7 +421,7 @@ describe('the totals of past days', () => {
   async function totalled(daysAgo: readonly number[], clock: { nowMs: number }) {
     const prefix = freshPrefix();
     const all = tunedBounds({
-      ...patientStore,
+      ...patient,
       usageFlushIntervalMs: 20,
       usageSlicesPerFlush: 2,
       usageTotalsPauseMs: 2,
