@@ -152,17 +152,24 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
-    await decide(store, call);
-    const lengthsMs: number[] = [];
-    for (const pauseMs of [0, 0, 0, 650]) {
-      const { nowMs, state } = await decide(store, call);
-      lengthsMs.push(state.bannedUntilMs - nowMs);
-      await waitUntil(subject, state.bannedUntilMs + pauseMs);
+    // Again with another key where a busy machine asked so late that the ladder started over before.
+    for (let isInTime = false; !isInTime; ) {
+      const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
+      await decide(store, call);
+      const lengthsMs: number[] = [];
+      let endMs = Number.POSITIVE_INFINITY;
+      isInTime = true;
+      for (const pauseMs of [0, 0, 0, 650]) {
+        const { nowMs, state } = await decide(store, call);
+        isInTime &&= nowMs < endMs + bans.maxMs;
+        endMs = state.bannedUntilMs;
+        lengthsMs.push(endMs - nowMs);
+        await waitUntil(subject, endMs + pauseMs);
+      }
+      const afterPause = await decide(store, call);
+      lengthsMs.push(afterPause.state.bannedUntilMs - afterPause.nowMs);
+      if (isInTime) expect(lengthsMs).toEqual([200, 400, 600, 600, 200]);
     }
-    const afterPause = await decide(store, call);
-    lengthsMs.push(afterPause.state.bannedUntilMs - afterPause.nowMs);
-    expect(lengthsMs).toEqual([200, 400, 600, 600, 200]);
   },
 
   async 'what a process counted alone is added to the windows it was counted in, and to no others'(subject) {

@@ -7,7 +7,7 @@ import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
-import { steadyStore } from '../support/tuning.ts';
+import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import {
   count,
@@ -116,7 +116,7 @@ describe('refusals from memory', () => {
   it('reach the ban ladder of the store, so that another process bans with them', async () => {
     const key = keyOf(1, 1000);
     const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()) };
-    const first = openLimiter(shared);
+    const first = openLimiter({ ...shared, tuning: { ...patientStore, storeCloseTimeoutMs: 20_000 } });
     await decideInTurn(first, key, 41, bans);
     await first.close();
     const second = openLimiter(shared);
@@ -135,20 +135,24 @@ describe('refusals from memory', () => {
   it('end at the announced instant and not before, even if the clock of the process is wrong', async () => {
     const windowsMs = { minute: 2_000, day: 86_400_000 };
     const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
-    const key = keyOf(1, 1000);
-    const [, refused] = await decideTogether(limiter, key, 2);
-    if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-    // One request every 20 ms; the clock that decided it shows whether it was before or after the instant.
-    const decisions = [];
-    while (decisions.at(-1)?.kind !== 'admitted') {
-      decisions.push(await limiter.decide(key, noBans));
-      await sleep(20);
-    }
-    const admitted = decisions.pop();
-    expect(admitted?.rateLimit.nowMs).toBeGreaterThanOrEqual(refused.retryAtMs);
-    expect(decisions.length).toBeGreaterThan(0);
-    for (const { kind, rateLimit } of decisions) {
-      expect([kind, rateLimit.nowMs < refused.retryAtMs]).toEqual(['refused', true]);
+    let refusedBefore = 0;
+    // Once more with another key where the window ended before it was asked again.
+    while (refusedBefore === 0) {
+      const key = keyOf(1, 1000);
+      const [, refused] = await decideTogether(limiter, key, 2);
+      if (refused?.kind !== 'refused') throw new Error('expected a refusal');
+      // One request every 20 ms; the clock that decided it shows whether it was before or after the instant.
+      const decisions = [];
+      while (decisions.at(-1)?.kind !== 'admitted') {
+        decisions.push(await limiter.decide(key, noBans));
+        await sleep(20);
+      }
+      const admitted = decisions.pop();
+      expect(admitted?.rateLimit.nowMs).toBeGreaterThanOrEqual(refused.retryAtMs);
+      for (const { kind, rateLimit } of decisions) {
+        expect([kind, rateLimit.nowMs < refused.retryAtMs]).toEqual(['refused', true]);
+      }
+      refusedBefore = decisions.length;
     }
   });
 });

@@ -8,7 +8,7 @@ import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
-import { steadyStore } from '../support/tuning.ts';
+import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import {
   count,
@@ -71,9 +71,12 @@ it('a grant and its end are in force on every process, exactly, wherever the key
 });
 
 it('what one process does to a ban holds on all, also on those with refusals that they have not reported', async () => {
-  const { limiters, prefix } = openLimiters(3, redisUrl());
-  const [first, second, third] = limiters;
-  if (!first || !second || !third) throw new Error('three limiters were opened');
+  // It reports no strikes by itself, however long it takes to be asked.
+  const reportsNothing = { reportIntervalMs: 600_000, refusalRememberedMs: 600_000 };
+  const shared = { url: redisUrl(), prefix: freshPrefix(), windowsMs: freshWindows(Date.now()) };
+  const [first, third] = [openLimiter(shared), openLimiter(shared)];
+  const second = openLimiter({ ...shared, tuning: { ...patientStore, ...reportsNothing } });
+  const { prefix } = shared;
   const strikes = async (key: Key) =>
     Number(await redis.hget(redisKeys.quota.name(prefix, key.id), 'strikes'));
   for (const verb of ['liftBan', 'reset'] as const) {
