@@ -127,22 +127,21 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
     for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
     // A timer, as the socket's own timeout would start anew with each octet of a head that arrives slowly.
-    const timer = setTimeout(
-      () => handshake.destroy(new HandshakeTimeout()),
-      bounds.upstreamHeadersTimeoutMs,
+    const timer = startTimer(bounds.upstreamHeadersTimeoutMs, () =>
+      handshake.destroy(new HandshakeTimeout()),
     );
     // That of http-proxy-3 does not cover the handshake of TLS.
-    const connectTimer = setTimeout(() => {
+    const connectTimer = startTimer(bounds.connectTimeoutMs, () => {
       handshake.destroy(new Error(`no connection within ${bounds.connectTimeoutMs} ms`));
-    }, bounds.connectTimeoutMs);
+    });
     handshake.once('close', () => {
-      clearTimeout(timer);
-      clearTimeout(connectTimer);
+      timer.stop();
+      connectTimer.stop();
     });
     handshake.once('socket', (targetSocket) => {
       targetSocket.once(chosen.target.tls === undefined ? 'connect' : 'secureConnect', () => {
         connected = true;
-        clearTimeout(connectTimer);
+        connectTimer.stop();
       });
       // Before Node's own listener, so that a malformed head is found before Node emits a response.
       targetSocket.prependListener('data', function read(piece: Buffer) {
@@ -170,7 +169,7 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
           targetSocket.destroy();
           return;
         }
-        clearTimeout(timer);
+        timer.stop();
         tunnels.open(request.req.socket, targetSocket);
         withoutWriting(socket, () => joinSockets?.(response, targetSocket, first));
       }),
@@ -218,6 +217,20 @@ interface Answering {
 }
 
 class HandshakeTimeout extends Error {}
+
+/** Expires one turn late: after SIGSTOP or a long pause a timer fires before what the target has sent was read. */
+function startTimer(ms: number, expire: () => void): { stop(): void } {
+  let turn: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    turn = setImmediate(expire);
+  }, ms);
+  return {
+    stop() {
+      clearTimeout(timer);
+      clearImmediate(turn);
+    },
+  };
+}
 
 /** Replaces the fields and the path that http-proxy-3 set by those of any forwarded request. */
 function fillIn(
