@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { stopClock } from '../support/stopped-clock.ts';
 import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
@@ -10,10 +12,7 @@ let front: Front;
 
 beforeEach(async () => {
   backend = await startRecordingBackend();
-  front = await startFront({
-    url: backend.url,
-    bounds: { upstreamHeadersTimeoutMs: 300, upstreamBodyIdleTimeoutMs: 300 },
-  });
+  front = await startFront({ url: backend.url, bounds: { sweepIntervalMs: 50 } });
 });
 
 afterEach(async () => {
@@ -72,32 +71,47 @@ describe('a backend that stops within a response', () => {
   });
 
   it('a body that stops has its connection closed', async () => {
+    await front.close();
+    front = await startFront({
+      url: backend.url,
+      bounds: { upstreamBodyIdleTimeoutMs: 300, sweepIntervalMs: 50 },
+    });
     backend.react = (_request, socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf');
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
   });
 
   it('no response in time is 504, and is not tried again', async () => {
+    await front.close();
+    front = await startFront({ url: backend.url, bounds: { upstreamHeadersTimeoutMs: 300 } });
     backend.react = () => {};
-    expect(statusOf(await sendRaw(front.port, get('/')))).toBe(504);
+    const response = sendRaw(front.port, get('/'));
+    await backend.received(1);
+    expect(statusOf(await response)).toBe(504);
     expect(backend.requests).toHaveLength(1);
   });
 
   it('an exchange that never ends is stopped by the total timeout', async () => {
-    await front.close();
-    front = await startFront({
-      url: backend.url,
-      bounds: { upstreamTotalTimeoutMs: 200, sweepIntervalMs: 50 },
-    });
+    const clock = stopClock();
     let drip: NodeJS.Timeout | undefined;
     backend.react = (_request, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
       drip = setInterval(() => socket.write('1\r\nx\r\n'), 20);
       socket.once('close', () => clearInterval(drip));
     };
-    const response = await sendRaw(front.port, get('/'));
-    expect(response.endsWith('0\r\n\r\n')).toBe(false);
-    expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
+    const { promise: isDripping, resolve: seeDrip } = Promise.withResolvers<void>();
+    const response = sendRaw(front.port, get('/'), (received) => received.endsWith('x\r\n') && seeDrip());
+    await isDripping;
+    clock.pass(defaultBounds.upstreamTotalTimeoutMs);
+    expect((await response).endsWith('0\r\n\r\n')).toBe(false);
+    expect(front.outcomes).toMatchObject([
+      {
+        kind: 'failed',
+        code: 'upstream_timeout',
+        headersSent: true,
+        cause: 'the whole exchange took too long',
+      },
+    ]);
   });
 });
 

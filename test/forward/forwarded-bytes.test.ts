@@ -195,11 +195,13 @@ describe('what the client receives', () => {
   it('is a chunked response without its trailers', async () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n';
     const end = '0\r\nX-T: 1\r\n\r\n';
+    let finish = () => {};
     backend.react = (_request, socket) => {
       socket.write(`${head}2\r\nhi\r\n`);
-      setTimeout(() => socket.write(end), 20);
+      finish = () => void socket.write(end);
     };
-    const response = await sendRaw(front.port, get('/'));
+    const onReceived = (received: string) => received.endsWith('2\r\nhi\r\n') && finish();
+    const response = await sendRaw(front.port, get('/'), onReceived);
     expect(response).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
     expect(response).not.toMatch(/x-t/i);
     // One that is complete when it arrives has a length instead.
@@ -237,12 +239,16 @@ describe('what the client receives', () => {
   });
 
   it('is a body of many small chunks in a few larger ones, so that each does not cost a write', async () => {
-    backend.react = (_request, socket) =>
-      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(1_000)}`, () =>
-        setTimeout(() => socket.write('0\r\n\r\n'), 20),
-      );
-    const response = await sendRaw(front.port, get('/'));
-    const rawBody = response.slice(response.indexOf('\r\n\r\n') + 4);
+    let finish = () => {};
+    backend.react = (_request, socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(1_000)}`);
+      finish = () => void socket.write('0\r\n\r\n');
+    };
+    const bodyOf = (response: string) => response.slice(response.indexOf('\r\n\r\n') + 4);
+    const response = await sendRaw(front.port, get('/'), (received) => {
+      if (bodyOf(received).match(/x/g)?.length === 1_000) finish();
+    });
+    const rawBody = bodyOf(response);
     expect(contentOf(rawBody)).toBe('x'.repeat(1_000));
     expect(rawBody.match(/[0-9a-f]+\r\n/g)?.length).toBeLessThan(20);
   });

@@ -3,10 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { type StoppedClock, stopClock } from '../support/stopped-clock.ts';
 import { until } from '../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
-/** The grace period of 5 s becomes 100 ms, the check every second 20 ms, and 500 octets a second become 25,000. */
+/** The grace period of 5 s becomes 100 ms, the check every second 20 ms, and 500 octets a second become 25 a millisecond. */
 const quick = {
   clientBytesPerSecondMin: 25_000,
   clientGraceMs: 100,
@@ -15,6 +16,7 @@ const quick = {
   connectionsPerTargetMax: 8,
 };
 
+let clock: StoppedClock;
 let backend: RecordingBackend;
 let front: Front;
 let clients: Socket[];
@@ -58,13 +60,17 @@ const unfinished = [
 ] as const;
 
 describe('an upload', () => {
+  beforeEach(() => {
+    clock = stopClock();
+  });
+
   it.each(unfinished)('%s holds no connection to a target, and ends with 408', async (_what, text) => {
     const slow = Array.from({ length: 20 }, () => open(text));
     const responses = slow.map(responseTo);
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
     expect(backend.requests).toHaveLength(1);
     expect(backend.openConnections()).toBeLessThanOrEqual(2);
-    for (const response of await Promise.all(responses)) {
+    for (const response of await clock.passUntil(Promise.all(responses), 20)) {
       const final = response.replace('HTTP/1.1 100 Continue\r\n\r\n', '');
       expect(statusOf(final)).toBe(408);
       expect(final).toContain('Connection: close');
@@ -78,36 +84,26 @@ describe('an upload', () => {
     const client = open(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`);
     const response = responseTo(client);
     await until('the target has it', () => front.targets()[0]?.inFlight === 1);
-    expect(statusOf(await response)).toBe(408);
+    expect(statusOf(await clock.passUntil(response, 20))).toBe(408);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'request_timeout', headersSent: false }]);
     expect(front.targets()[0]?.inFlight).toBe(0);
   });
 
   it('that is slow but fast enough is served, small or large, in chunks or with its length', async () => {
-    const body = 'x'.repeat(75_000);
-    const send = async (head: string, frame: (part: string) => string, end: string) => {
-      const client = open(head);
-      const response = responseTo(client);
-      for (let at = 0; at < body.length; at += 1_500) {
-        client.write(frame(body.slice(at, at + 1_500)));
-        await sleep(15);
-      }
-      client.write(end);
-      return statusOf(await response);
-    };
-    const statuses = await Promise.all([
-      send(
-        `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`,
-        (part) => part,
-        '',
-      ),
-      send(
-        'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
-        (part) => `${part.length.toString(16)}\r\n${part}\r\n`,
-        '0\r\n\r\n',
-      ),
-    ]);
-    expect(statuses).toEqual([200, 200]);
+    const sized = open('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 75000\r\n\r\n');
+    const chunked = open(
+      'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    const responses = [sized, chunked].map(responseTo);
+    const part = 'x'.repeat(1_500);
+    for (let sent = 0; sent < 75_000; sent += part.length) {
+      sized.write(part);
+      chunked.write(`${part.length.toString(16)}\r\n${part}\r\n`);
+      await sleep(15);
+      clock.pass(15);
+    }
+    chunked.write('0\r\n\r\n');
+    expect((await Promise.all(responses)).map(statusOf)).toEqual([200, 200]);
   });
 
   it('is waited for while the backend does not read it', async () => {
@@ -126,7 +122,10 @@ describe('an upload', () => {
     );
     const response = responseTo(client);
     await backend.received(1);
-    await sleep(900);
+    for (let passedMs = 0; passedMs < 900; passedMs += 60) {
+      await sleep(60);
+      clock.pass(60);
+    }
     expect(front.outcomes).toEqual([]);
     reader?.resume();
     reader?.write(okResponse('at last'));
@@ -157,12 +156,16 @@ describe('bodies that are being collected', () => {
 });
 
 describe('a client', () => {
+  beforeEach(() => {
+    clock = stopClock();
+  });
+
   const large = okResponse('x'.repeat(12_000_000));
 
   it('that reads nothing of a large response is disconnected, and the connection to the target serves others', async () => {
     backend.react = ({ target }, socket) => socket.write(target === '/large' ? large : okResponse('x'));
     for (let i = 0; i < 4; i++) open(get('/large')).pause();
-    await front.ended(4);
+    await clock.passUntil(front.ended(4), 20);
     for (const outcome of front.outcomes) {
       expect(outcome).toMatchObject({ kind: 'client_gone', cause: expect.stringContaining('too slowly') });
     }
@@ -187,6 +190,7 @@ describe('a client', () => {
       let length = 0;
       client.on('data', (text: string) => {
         length += text.length;
+        clock.pass(text.length / 8_000);
         client.pause();
         setTimeout(() => client.resume(), 10);
       });
@@ -197,10 +201,19 @@ describe('a client', () => {
   );
 
   it('is not slow while the backend is', async () => {
+    let finish = () => {};
     backend.react = (_request, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na');
-      setTimeout(() => socket.write('b'), 900);
+      finish = () => void socket.write('b');
     };
-    expect(await sendRaw(front.port, get('/'))).toMatch(/ab$/);
+    const client = open(get('/'));
+    const response = responseTo(client);
+    await until('it has the first octet', () => client.bytesRead > 0);
+    for (let passedMs = 0; passedMs < 900; passedMs += 60) {
+      await sleep(60);
+      clock.pass(60);
+    }
+    finish();
+    expect(await response).toMatch(/ab$/);
   });
 });

@@ -11,12 +11,14 @@ import type { Certificate, Upstream } from '../../gateway/model.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { backendTls } from '../support/backend-tls.ts';
+import { patientForwarding } from '../support/tuning.ts';
 
 export interface FrontOptions {
   readonly url: string;
   /** Settings of the upstream, without its URL. */
   readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
+  /** Instead of the default bounds, and of the patient ones that a test gets otherwise. */
   readonly bounds?: Partial<Bounds>;
   readonly bodyBytesMax?: number;
   readonly requestFields?: readonly string[];
@@ -48,7 +50,7 @@ export async function startFront({
   url,
   upstream,
   resolve,
-  bounds,
+  bounds: overrides,
   bodyBytesMax = 1_048_576,
   requestFields = [],
   responseFields = [],
@@ -56,12 +58,13 @@ export async function startFront({
   before = async () => {},
   certificate,
 }: FrontOptions): Promise<Front> {
+  const bounds = { ...defaultBounds, ...patientForwarding, ...overrides };
   const forwarder = createForwarder({
     upstreams: [upstreamAt(url, upstream)],
     log: pino({ level: 'silent' }),
     atTurnEnd: createEventLoopBatch(),
     nowMs: Date.now,
-    bounds: { ...defaultBounds, ...bounds },
+    bounds,
     ...(resolve && { resolve }),
   });
   const outcomes: ForwardOutcome[] = [];
@@ -97,7 +100,7 @@ export async function startFront({
       },
     },
     ...(certificate && { certificate }),
-    bounds: { ...defaultBounds, ...bounds },
+    bounds,
   });
 
   function serve(req: IncomingMessage, res: ClientResponse): void {
@@ -152,12 +155,20 @@ function errorResponse(code: ErrorCode) {
   return { status, fields: ['Content-Length', String(Buffer.byteLength(body))], body };
 }
 
-/** Sends raw bytes and reads until the connection closes; ask for `Connection: close`. */
-export async function sendRaw(port: number, text: string): Promise<string> {
+/**
+ * Sends raw bytes and reads until the connection closes; ask for `Connection: close`. `onReceived` is called with all that
+ * has been received so far.
+ */
+export async function sendRaw(
+  port: number,
+  text: string,
+  onReceived: (received: string) => void = () => {},
+): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';
   socket.on('data', (chunk: string) => {
     received += chunk;
+    onReceived(received);
   });
   socket.on('error', () => {});
   socket.write(text, 'latin1');

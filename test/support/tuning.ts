@@ -39,3 +39,11 @@ export const steadyStore = {
   directoryLookUpDeadlineMs: 2_000,
   usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];
+
+/** For tests of what is forwarded: a busy machine is no target that hangs, and no client that is gone. */
+export const patientForwarding = {
+  connectTimeoutMs: 60_000,
+  upstreamIdleTimeoutMs: 60_000,
+  healthTimeoutMs: 30_000,
+  lingerTimeoutMs: 20_000,
+} as const satisfies Tuning['bounds'];

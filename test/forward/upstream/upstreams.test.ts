@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { Upstream } from '../../../gateway/model.ts';
 import { fieldLines, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { until } from '../../support/until.ts';
@@ -34,7 +35,7 @@ async function startFor(url: string, upstream: Partial<Upstream> = {}): Promise<
 
 it('a reload that changes nothing closes no connection', async () => {
   const backend = await startBackend();
-  const front = await startFor(backend.url, { timeouts: { connectMs: 500 } });
+  const front = await startFor(backend.url, { timeouts: { connectMs: 50_000 } });
   await sendRaw(front.port, get('/'));
   front.setUrl(backend.url);
   await sendRaw(front.port, get('/'));
@@ -43,7 +44,7 @@ it('a reload that changes nothing closes no connection', async () => {
 
 it.each<[what: string, change: Partial<Upstream>]>([
   ['its host', { host: 'target' }],
-  ['a timeout', { timeouts: { headersMs: 5_000 } }],
+  ['a timeout', { timeouts: { headersMs: 50_000 } }],
 ])('a reload that changes %s takes effect with the next request', async (_what, change) => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
@@ -85,7 +86,7 @@ it('a request whose body is still coming when its upstream is removed is 503, an
     received += text;
   });
   client.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nha');
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await sleep(50);
   const [store, other] = [upstreamAt(backend.url), upstreamAt(backend.url, { name: 'another' })];
   front.forwarder.setUpstreams([other]);
   client.write('lf');
@@ -106,15 +107,18 @@ it.each([
     },
   ],
 ])('an upstream’s own timeout for %s fires at most a tenth late', async (_what, timeouts, act) => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const backend = await startBackend();
   backend.react = (_request, socket) => act(socket);
   const front = await startFor(backend.url, { timeouts });
-  const startedMs = performance.now();
-  await sendRaw(front.port, get('/'));
-  const tookMs = performance.now() - startedMs;
-  expect(tookMs).toBeGreaterThanOrEqual(200);
-  // The rest is for a busy machine; the default sweep checks once a second.
-  expect(tookMs).toBeLessThan(600);
+  const response = sendRaw(front.port, get('/'));
+  await backend.received(1);
+  vi.advanceTimersByTime(199);
+  await sleep(50);
+  expect(front.outcomes).toEqual([]);
+  vi.advanceTimersByTime(21);
+  await response;
   expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout' }]);
 });
 
