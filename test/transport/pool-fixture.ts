@@ -15,6 +15,7 @@ import {
   type RecordingBackendOptions,
   startRecordingBackend,
 } from '../support/recording-backend.ts';
+import { patientForwarding } from '../support/tuning.ts';
 
 export const get: TargetRequest = {
   holder: 'acme',
@@ -90,7 +91,7 @@ export async function startPool(
     host: '127.0.0.1',
     port: backend.port,
     tls: client && createTargetTls({ name: client.serverName, ca: client.ca }),
-    bounds: { ...defaultBounds, sweepIntervalMs: 20, ...overrides },
+    bounds: { ...defaultBounds, ...patientForwarding, sweepIntervalMs: 20, ...overrides },
     atTurnEnd: createEventLoopBatch(),
   });
   onTestFinished(async () => {

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { stopClock } from '../support/stopped-clock.ts';
 import { send, startPool } from './pool-fixture.ts';
 import { readResponse } from './read-response.ts';
 
@@ -134,10 +135,15 @@ describe('a response that comes octet by octet', () => {
     const head = (fields: number) =>
       `HTTP/1.1 204 X\r\n${'X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(fields)}\r\n`;
     const bounds = { upstreamHeadersBytesMax: 4_000_000, upstreamFieldsCountMax: 100_000 };
+    /** Of the fastest of three, since the machine may have paused. */
     const workOf = (text: string) => {
-      const startedMs = performance.now();
-      expect(readResponse({ method: 'GET', reads: [...text], closes: false, bounds }).end).toBe('complete');
-      return performance.now() - startedMs;
+      const reads = [...text];
+      const tookMs = [1, 2, 3].map(() => {
+        const startedMs = performance.now();
+        expect(readResponse({ method: 'GET', reads, closes: false, bounds }).end).toBe('complete');
+        return performance.now() - startedMs;
+      });
+      return Math.min(...tookMs);
     };
     workOf(head(1_000));
     // Sixteen times the octets. If the work grew with the square, it would be 256 times as much.
@@ -256,11 +262,8 @@ describe('any octets', () => {
 });
 
 it('in a sequence on one connection each response is that of its own request, as Node’s parser reads it', async () => {
-  const { backend, pool } = await startPool({
-    connectionsPerTargetMax: 1,
-    upstreamHeadersTimeoutMs: 40,
-    upstreamBodyIdleTimeoutMs: 40,
-  });
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
+  const clock = stopClock();
   const sound = fc.record({
     method: pick('GET', 'GET', 'HEAD', 'POST'),
     text: pick(
@@ -298,7 +301,9 @@ it('in a sequence on one connection each response is that of its own request, as
         },
       ] of steps.entries()) {
         const sent = send(pool, { method, path: `/${i}` });
+        const expiry = setTimeout(() => clock.passUntil(sent.ended, 15_000), 20);
         await sent.ended;
+        clearTimeout(expiry);
         if (sent.failure !== undefined) continue;
         agreed++;
         const [earlier, latest] = backend.requests.slice(-2);
