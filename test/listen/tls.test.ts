@@ -137,7 +137,7 @@ describe('requests over TLS', () => {
   });
 
   it('a slow header is answered 408, as without TLS', async () => {
-    const { port } = await start({ bounds: { headersTimeoutMs: 100 } });
+    const { port } = await start({ bounds: { headersTimeoutMs: 2_000 } });
     const client = await openRawClient(port, { ca });
     client.send('GET / HTTP/1.1\r\nHost:');
     expectRejection(await client.response(), 'request_timeout');
@@ -154,7 +154,7 @@ describe('requests over TLS', () => {
   });
 
   it('an idle connection is closed after the idle timeout', async () => {
-    const { port, listener } = await start({ bounds: { keepAliveTimeoutMs: 100 } });
+    const { port, listener } = await start({ bounds: { keepAliveTimeoutMs: 1_500 } });
     const client = await openRawClient(port, { ca });
     client.send(get);
     expect((await client.response()).status).toBe(200);
@@ -169,16 +169,26 @@ describe('requests over TLS', () => {
   };
 
   it('a client that reads nothing of one large write is disconnected', async () => {
-    const { port, listener } = await start({ handlers: answerLarge, bounds: { writeTimeoutMs: 200 } });
+    const served = Promise.withResolvers<void>();
+    const { port, listener } = await start({
+      handlers: {
+        onRequest(req, res) {
+          answerLarge.onRequest?.(req, res);
+          served.resolve();
+        },
+      },
+      bounds: { writeTimeoutMs: 200 },
+    });
     const client = await openRawClient(port, { ca });
     client.socket.pause();
     client.send(get);
-    await until('it is served', () => listener.connections() === 1);
+    await served.promise;
     await until('it is disconnected', () => listener.connections() === 0);
   });
 
   it('a client that reads one large write slowly gets all of it', async () => {
-    const { port } = await start({ handlers: answerLarge, bounds: { writeTimeoutMs: 400 } });
+    const writeTimeoutMs = 2_000;
+    const { port } = await start({ handlers: answerLarge, bounds: { writeTimeoutMs } });
     const client = connect({ port, host: '127.0.0.1', ca });
     onTestFinished(() => void client.destroy());
     let length = 0;
@@ -189,13 +199,15 @@ describe('requests over TLS', () => {
       if (length - pausedAt < 1_000_000) return;
       pausedAt = length;
       client.pause();
-      setTimeout(() => client.resume(), 60);
+      setTimeout(() => client.resume(), 160);
     });
     const startedMs = performance.now();
     client.write(lastGet);
     await closeOf(client);
     expect(length).toBeGreaterThan(large.length);
-    expect(performance.now() - startedMs, 'it took longer than the timeout').toBeGreaterThan(800);
+    expect(performance.now() - startedMs, 'it took longer than the timeout').toBeGreaterThan(
+      2 * writeTimeoutMs,
+    );
   });
 });
 
@@ -267,15 +279,16 @@ describe('handshakes', () => {
     const { port, failedHandshakes } = await start({ bounds: { tlsHandshakeTimeoutMs: 200 } });
     const hello = await clientHello();
     const socket = await openTcp(port);
-    const startedMs = performance.now();
+    let sent = 0;
     for (const octet of hello) {
       if (socket.destroyed) break;
       socket.write(Buffer.from([octet]));
+      sent++;
       await sleep(10);
     }
     await closeOf(socket);
     expect(failedHandshakes).toEqual(['timeout']);
-    expect(performance.now() - startedMs).toBeLessThan(hello.length * 10);
+    expect(sent).toBeLessThan(hello.length);
   });
 
   it.each([
@@ -296,7 +309,9 @@ describe('handshakes', () => {
   });
 
   it('those of one address count as its connections before they are complete', async () => {
-    const { port, listener } = await start({ bounds: { connectionsPerAddressMax: 5 } });
+    const { port, listener } = await start({
+      bounds: { connectionsPerAddressMax: 5, tlsHandshakeTimeoutMs: 60_000 },
+    });
     const hello = await clientHello();
     const held = await Promise.all(
       [hello, hello, undefined, undefined, hello].map((octets) => openTcp(port, octets)),
@@ -362,7 +377,7 @@ describe('a drain', () => {
   });
 
   it('a client that sends requests without a pause loses none', async () => {
-    const { port, listener } = await start({ bounds: { drainIdleGraceMs: 2_000 } });
+    const { port, listener } = await start({ bounds: { drainIdleGraceMs: 9_000 } });
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port, { ca })));
     let served = 0;
     const going = clients.map(async (client) => {
@@ -379,7 +394,7 @@ describe('a drain', () => {
   });
 
   it('does not wait for unfinished handshakes, but serves a connection whose handshake finishes meanwhile', async () => {
-    const { port, listener } = await start({ bounds: { drainIdleGraceMs: 300 } });
+    const { port, listener } = await start({ bounds: { drainIdleGraceMs: 3_000 } });
     const silent = await openTcp(port);
     const half = await openTcp(port, await clientHello());
     const late = connectTcp(port, '127.0.0.1');

@@ -68,7 +68,8 @@ export async function startListener(
     bounds: {
       ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
-      lingerTimeoutMs: 200,
+      // A busy machine is no client that has gone: the tests of this timeout set it.
+      lingerTimeoutMs: 20_000,
       drainIdleGraceMs: 50,
       ...options.bounds,
     },
