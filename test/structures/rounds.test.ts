@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Rounds } from '../../gateway/structures/rounds.ts';
 
 /** Joins as many, and says how many of them have begun. */
@@ -18,13 +18,18 @@ describe('rounds', () => {
   });
 
   it('who comes in a later turn waits, and begins together with all others that wait', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
     const rounds = new Rounds(300);
     await rounds.join();
     await turn();
     const early = join(rounds, 2);
     await turn();
     const late = join(rounds, 2);
+    vi.advanceTimersByTime(299);
+    await turn();
     expect([early.begun, late.begun]).toEqual([0, 0]);
+    vi.advanceTimersByTime(1);
     await early.all;
     expect([early.begun, late.begun]).toEqual([2, 2]);
   });
