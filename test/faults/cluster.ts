@@ -7,6 +7,7 @@ import { until } from '../support/until.ts';
 import { admittedOf, bans, decideAtOnce, isWhole, keyNamed, openBareLimiters } from './limiters.ts';
 
 const prefix = 'test';
+const nodeTimeoutMs = 1_000;
 
 export interface Migration {
   readonly requests: number;
@@ -78,7 +79,7 @@ export interface LostReply {
 
 /** A relay holds back the replies of a master; its script has run and was replicated when it is killed. */
 export async function measureLostReply(): Promise<LostReply> {
-  const cluster = await startCluster({ relayed: true, nodeTimeoutMs: 1_000 });
+  const cluster = await startCluster({ relayed: true });
   const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
   const careless = new Cluster([...cluster.urls], { maxRedirections: 1_000, retryDelayOnMoved: 100 });
   careless.on('error', () => {});
@@ -106,6 +107,7 @@ export async function measureLostReply(): Promise<LostReply> {
       ]);
       return Number(used) === 1 + sent && Number(count) === 2;
     });
+    await cluster.promoteAfter(nodeTimeoutMs);
     await master.server.kill();
     relay.cut();
     await pending;
@@ -136,7 +138,7 @@ export interface LimiterFailover {
 
 /** A master of a Cluster is killed; its replica is promoted by the Cluster. Two limiters, without traffic meanwhile but for one burst. */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
-  const cluster = await startCluster({ nodeTimeoutMs: 1_000 });
+  const cluster = await startCluster();
   const all = await openBareLimiters(2, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
   try {
     const key = keyNamed('failed-over', limit);
@@ -154,6 +156,7 @@ export async function measureClusterFailover(limit: number): Promise<LimiterFail
       'it is replicated',
       async () => Number(await replica.inspector.hget(name, 'dayUsed')) === before,
     );
+    await cluster.promoteAfter(nodeTimeoutMs);
     const failedAtMs = performance.now();
     await master.server.kill();
     await until('the limiters know', () => all.every(({ limiter }) => !isWhole(limiter)));

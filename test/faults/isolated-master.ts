@@ -12,11 +12,13 @@ export interface IsolatedMaster {
   readonly admitted: number;
   /** Requests that the old master counted and the new one does not: it was cut off when they came. */
   readonly lost: number;
+  /** How often a limiter left a server. Its call that was open then is not sent again, and may not have run. */
+  readonly left: number;
   /** What the new master counts in the end. */
   readonly used: number;
   /** From the announcement of the new master until nothing more was written to the old one. */
   readonly wroteToOldForMs: number;
-  /** From the isolation to the announcement, and until every limiter decides with the new master. */
+  /** From when the Sentinels could notice the isolation to the announcement, and until every limiter decides with the new master. */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;
 }
@@ -26,7 +28,7 @@ export interface IsolatedMaster {
  * promoted, and two limiters under load must leave the old master, which still takes writes.
  */
 export async function measureIsolatedMaster(limit: number): Promise<IsolatedMaster> {
-  const redis = await startSentinel({ downAfterMs: 500 });
+  const redis = await startSentinel();
   const [old, ...replicas] = redis.servers;
   if (old === undefined) throw new Error('three servers were started');
   const place = { sentinel: { name: redis.name, hosts: redis.hosts } };
@@ -46,7 +48,6 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
     );
     const replicated = admitted;
     await redis.isolateFirst();
-    const isolatedMs = performance.now();
 
     let isRunning = true;
     const decisions: Decision[] = [];
@@ -57,8 +58,13 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
         await sleep(5);
       }
     });
+    await until('the old master counts alone', async () => (await usedIn(old)) > replicated);
+    const isolatedMs = performance.now();
+    await redis.promoteAfter(500);
     await until('another master is announced', async () => (await redis.master()) !== old);
     const announcedMs = performance.now();
+    // The new one is to stay.
+    await redis.promoteAfter(600_000);
     let lastWriteMs = announcedMs;
     let [before, seen] = [await usedIn(old), -1];
     const master = await redis.master();
@@ -78,6 +84,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
       limit,
       admitted,
       lost,
+      left: all.flatMap(({ logged }) => logged.filter((msg) => msg === 'Redis is away')).length,
       used: await usedIn(master),
       wroteToOldForMs: lastWriteMs - announcedMs,
       announcedAfterMs: announcedMs - isolatedMs,

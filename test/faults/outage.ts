@@ -179,7 +179,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
 
 /** Sentinels that promote nothing until they are told to. */
 async function startHeldSentinel() {
-  const { name, hosts, servers, master, failOver, stop } = await startSentinel({ downAfterMs: 600_000 });
+  const { name, hosts, servers, master, failOver, stop } = await startSentinel();
   const [first] = servers;
   if (first === undefined) throw new Error('three servers were started');
   return {

@@ -22,7 +22,7 @@ export async function startRelayed(form: FormName): Promise<RelayedRedis> {
     return { place: { cluster: urls }, relays, stop };
   }
   if (form === 'Sentinel') {
-    const { name, hosts, relays, stop } = await startSentinel({ downAfterMs: 600_000, relayed: true });
+    const { name, hosts, relays, stop } = await startSentinel({ relayed: true });
     return { place: { sentinel: { name, hosts } }, relays, stop };
   }
   const server = await startRedis();

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const bounds = tunedBounds({ ...patientStore, storeConnectTimeoutMs: 20_000, storeReconnectMaxMs: 10 });
 
 it('a connection to which another master is announced while it asks a Sentinel for the master is tried again', async () => {
-  const { name, hosts, servers, failOver, stop } = await startSentinel({ downAfterMs: 600_000 });
+  const { name, hosts, servers, failOver, stop } = await startSentinel();
   onTestFinished(stop);
   const relays = await Promise.all(hosts.map((host) => startTcpRelay(Number(host.split(':')[1]))));
   onTestFinished(() => Promise.all(relays.map((relay) => relay.stop())).then(() => {}));

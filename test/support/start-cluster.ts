@@ -23,6 +23,11 @@ export interface RedisCluster {
   readonly relays: readonly TcpRelay[];
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;
+  /**
+   * From now on a server that is silent for so long counts as failed, and about as long after that its replica is promoted.
+   * Until then it is Redis's default: a server that was only paused keeps its place.
+   */
+  promoteAfter(nodeTimeoutMs: number): Promise<void>;
   /** Every key of this pattern, on all masters. */
   keys(pattern: string): Promise<string[]>;
   stop(): Promise<void>;
@@ -52,11 +57,6 @@ interface Seat {
 
 export interface ClusterOptions {
   readonly mastersCount?: number;
-  /**
-   * After which a server counts as failed; a replica is promoted about as long after that. One that was paused for longer
-   * refuses commands for a while, so only tests about that have a short one.
-   */
-  readonly nodeTimeoutMs?: number;
   /** Whether the rest stops serving while slots have no master, as is Redis's default. */
   readonly wantsAllSlots?: boolean;
   readonly hasReplicas?: boolean;
@@ -70,7 +70,6 @@ export interface ClusterOptions {
 
 export async function startCluster({
   mastersCount = 3,
-  nodeTimeoutMs = 15_000,
   wantsAllSlots = false,
   hasReplicas = true,
   relayed = false,
@@ -129,13 +128,6 @@ export async function startCluster({
       links.every((link) => link.includes('master_link_status:up'))
     );
   });
-  // Only now: on a busy machine the first greetings take longer than that.
-  const setTimeouts = () =>
-    Promise.all(
-      started.map(({ inspector }) => inspector.config('SET', 'cluster-node-timeout', nodeTimeoutMs)),
-    );
-  await setTimeouts();
-
   return {
     urls: masters.map(({ name }) => `${tls ? 'rediss' : 'redis'}://${name}`),
     masters,
@@ -159,8 +151,12 @@ export async function startCluster({
       await until('the new master serves', async () =>
         String(await node.inspector.cluster('INFO')).includes('cluster_state:ok'),
       );
-      await setTimeouts();
       return node;
+    },
+    async promoteAfter(nodeTimeoutMs) {
+      await Promise.all(
+        started.map(({ inspector }) => inspector.config('SET', 'cluster-node-timeout', nodeTimeoutMs)),
+      );
     },
     async keys(pattern) {
       const lists = await Promise.all(masters.map(({ inspector }) => inspector.keys(pattern)));

@@ -29,6 +29,11 @@ export interface RedisUnderSentinel {
    * as clients on the minority's side of a network partition may.
    */
   isolateFirst(): Promise<void>;
+  /**
+   * From now on a server that is silent for so long counts as down, and a replica of it is promoted. At first nothing is
+   * promoted by itself: a server that was only paused keeps its place.
+   */
+  promoteAfter(downAfterMs: number): Promise<void>;
   /** Undoes that. */
   reunite(): Promise<void>;
   /** Makes the Sentinels promote a replica, whether the master is there or not. */
@@ -45,8 +50,6 @@ const peers = { user: 'peers', password: 'only-for-peers' } as const;
 const [master, sentinelsCount, quorum] = ['main', 3, 2];
 
 export interface SentinelOptions {
-  /** After which a server counts as down, and a replica is promoted; by default nothing is promoted by itself. */
-  readonly downAfterMs?: number;
   readonly relayed?: boolean;
   /** Of each server, as `redis-server` takes them. */
   readonly options?: readonly string[];
@@ -57,7 +60,6 @@ export interface SentinelOptions {
 }
 
 export async function startSentinel({
-  downAfterMs = 600_000,
   relayed = false,
   options: further = [],
   sentinelLines = [],
@@ -91,7 +93,6 @@ export async function startSentinel({
     Array.from({ length: sentinelsCount }, (_, index) =>
       launchSentinel(join(folder, `${index}.conf`), {
         masterPort,
-        downAfterMs,
         sentinelLines,
         tls,
       }),
@@ -127,6 +128,10 @@ export async function startSentinel({
       await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
+    },
+    async promoteAfter(downAfterMs) {
+      const set = ['SET', master, 'down-after-milliseconds', downAfterMs] as const;
+      await Promise.all(sentinels.map(({ inspector }) => inspector.call('SENTINEL', ...set)));
     },
     async reunite() {
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'on');
@@ -165,10 +170,9 @@ async function launchSentinel(
   file: string,
   {
     masterPort,
-    downAfterMs,
     sentinelLines,
     tls,
-  }: { masterPort: number; downAfterMs: number; sentinelLines: readonly string[]; tls: RedisTls | undefined },
+  }: { masterPort: number; sentinelLines: readonly string[]; tls: RedisTls | undefined },
 ) {
   const port = await freePort();
   const lines = [
@@ -177,7 +181,7 @@ async function launchSentinel(
     `sentinel monitor ${master} 127.0.0.1 ${masterPort} ${quorum}`,
     `sentinel auth-user ${master} ${peers.user}`,
     `sentinel auth-pass ${master} ${peers.password}`,
-    `sentinel down-after-milliseconds ${master} ${downAfterMs}`,
+    `sentinel down-after-milliseconds ${master} 600000`,
     `sentinel failover-timeout ${master} 2000`,
     ...sentinelLines,
     '',
