@@ -87,7 +87,8 @@ describe('the store as a process', () => {
 
 function runStore(env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [main], { env: { PORT: '0', HOST: '127.0.0.1', ...env } });
-  const exitStatus = once(child, 'exit').then(([status]) => status as number | null);
+  // At `exit` the last of its output may not have been read.
+  const exitStatus = once(child, 'close').then(([status]) => status as number | null);
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await exitStatus;

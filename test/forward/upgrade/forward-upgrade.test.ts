@@ -98,6 +98,12 @@ async function tunnels(front: Front, count: number): Promise<void> {
   await expect.poll(() => front.targets()[0]?.tunnels).toBe(count);
 }
 
+/** From now on a timeout ends when the test says so, and none because the machine was busy. */
+function stopTimeouts(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
 describe('a WebSocket', () => {
   it('carries messages both ways and ends with either side', async () => {
     const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
@@ -220,18 +226,21 @@ describe('a WebSocket', () => {
   });
 
   it('whose response comes slowly times out as one that does not come', async () => {
+    stopTimeouts();
     const backend = await startRecording((_request, socket) => {
       socket.write('HTTP/1.1 101 X\r\n');
-      const drip = setInterval(() => socket.write('X: y\r\n'), 50);
+      const drip = setInterval(() => {
+        socket.write('X: y\r\n');
+        vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs / 4);
+      }, 50);
       socket.once('close', () => clearInterval(drip));
     });
-    const front = await startFor(backend.url, { upstreamHeadersTimeoutMs: 300 });
+    const front = await startFor(backend.url);
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(504);
   });
 
   it('whose response has arrived while the process was stopped for longer than its timeouts gets it', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimeouts();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
       // Its timers fire before it reads the response, as when it goes on: this one is due before the next read.
@@ -281,13 +290,15 @@ describe('a WebSocket', () => {
   });
 
   it('whose backend answers with nothing is 504', async () => {
+    stopTimeouts();
     let closed: Promise<unknown> = Promise.resolve();
     const backend = await startRecording((_request, socket) => {
       closed = new Promise((resolve) => socket.once('close', resolve));
     });
-    const front = await startFor(backend.url, { upstreamHeadersTimeoutMs: 300 });
+    const front = await startFor(backend.url);
     const response = sendRaw(front.port, handshake);
     await backend.received(1);
+    vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs);
     expect(statusOf(await response)).toBe(504);
     expect(front.outcomes).toHaveLength(1);
     await closed;
