@@ -74,7 +74,7 @@ export async function startRedis(
 export async function waitUntilReady(url: string, tls?: RedisTls): Promise<void> {
   const client = inspect(url, tls);
   try {
-    const pong = await Promise.race([client.ping(), sleep(30_000)]);
+    const pong = await Promise.race([client.ping(), sleep(30_000, undefined, { ref: false })]);
     if (pong === undefined) throw new Error(`No Redis answers at ${new URL(url).host}.`);
   } finally {
     client.disconnect();
