@@ -15,6 +15,7 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a parsed document
 type Json = any;
@@ -103,11 +104,12 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     gateway = createGateway({
       settings,
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds(patientStore),
+      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000 }),
     });
     const { listen, admin } = await gateway.start();
     port = admin.port;
     const headers = { authorization: `Bearer ${key.secret}` };
+    await withinOneMinute(5_000);
     for (let request = 0; request < 3; request++)
       await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
     gateway.reload(settings);

@@ -26,7 +26,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
     settings: await settings({}),
     log: { logger: pino({ level: 'silent' }), access: () => {} },
     nowMs: () => nowMs,
-    bounds: tunedBounds(own),
+    bounds: tunedBounds({ simulationTimeoutMs: 60_000, ...own }),
   });
   const { listen, admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));

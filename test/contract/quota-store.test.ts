@@ -23,7 +23,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     const started = await start();
     stop = started.stop;
     subject = await redisSubject(createRedisQuotaStore, started.place);
-  }, 60_000);
+  });
   afterAll(async () => {
     const keys = await subject.keys();
     const withoutExpiry = await keysWithoutExpiry(subject.client, keys);

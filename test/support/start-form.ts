@@ -17,7 +17,7 @@ export function startForm(form: RedisForm): () => RedisPlace {
   let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
   beforeAll(async () => {
     started = await form.start();
-  }, 60_000);
+  });
   afterAll(() => started?.stop());
   return () => {
     if (started === undefined) throw new Error('it is started before the first test');
