@@ -12,8 +12,8 @@ export interface Ban {
   readonly during: Record<string, number>;
   /** Requests admitted during the ban, by Redis's clock. */
   readonly admittedDuring: number;
-  /** Statuses: one second before the announced time; at that time, of this process and of another. */
-  readonly oneSecondEarlier: number;
+  /** Statuses: of the last request that was answered before the ban ended; at the announced time, of this process and of another. */
+  readonly lastBeforeEnd: number;
   readonly atTheTime: readonly number[];
   /** From the end of the ban in Redis to the first request admitted by any process, by Redis's clock. */
   readonly liftedAfterMs: number;
@@ -25,10 +25,10 @@ const limitPerMinute = 5;
 const refusalsToBan = 4;
 
 /**
- * Bans a key through one of three processes. Windows last two seconds and bans three, so a ban ends later than the
+ * Bans a key through one of three processes. Windows last two seconds and bans longer, so a ban ends later than the
  * window whose refusals led to it.
  */
-export async function measureBan(): Promise<Ban> {
+export async function measureBan({ banSeconds = 3 } = {}): Promise<Ban> {
   const key = makeCustomKey(limitPerMinute, 1_000_000);
   const fleet = await startFleet({
     starts: Array.from({ length: 3 }, () => ({
@@ -36,7 +36,7 @@ export async function measureBan(): Promise<Ban> {
     })),
     config: {
       keys: [key.entry],
-      bans: { after: refusalsToBan, within: '10s', for: '3s', max: '60s' },
+      bans: { after: refusalsToBan, within: '10s', for: `${banSeconds}s`, max: '60s' },
     },
   });
   const send = async (origin: string): Promise<LoadResponse> => {
@@ -55,18 +55,19 @@ export async function measureBan(): Promise<Ban> {
 
     const during: Record<string, number> = {};
     let admittedDuring = 0;
+    let lastBeforeEnd = 0;
     const endMs = await bannedUntilMs(fleet, key.entry.id);
-    while ((await redisNowMs(fleet)) < endMs - 1_000) {
+    while ((await redisNowMs(fleet)) < endMs) {
       for (const origin of [second, third, first]) {
         const response = await send(origin);
         const beforeEnd = (await redisNowMs(fleet)) < endMs;
-        if (!beforeEnd) continue;
+        if (!beforeEnd) break;
         during[codeOf(response)] = (during[codeOf(response)] ?? 0) + 1;
         if (response.status === 200) admittedDuring += 1;
+        lastBeforeEnd = response.status;
       }
       await sleep(50);
     }
-    const oneSecondEarlier = (await send(second)).status;
     await sleep(Math.max(0, announcedMs - (await redisNowMs(fleet))));
     const atTheTime = [await send(first), await send(second)].map(({ status }) => status);
     const liftedAfterMs = (await redisNowMs(fleet)) - endMs;
@@ -75,7 +76,7 @@ export async function measureBan(): Promise<Ban> {
       ...banned,
       during,
       admittedDuring,
-      oneSecondEarlier,
+      lastBeforeEnd,
       atTheTime,
       liftedAfterMs,
       nextSeconds: next.retryAfterSeconds,

@@ -6,6 +6,7 @@ import { countStatuses, startLoad } from '../support/load.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { startRedis } from '../support/start-redis.ts';
+import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -38,17 +39,23 @@ export interface Drain {
 export async function measureDrain({
   requests,
   workers = 1,
+  bounds,
 }: {
   readonly requests: number;
   readonly workers?: number;
+  /** When unset, the default bounds. */
+  readonly bounds?: NonNullable<Tuning['bounds']>;
 }): Promise<Drain> {
   const backend = await startSlowBackend();
   // Several workers need it.
   const redis = workers === 1 ? undefined : await startRedis();
-  const gateway = await startGateway({
-    ...configFor(backend),
-    ...(redis && { workers, redis: { url: redis.url, prefix: 'test' } }),
-  });
+  const gateway = await startGateway(
+    {
+      ...configFor(backend),
+      ...(redis && { workers, redis: { url: redis.url, prefix: 'test' } }),
+    },
+    bounds && { tuning: { bounds } },
+  );
   const origins = [originOf(gateway)];
   const idle = await openRawClient(gateway.port);
   let idleSocketClosed = false;

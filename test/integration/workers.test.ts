@@ -278,7 +278,11 @@ it('while a worker is missing new connections are served by another one, and /re
 });
 
 it('SIGTERM with workers loses no request', async () => {
-  const found = await measureDrain({ requests: 1_000, workers: 2 });
+  const found = await measureDrain({
+    requests: 1_000,
+    workers: 2,
+    bounds: { ...patient, drainIdleGraceMs: 3_000 },
+  });
   expect(found.failures).toEqual([]);
   expect(Object.keys(found.statuses)).toEqual(['200']);
   expect(found).toMatchObject({ idleSocketClosed: true, exitCode: 0 });

@@ -14,60 +14,64 @@ export interface Balancer {
   close(): Promise<void>;
 }
 
-const pollIntervalMs = 100;
-
 /**
- * A simple TCP balancer: a new connection goes to the next member whose last `/readyz` was 200, and stays there. It
- * retries nothing and inspects nothing.
+ * A simple TCP balancer: a new connection goes to the next member whose `/readyz` is 200, and stays there. It retries
+ * nothing and inspects nothing. It asks before each connection: what it polled would be out of date after a pause of its
+ * process.
  */
 export async function startBalancer(): Promise<Balancer> {
-  const members = new Map<Member, boolean>();
+  const members = new Set<Member>();
   const sockets = new Set<Socket>();
   let turn = 0;
 
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    const ready = [...members].filter(([, isReady]) => isReady).map(([member]) => member);
-    const member = ready[turn++ % ready.length];
+  const server = createServer({ allowHalfOpen: true }, async (client) => {
+    hold(client);
+    const member = await nextReady();
     if (member === undefined) {
       client.destroy();
       return;
     }
     const inner = connect({ port: member.port, host: '127.0.0.1', allowHalfOpen: true });
+    hold(inner);
     join(client, inner);
     join(inner, client);
   });
 
-  function join(from: Socket, to: Socket): void {
-    sockets.add(from);
-    from.setNoDelay(true);
-    from.on('error', () => to.destroy());
-    from.on('close', () => sockets.delete(from));
-    from.pipe(to);
+  function hold(socket: Socket): void {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
   }
 
-  async function poll(): Promise<void> {
-    await Promise.all([...members.keys()].map(ask));
+  async function nextReady(): Promise<Member | undefined> {
+    const inTurn = [...members];
+    inTurn.push(...inTurn.splice(0, turn++ % Math.max(1, inTurn.length)));
+    for (const member of inTurn) if (await isReady(member)) return member;
+    return undefined;
   }
 
-  async function ask(member: Member): Promise<void> {
-    const isReady = await fetch(`${member.adminUrl}/readyz`).then(
+  function isReady({ adminUrl }: Member): Promise<boolean> {
+    return fetch(`${adminUrl}/readyz`).then(
       ({ status }) => status === 200,
       () => false,
     );
-    if (members.has(member)) members.set(member, isReady);
   }
 
-  const timer = setInterval(poll, pollIntervalMs);
+  function join(from: Socket, to: Socket): void {
+    from.on('error', () => to.destroy());
+    from.pipe(to);
+  }
+
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
   return {
     origin: `http://127.0.0.1:${port}`,
-    add: (member) => void members.set(member, true),
+    add: (member) => void members.add(member),
     remove: (member) => void members.delete(member),
     async close() {
-      clearInterval(timer);
       server.close();
       for (const socket of sockets) socket.destroy();
       await once(server, 'close');
