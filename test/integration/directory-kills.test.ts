@@ -18,6 +18,9 @@ beforeAll(async () => {
     },
     relayed: true,
   });
+  for (const process of fleet.gateways.keys()) {
+    await until('it has Redis', async () => (await issue(process, 'first').key()).status < 300);
+  }
 });
 afterAll(() => fleet.stop());
 

@@ -144,8 +144,18 @@ describe.each(forms)('on $name', (form) => {
     );
     const port = Number(new URL(gateway.adminUrl).port);
     const json = { id: 'acme', plan: 'pro' };
-    const issued = await askAdmin(port, '/api/v1/keys', { method: 'POST', token: token.token, json });
-    const headers = { authorization: `Bearer ${issued.body.secret}` };
+    let secret = '';
+    // The connection to Redis may not be there yet.
+    await until('the key is issued', async () => {
+      const { status, body } = await askAdmin(port, '/api/v1/keys', {
+        method: 'POST',
+        token: token.token,
+        json,
+      });
+      if (status === 201) secret = body.secret;
+      return status === 201;
+    });
+    const headers = { authorization: `Bearer ${secret}` };
     const response = await fetch(`${gateway.baseUrl}/store/orders`, { headers });
     expect(response.status).toBe(200);
     expect(await valueIn('HGET', 'test:{acme}', 'dayUsed')).toBe('1');
