@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -57,6 +65,28 @@ test.each([
   await edit;
   expect(isEdited).toBe(true);
   expect(left()).toEqual(['keys.yaml']);
+});
+
+const hasty = { editLockWaitMs: 200, editLockPollMs: 20 };
+
+test('an edit gives up where one other process keeps the lock, and leaves nothing', async () => {
+  const { file, left } = fileIn('1@elsewhere');
+  await expect(withLock(file, () => 'edited', hasty)).rejects.toThrow('another process is editing the keys');
+  expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
+});
+
+test('an edit waits for any number of others that have the lock one after the other', async () => {
+  const { file } = fileIn('0@elsewhere');
+  const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);
+  let owner = 0;
+  const others = setInterval(() => {
+    renameSync(ownedBy(owner), ownedBy(owner + 1));
+    owner += 1;
+    if (owner < 40) return;
+    clearInterval(others);
+    rmSync(ownedBy(owner));
+  }, hasty.editLockPollMs);
+  expect(await withLock(file, () => owner, hasty)).toBe(40);
 });
 
 test('the lock of a process that died while it took a lock over is free', async () => {
