@@ -98,17 +98,20 @@ export interface RollingRestart {
 }
 
 /** Replaces three processes one after the other under load, behind a balancer that follows `/readyz`. */
-export async function measureRollingRestart(): Promise<RollingRestart> {
+export async function measureRollingRestart(
+  bounds: NonNullable<Tuning['bounds']> = {},
+): Promise<RollingRestart> {
+  const start = { tuning: { bounds } };
   const backend = await startSlowBackend();
   const config = configFor(backend);
   const balancer = await startBalancer();
-  let running: GatewayProcess[] = await Promise.all([1, 2, 3].map(() => startGateway(config)));
+  let running: GatewayProcess[] = await Promise.all([1, 2, 3].map(() => startGateway(config, start)));
   for (const gateway of running) balancer.add(gateway);
   const load = startLoad({ origins: [balancer.origin], secrets: [key.secret], clients });
   const exitCodes: (number | null)[] = [];
   try {
     for (const old of running) {
-      const fresh = await startGateway(config);
+      const fresh = await startGateway(config, start);
       running = [...running.filter((gateway) => gateway !== old), fresh];
       balancer.add(fresh);
       exitCodes.push(await replace(old, balancer));
