@@ -102,7 +102,7 @@ export async function startGateways(
   return { gateways, logged, redis };
 }
 
-/** The last change that a gateway knows. */
+/** The last change that a gateway knows. It may hear a moment later of one that was made on another. */
 export async function lastChange(gateway: ChangedGateway): Promise<Record<string, unknown>> {
   const { status, body } = await gateway.ask('GET', '/changes?limit=1');
   expect(status).toBe(200);

@@ -227,11 +227,13 @@ describe('a change of a key', () => {
     const revoked = await other.ask('PATCH', '/keys/acme', { disabled: true });
     expect([revoked.status, revoked.body.disabled, revoked.headers.etag]).toEqual([200, true, '"2"']);
     expect([await one.call(secret), await other.call(secret)]).toEqual([401, 401]);
-    expect(await lastChange(one)).toMatchObject({
-      action: 'revoke',
-      before: { disabled: false },
-      after: { disabled: true },
-    });
+    await expect
+      .poll(() => lastChange(one))
+      .toMatchObject({
+        action: 'revoke',
+        before: { disabled: false },
+        after: { disabled: true },
+      });
     await one.ask('PATCH', '/keys/acme', { disabled: false });
     await expect.poll(() => other.call(secret)).toBe(200);
     expect(await lastChange(one)).toMatchObject({
@@ -333,7 +335,9 @@ describe('a change of a key', () => {
     expect(Date.parse(a.expiresAt)).toBeLessThanOrEqual(Date.now() + dayMs);
     expect(Date.parse(b.expiresAt) / 1_000).toBeCloseTo((Date.now() + 2 * dayMs) / 1_000, -2);
     expect(c.expiresAt).toBeUndefined();
-    expect(await lastChange(one)).toMatchObject({ action: 'rotate', after: { othersEndAt: b.expiresAt } });
+    await expect
+      .poll(() => lastChange(one))
+      .toMatchObject({ action: 'rotate', after: { othersEndAt: b.expiresAt } });
     for (const secret of [first, second, rotated.body.secret]) expect(await one.call(secret)).toBe(200);
 
     const last = (await one.ask('POST', '/keys/acme/secrets', { overlap: '0s' })).body.secret;
