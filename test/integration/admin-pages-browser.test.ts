@@ -6,6 +6,7 @@ import type { Settings } from '../../gateway/model.ts';
 import { makeToken } from '../support/admin-client.ts';
 import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
+import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -31,6 +32,8 @@ const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name:
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 // A busy machine is no target that is silent, which would stand among what happened.
 const bounds = tunedBounds({ ...patientStore, healthTimeoutMs: 20_000, presenceExpiryMs: 60_000 });
+/** A key that has used up its minute is still limited when the page has asked again. */
+const windowsMs = freshWindows(Date.now());
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 interface Running {
@@ -56,7 +59,7 @@ async function start(
     })),
     ...change,
   };
-  const gateway = createGateway({ settings, log, bounds });
+  const gateway = createGateway({ settings, log, bounds, windowsMs });
   const { listen, admin } = await gateway.start();
   return {
     gateway,
