@@ -370,8 +370,12 @@ export const defaultBounds = Object.freeze({
   configThreadYoungMebibytes: 16,
   /** A file that changed this recently is read again: some file systems give two edits within 2 s the same time stamp. */
   configSettledAfterMs: 3_000,
-  /** How long the command line waits for one other process that edits the keys (an edit takes a second at most), and how often it tries. */
+  /**
+   * How long the command line waits for one other process that edits the keys (an edit takes a second at most), for all that
+   * are before it, and how often it tries.
+   */
   editLockWaitMs: 10_000,
+  editLockQueueMs: 300_000,
   editLockPollMs: 20,
 
   /** How long `tollgate check` waits for the lookup of the upstreams' host names, all together. */

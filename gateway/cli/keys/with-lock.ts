@@ -11,7 +11,7 @@ import { type Bounds, defaultBounds } from '../../timeouts-and-sizes.ts';
  * steps are atomic: of many processes that find a dead owner's lock, one gets it. Where nothing can be created beside the
  * file (a single file mounted into a read-only container), the edit runs without a lock.
  *
- * @throws when another process keeps the lock; several that have it one after the other are waited for
+ * @throws when another process keeps the lock, or when too many have it one after the other
  */
 export async function withLock<Result>(
   file: string,
@@ -27,22 +27,24 @@ export async function withLock<Result>(
   }
 }
 
-type LockBounds = Pick<Bounds, 'editLockWaitMs' | 'editLockPollMs'>;
+type LockBounds = Pick<Bounds, 'editLockWaitMs' | 'editLockQueueMs' | 'editLockPollMs'>;
 
 const self = `${process.pid}@${hostname()}`;
 
 async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
+  // Counted in looks and not on a clock: a process that was stopped meanwhile has not seen that the lock stayed.
+  const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
+  const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;
-  let keptFromMs = performance.now();
-  while (!tryRename(ready, lock)) {
+  let looksAtOne = 0;
+  for (let looks = 1; !tryRename(ready, lock); looks++) {
     const owners = ownersOf(lock);
     for (const owner of owners) if (isDead(owner)) rmSync(join(lock, owner), { force: true });
-    if (owners.join() !== keptBy) {
-      keptBy = owners.join();
-      keptFromMs = performance.now();
-    } else if (performance.now() - keptFromMs > bounds.editLockWaitMs) {
+    looksAtOne = owners.join() === keptBy ? looksAtOne + 1 : 1;
+    keptBy = owners.join();
+    if (looksAtOne > looksAtOneMax || looks > looksMax) {
       rmSync(ready, { recursive: true });
       throw new Error(`another process is editing the keys; if none is, remove ${lock}`);
     }

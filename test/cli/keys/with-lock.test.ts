@@ -67,7 +67,7 @@ test.each([
   expect(left()).toEqual(['keys.yaml']);
 });
 
-const hasty = { editLockWaitMs: 200, editLockPollMs: 20 };
+const hasty = { editLockWaitMs: 200, editLockQueueMs: 60_000, editLockPollMs: 20 };
 
 test('an edit gives up where one other process keeps the lock, and leaves nothing', async () => {
   const { file, left } = fileIn('1@elsewhere');
@@ -75,18 +75,32 @@ test('an edit gives up where one other process keeps the lock, and leaves nothin
   expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
 });
 
-test('an edit waits for any number of others that have the lock one after the other', async () => {
-  const { file } = fileIn('0@elsewhere');
+/** As many others as these have the lock of a file one after the other. @returns how many have had it so far */
+function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);
   let owner = 0;
-  const others = setInterval(() => {
-    renameSync(ownedBy(owner), ownedBy(owner + 1));
-    owner += 1;
-    if (owner < 40) return;
-    clearInterval(others);
-    rmSync(ownedBy(owner));
+  const turns = setInterval(() => {
+    if (owner === others) {
+      clearInterval(turns);
+      rmSync(ownedBy(owner));
+    } else renameSync(ownedBy(owner), ownedBy(++owner));
   }, hasty.editLockPollMs);
-  expect(await withLock(file, () => owner, hasty)).toBe(40);
+  onTestFinished(() => clearInterval(turns));
+  return () => owner;
+}
+
+test('an edit waits for others that have the lock one after the other', async () => {
+  const { file } = fileIn('0@elsewhere');
+  const had = othersInTurn(file, 40);
+  expect(await withLock(file, had, hasty)).toBe(40);
+});
+
+test('an edit gives up where others have had the lock one after the other for too long', async () => {
+  const { file } = fileIn('0@elsewhere');
+  const had = othersInTurn(file, 10_000);
+  const edit = withLock(file, () => 'edited', { ...hasty, editLockQueueMs: 1_000 });
+  await expect(edit).rejects.toThrow('another process is editing the keys');
+  expect(had()).toBeGreaterThan(hasty.editLockWaitMs / hasty.editLockPollMs);
 });
 
 test('the lock of a process that died while it took a lock over is free', async () => {
