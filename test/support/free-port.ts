@@ -8,8 +8,8 @@ const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * ports
 const given = new Set<number>();
 
 /**
- * A port that nobody listens on, another one each time. It is below those that the kernel gives to outgoing connections: of these one may take it
- * before the server does, and a Cluster needs twelve at once.
+ * A port that nobody listens on, another one each time. It is below those that the kernel gives to outgoing connections: of
+ * these one may take it before the server does, and a Cluster needs twelve at once.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
