@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { ValidSettings } from '../config/load-settings.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import { defaultBounds } from '../timeouts-and-sizes.ts';
 
 /**
@@ -31,7 +31,5 @@ async function lookupFailure(hostname: string, timeoutMs: number): Promise<strin
     () => undefined,
     (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),
   );
-  // A process that was stopped meanwhile hears only after its timers of what was found.
-  const late = sleep(timeoutMs, undefined, { ref: false }).then(() => nextTurn(`not within ${timeoutMs} ms`));
-  return Promise.race([looked, late]);
+  return withinDeadline(looked, timeoutMs, () => `not within ${timeoutMs} ms`);
 }

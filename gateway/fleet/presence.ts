@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { withinDeadline } from '../redis/within-deadline.ts';
 import { redisKeys } from '../redis-keys.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { ProcessState } from './process-state.ts';
 

@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { withinDeadline } from '../redis/within-deadline.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createListStore, type ListStoreBounds, type StoredEntry } from './list-store.ts';
 

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTerminalLog } from './terminal-log.ts';
@@ -114,12 +115,8 @@ function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean 
  * The stream is destroyed because pino flushes every other one in that way when the process exits.
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
-  const flushed = Promise.withResolvers<void>();
-  // A process that was stopped meanwhile hears only after its timers of what was written.
-  const timer = setTimeout(() => setImmediate(flushed.resolve), timeoutMs);
-  stream.flush(() => flushed.resolve());
-  await flushed.promise;
-  clearTimeout(timer);
+  const flushed = new Promise<void>((resolve) => stream.flush(() => resolve()));
+  await withinDeadline(flushed, timeoutMs, () => {});
   stream.destroy();
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Decision } from '../model.ts';
-import { withinDeadline } from '../redis/within-deadline.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';

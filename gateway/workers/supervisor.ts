@@ -12,11 +12,11 @@ import {
   type ProcessMetrics,
 } from '../observe/metrics/process-metrics.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
-import { withinDeadline } from '../redis/within-deadline.ts';
 import { createAdminSide } from '../sides/admin-side.ts';
 import type { Counted } from '../sides/served.ts';
 import { openStores } from '../sides/stores.ts';
 import { addFigures } from '../structures/add-figures.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { type BoundSockets, bindSockets } from './bind-sockets.ts';
 import { startWorker, type WorkerProcess } from './start-worker.ts';

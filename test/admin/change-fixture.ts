@@ -76,7 +76,7 @@ export async function startGateways(
         logger: pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) }),
         access: () => {},
       },
-      bounds: tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, ...bounds }),
+      bounds: tunedBounds({ ...patientStore, ...bounds }),
       windowsMs,
     });
     const { listen, admin } = await gateway.start();

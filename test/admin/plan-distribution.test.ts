@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { bucketsOf, createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import type { Decision, Settings } from '../../gateway/model.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
@@ -8,6 +8,7 @@ import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts
 import { startRecordingBackend } from '../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
+import { stopClock } from '../support/stopped-clock.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -138,9 +139,7 @@ it('is kept for a moment, so that a page that asks again reads nothing, and made
   expect(await totals()).toEqual([1]);
   count(usage, key.entry.id, Date.now());
   expect(await totals()).toEqual([1]);
-  const nowMs = performance.now();
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(nowMs + planDistributionKeptMs);
-  onTestFinished(() => clock.mockRestore());
+  stopClock().pass(planDistributionKeptMs);
   expect(await totals()).toEqual([2]);
 });
 

@@ -19,13 +19,6 @@ export function memorySubject(): DirectorySubject {
   return { open: () => store, close: () => Promise.resolve() };
 }
 
-/** Patient: these tests are about what is stored, not about the speed of this machine. */
-const patient = {
-  ...patientStore,
-  directoryLookUpDeadlineMs: 20_000,
-  storePatientDeadlineMs: 20_000,
-};
-
 /** @param options.place by default the Redis of this test run */
 export async function redisDirectorySubject({
   place = { url: redisUrl() },
@@ -43,7 +36,7 @@ export async function redisDirectorySubject({
   }
 > {
   const prefix = freshPrefix();
-  const tuned = tunedBounds({ ...patient, ...bounds });
+  const tuned = tunedBounds({ ...patientStore, ...bounds });
   const redis = await connectRedis({ prefix, place, bounds: tuned });
   return {
     redis,

@@ -98,10 +98,13 @@ export interface RollingRestart {
 }
 
 /** Replaces three processes one after the other under load, behind a balancer that follows `/readyz`. */
-export async function measureRollingRestart(
-  bounds: NonNullable<Tuning['bounds']> = {},
-): Promise<RollingRestart> {
-  const start = { tuning: { bounds } };
+export async function measureRollingRestart({
+  bounds,
+}: {
+  /** When unset, the default bounds. */
+  readonly bounds?: NonNullable<Tuning['bounds']>;
+} = {}): Promise<RollingRestart> {
+  const start = bounds && { tuning: { bounds } };
   const backend = await startSlowBackend();
   const config = configFor(backend);
   const balancer = await startBalancer();

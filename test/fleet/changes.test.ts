@@ -9,7 +9,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 20 });
+const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 
 /** The changes of one process, in Redis or in memory. */
 function changesOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {

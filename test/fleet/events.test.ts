@@ -14,7 +14,6 @@ import { until } from '../support/until.ts';
 
 const bounds = tunedBounds({
   ...patientStore,
-  storePatientDeadlineMs: 20_000,
   presenceIntervalMs: 20,
   eventsAtOnceMax: 1_000,
 });

@@ -11,7 +11,7 @@ import { patientStore } from '../support/tuning.ts';
 
 const entriesMax = 25;
 const overdueMs = 100;
-const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, listClaimOverdueMs: 60_000 });
+const bounds = tunedBounds({ ...patientStore, listClaimOverdueMs: 60_000 });
 /** Of a process that takes others for dead soon. */
 const hastyBounds = { ...bounds, listClaimOverdueMs: overdueMs };
 

@@ -8,7 +8,7 @@ import { startRedis } from '../support/start-redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
-const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 50 });
+const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 50 });
 
 function stateOf(id: string): ProcessState {
   return {

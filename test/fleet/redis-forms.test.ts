@@ -9,7 +9,7 @@ import { allRedisForms, startForm } from '../support/start-form.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
-const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000, presenceIntervalMs: 20 });
+const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 
 function stateOf(id: string): ProcessState {
   return {

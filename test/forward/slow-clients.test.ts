@@ -48,6 +48,14 @@ async function responseTo(client: Socket): Promise<string> {
   return received;
 }
 
+/** Lets so much of the stopped clock pass, in steps between which the gateway checks. */
+async function pass(ms: number): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += 60) {
+    await sleep(60);
+    clock.pass(60);
+  }
+}
+
 const unfinished = [
   ['chunked without a chunk', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'],
   ['chunked with half a chunk', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab'],
@@ -122,10 +130,7 @@ describe('an upload', () => {
     );
     const response = responseTo(client);
     await backend.received(1);
-    for (let passedMs = 0; passedMs < 900; passedMs += 60) {
-      await sleep(60);
-      clock.pass(60);
-    }
+    await pass(900);
     expect(front.outcomes).toEqual([]);
     reader?.resume();
     reader?.write(okResponse('at last'));
@@ -209,10 +214,7 @@ describe('a client', () => {
     const client = open(get('/'));
     const response = responseTo(client);
     await until('it has the first octet', () => client.bytesRead > 0);
-    for (let passedMs = 0; passedMs < 900; passedMs += 60) {
-      await sleep(60);
-      clock.pass(60);
-    }
+    await pass(900);
     finish();
     expect(await response).toMatch(/ab$/);
   });

@@ -13,7 +13,7 @@ import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 
 /** The operators' pages as a browser shows them, of real gateways with a store behind them. */
 let browser: Browser;
@@ -31,7 +31,7 @@ const [calm, limited, banned, hostile] = [
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 // A busy machine is no target that is silent, which would stand among what happened.
-const bounds = tunedBounds({ ...patientStore, healthTimeoutMs: 20_000, presenceExpiryMs: 60_000 });
+const bounds = tunedBounds({ ...patientGateway, presenceExpiryMs: 60_000 });
 /** A key that has used up its minute is still limited when the page has asked again. */
 const windowsMs = freshWindows(Date.now());
 const log = { logger: pino({ level: 'silent' }), access: () => {} };

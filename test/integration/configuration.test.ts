@@ -8,10 +8,10 @@ import {
   startGateway,
   testConfig,
 } from '../support/gateway-process.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-const tuning = { bounds: { ...patientStore, healthTimeoutMs: 20_000 } };
+const tuning = { bounds: patientGateway };
 const kept = makeCustomKey(1_000_000, 1_000);
 const revoked = makeKey();
 let fleet: Fleet;

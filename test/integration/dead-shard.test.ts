@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 
 it('with one server of a Cluster dead, keys of the others are decided by Redis all the while', async () => {
   // A server that was killed refuses connections: nothing has to be late for it to be away.
-  const bounds = { ...patientStore, healthTimeoutMs: 20_000 };
+  const bounds = patientGateway;
   const found = await measureDeadShard('killed', { holdMs: 1_000, bounds });
   expect(found.failures).toEqual([]);
   expect([Object.keys(found.lost), Object.keys(found.others)]).toEqual([['200'], ['200']]);

@@ -13,7 +13,7 @@ it('SIGTERM under load drops no request: clients get Connection: close, idle soc
 });
 
 it('in a rolling restart of three processes behind a balancer that follows /readyz no request fails', async () => {
-  const found = await measureRollingRestart(bounds);
+  const found = await measureRollingRestart({ bounds });
   expect(found.failures).toEqual([]);
   expect(Object.keys(found.statuses)).toEqual(['200']);
   expect(found.exitCodes).toEqual([0, 0, 0]);

@@ -3,16 +3,15 @@ import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, plans } from '../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 
 const { token, entry } = makeToken();
 const key = makeCustomKey(1, 1_000);
 const tuning = {
   bounds: {
-    ...patientStore,
+    ...patientGateway,
     eventsMergedWithinMs: 600_000,
     usageMemoryCheckIntervalMs: 200,
-    healthTimeoutMs: 20_000,
   },
 };
 

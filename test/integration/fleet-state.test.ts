@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeKey, plans } from '../support/gateway-process.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 
 const { token, entry } = makeToken();
 const key = makeKey({ plan: 'business' });
-const tuning = { bounds: { ...patientStore, healthTimeoutMs: 20_000 } };
+const tuning = { bounds: patientGateway };
 
 let fleet: Fleet;
 beforeAll(async () => {

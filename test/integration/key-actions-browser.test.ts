@@ -14,7 +14,7 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** The buttons of a key, pressed in a browser: of two gateways that share a Redis, one shows the page. */
@@ -65,7 +65,7 @@ beforeAll(async () => {
         admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
       }),
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({ ...patientStore, healthTimeoutMs: 20_000, presenceExpiryMs: 60_000 }),
+      bounds: tunedBounds({ ...patientGateway, presenceExpiryMs: 60_000 }),
       windowsMs,
     });
     const { listen, admin } = await gateway.start();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000, 1_000);
@@ -12,7 +12,7 @@ let fleet: Fleet;
 let prometheus: Prometheus;
 
 beforeAll(async () => {
-  const start = { tuning: { bounds: { ...patientStore, healthTimeoutMs: 20_000 } } };
+  const start = { tuning: { bounds: patientGateway } };
   fleet = await startFleet({ starts: [start, start], config: { keys: [key.entry] } });
   prometheus = await startPrometheus(fleet.gateways.map(({ adminUrl }) => new URL(adminUrl).host));
 });

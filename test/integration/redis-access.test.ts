@@ -19,7 +19,7 @@ import { startRedis } from '../support/start-redis.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientStore } from '../support/tuning.ts';
+import { patientGateway, patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
@@ -110,10 +110,9 @@ async function startWith(redis: Record<string, unknown>, config: Record<string, 
     {
       tuning: {
         bounds: {
-          ...patientStore,
+          ...patientGateway,
           storeAclRetryMs: 100,
           usageFlushIntervalMs: 1_000,
-          healthTimeoutMs: 20_000,
         },
       },
     },

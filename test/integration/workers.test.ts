@@ -25,18 +25,17 @@ import { makeCertificate } from '../support/make-certificate.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
-import { patientStore, type Tuning } from '../support/tuning.ts';
+import { patientGateway, type Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import { killWorker, workersOf } from '../support/workers-of.ts';
 
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
 const token = makeToken('write');
 const patient = {
-  ...patientStore,
+  ...patientGateway,
   workerReportIntervalMs: 100,
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
-  healthTimeoutMs: 20_000,
 };
 
 let backend: RecordingBackend;

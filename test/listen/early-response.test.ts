@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, type ListenerFixture, refuse, startListener } from '../support/listener-fixture.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
+import { stopTimers } from '../support/stopped-clock.ts';
 import { until } from '../support/until.ts';
 
 /** Refuses every request without reading its body, as the path does without a valid key. */
@@ -32,8 +33,7 @@ test.each([
 ])(
   'an endless body with %s after a refusal: the response arrives, a bounded part is read, the connection ends',
   async (_, field, begin) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimers();
     const read = Promise.withResolvers<number>();
     const { listener, port } = await startListener({
       handlers: {
@@ -58,8 +58,7 @@ test.each([
 );
 
 test('with the default bounds, a client that stops within its body and keeps the connection open is disconnected within a second', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  stopTimers();
   const { lingerTimeoutMs } = defaultBounds;
   const { listener, port } = await startRefusing(lingerTimeoutMs);
   const client = await openRawClient(port, { allowHalfOpen: true });

@@ -7,7 +7,7 @@ import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** There is hardly a pause between two attempts, so that Sentinels are being asked almost all the time. */
-const bounds = tunedBounds({ ...patientStore, storeConnectTimeoutMs: 20_000, storeReconnectMaxMs: 10 });
+const bounds = tunedBounds({ ...patientStore, storeReconnectMaxMs: 10 });
 
 it('a connection to which another master is announced while it asks a Sentinel for the master is tried again', async () => {
   const { name, hosts, servers, failOver, stop } = await startSentinel();

@@ -20,7 +20,6 @@ const windowsMs: WindowsMs = { second: 50, minute: 150, hour: 450, day: 1_350, m
 const calendar = { minuteMs: windowsMs.minute, windowsMs };
 const bounds = tunedBounds({
   ...patientStore,
-  usageCallTimeoutMs: 20_000,
   // What was counted last is sent when the gateways end.
   usageCloseTimeoutMs: 20_000,
   storeCloseTimeoutMs: 20_000,

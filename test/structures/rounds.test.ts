@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Rounds } from '../../gateway/structures/rounds.ts';
+import { stopTimers } from '../support/stopped-clock.ts';
 
 /** Joins as many, and says how many of them have begun. */
 function join(rounds: Rounds, count: number) {
@@ -18,8 +19,7 @@ describe('rounds', () => {
   });
 
   it('who comes in a later turn waits, and begins together with all others that wait', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTimers(['setTimeout', 'clearTimeout', 'performance']);
     const rounds = new Rounds(300);
     await rounds.join();
     await turn();

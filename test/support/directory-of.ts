@@ -19,7 +19,7 @@ export interface DirectoryOfTest extends KeyDirectory {
 
 /** The directory in a Redis, as one more process has it. */
 export async function directoryOf(redis: RedisPlace & { prefix: string }): Promise<DirectoryOfTest> {
-  const bounds = tunedBounds({ ...patientStore, storePatientDeadlineMs: 20_000 });
+  const bounds = tunedBounds(patientStore);
   const { prefix, ...place } = redis;
   const records = await connectRedis({ prefix, place, bounds });
   const directory = createKeyDirectory({

@@ -1,10 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished, vi } from 'vitest';
 
+type Timers = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>['toFake']>;
+
 export interface StoppedClock {
   pass(ms: number): void;
   /** Lets time pass, a step in each few turns of the event loop, until this has happened. */
   passUntil<T>(awaited: Promise<T>, stepMs: number): Promise<T>;
+}
+
+/**
+ * From now until the end of the test timers expire when the test says so (`vi.advanceTimersByTime`), and none because the
+ * machine was busy.
+ *
+ * @param toFake the functions of which that holds; all others go on
+ */
+export function stopTimers(toFake: Timers = ['setTimeout', 'clearTimeout']): void {
+  vi.useFakeTimers({ toFake });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 /**

@@ -29,6 +29,12 @@ export const patientStore = {
   usageCallTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 
+/** The same of a whole gateway: nor is a target that answers late silent. */
+export const patientGateway = {
+  ...patientStore,
+  healthTimeoutMs: 20_000,
+} as const satisfies Tuning['bounds'];
+
 /** For tests in which Redis fails or is slow: far beyond the defaults, so that a machine that pauses is no outage. */
 export const steadyStore = {
   ...patientStore,

@@ -130,8 +130,6 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
 /** Never gives up on a Redis that is slow because the machine is busy, nor at the end of a process. */
 const patient = {
   ...patientStore,
-  storePatientDeadlineMs: 20_000,
-  usageCallTimeoutMs: 20_000,
   usageCloseTimeoutMs: 20_000,
 };
 

@@ -10,7 +10,6 @@ import { patientStore } from '../support/tuning.ts';
 /** Patient: these tests are about what is stored, not about the speed of this machine. */
 const usageBounds = tunedBounds({
   ...patientStore,
-  usageCallTimeoutMs: 20_000,
   usageActiveKeysMax: 5,
   usageMemoryCheckIntervalMs: 50,
 });

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { plainAddress } from '../../address-group.ts';
 import type { AdminSettings, AdminToken } from '../../model.ts';
-import { withinDeadline } from '../../redis/within-deadline.ts';
+import { withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { identifyToken } from './identify-token.ts';

@@ -42,8 +42,9 @@ async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
   for (let looks = 1; !tryRename(ready, lock); looks++) {
     const owners = ownersOf(lock);
     for (const owner of owners) if (isDead(owner)) rmSync(join(lock, owner), { force: true });
-    looksAtOne = owners.join() === keptBy ? looksAtOne + 1 : 1;
-    keptBy = owners.join();
+    const seen = owners.join();
+    looksAtOne = seen === keptBy ? looksAtOne + 1 : 1;
+    keptBy = seen;
     if (looksAtOne > looksAtOneMax || looks > looksMax) {
       rmSync(ready, { recursive: true });
       throw new Error(`another process is editing the keys; if none is, remove ${lock}`);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { ReplyError } from 'ioredis';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
-import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
+import { whateverArrives, withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { DirectoryKey } from '../directory-key.ts';
 import {

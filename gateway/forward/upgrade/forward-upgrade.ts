@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
+import { startDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
 import { connectionErrorText } from '../../transport/target-tls.ts';
@@ -127,21 +128,21 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
     for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
     // A timer, as the socket's own timeout would start anew with each octet of a head that arrives slowly.
-    const timer = startTimer(bounds.upstreamHeadersTimeoutMs, () =>
+    const stopHeadersTimeout = startDeadline(bounds.upstreamHeadersTimeoutMs, () =>
       handshake.destroy(new HandshakeTimeout()),
     );
     // That of http-proxy-3 does not cover the handshake of TLS.
-    const connectTimer = startTimer(bounds.connectTimeoutMs, () => {
+    const stopConnectTimeout = startDeadline(bounds.connectTimeoutMs, () => {
       handshake.destroy(new Error(`no connection within ${bounds.connectTimeoutMs} ms`));
     });
     handshake.once('close', () => {
-      timer.stop();
-      connectTimer.stop();
+      stopHeadersTimeout();
+      stopConnectTimeout();
     });
     handshake.once('socket', (targetSocket) => {
       targetSocket.once(chosen.target.tls === undefined ? 'connect' : 'secureConnect', () => {
         connected = true;
-        connectTimer.stop();
+        stopConnectTimeout();
       });
       // Before Node's own listener, so that a malformed head is found before Node emits a response.
       targetSocket.prependListener('data', function read(piece: Buffer) {
@@ -169,7 +170,7 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
           targetSocket.destroy();
           return;
         }
-        timer.stop();
+        stopHeadersTimeout();
         tunnels.open(request.req.socket, targetSocket);
         withoutWriting(socket, () => joinSockets?.(response, targetSocket, first));
       }),
@@ -217,20 +218,6 @@ interface Answering {
 }
 
 class HandshakeTimeout extends Error {}
-
-/** Expires one turn late: after SIGSTOP or a long pause a timer fires before what the target has sent was read. */
-function startTimer(ms: number, expire: () => void): { stop(): void } {
-  let turn: NodeJS.Immediate | undefined;
-  const timer = setTimeout(() => {
-    turn = setImmediate(expire);
-  }, ms);
-  return {
-    stop() {
-      clearTimeout(timer);
-      clearImmediate(turn);
-    },
-  };
-}
 
 /** Replaces the fields and the path that http-proxy-3 set by those of any forwarded request. */
 function fillIn(

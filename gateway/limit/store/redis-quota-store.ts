@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { ReplyError, type Result } from 'ioredis';
 import { type BanPolicy, type Grant, type Limits, planWindows, type StaleKey } from '../../model.ts';
 import { clockOfNode, type RedisConnection } from '../../redis/redis-connection.ts';
-import { whateverArrives, withinDeadline } from '../../redis/within-deadline.ts';
 import { redisKeys } from '../../redis-keys.ts';
+import { whateverArrives, withinDeadline } from '../../structures/within-deadline.ts';
 import type { WindowsMs } from '../calendar-windows.ts';
 import {
   emptyQuotaState,

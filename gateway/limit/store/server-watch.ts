@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { RedisNode } from '../../redis/redis-connection.ts';
-import { withinDeadline } from '../../redis/within-deadline.ts';
+import { withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 
 /** The breaker before one server. While it is open nobody waits for it; a probe that writes finds out when it is back. */

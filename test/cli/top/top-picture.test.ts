@@ -66,19 +66,14 @@ describe('the picture of top', () => {
   });
 
   it('of a gateway with workers names the worker of each process; without workers there is no such column', () => {
-    const pictureOf = (members: readonly object[], columns?: number) =>
-      topPicture(
-        dataOf({ processes: members.map((each, index) => processState(index, each)) }),
-        { nowMs },
-        {
-          ...plain,
-          ...(columns !== undefined && { columns }),
-        },
-      ).join('\n');
+    const pictureOf = (members: readonly object[], screen = plain) => {
+      const processes = members.map((each, index) => processState(index, each));
+      return topPicture(dataOf({ processes }), { nowMs }, screen).join('\n');
+    };
     const ofWorkers = pictureOf([{ worker: 1 }, { worker: 2 }]);
     expect(ofWorkers).toMatch(/^PROCESS +WORKER +PHASE/m);
     expect(ofWorkers).toMatch(/:10001 +2 +serving/);
-    expect(pictureOf([{ worker: 1 }], 80)).not.toContain('WORKER');
+    expect(pictureOf([{ worker: 1 }], { ...plain, columns: 80 })).not.toContain('WORKER');
     expect(pictureOf([{}])).toMatch(/^PROCESS +PHASE.* IN FLIGHT/m);
   });
 

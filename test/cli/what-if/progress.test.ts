@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
 
 /** What is written to a stream, and what it says of itself. */
 function stream(isTTY: boolean) {
@@ -10,14 +11,13 @@ function stream(isTTY: boolean) {
 }
 
 it('a bar is shown on a terminal once it takes longer than a second, and removed at the end', async () => {
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
-  onTestFinished(() => clock.mockRestore());
+  const clock = stopClock();
   const { written, output } = stream(true);
   const progress = createProgress(output, { TERM: 'xterm' }, 'keys');
-  clock.mockReturnValue(999);
+  clock.pass(999);
   progress.show(10, 10_000);
   expect(written).toEqual([]);
-  clock.mockReturnValue(1_000);
+  clock.pass(1);
   progress.show(5_000, 10_000);
   expect(written).toEqual([expect.stringContaining('5,000 of 10,000 keys')]);
   progress.end();

@@ -28,7 +28,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   gateway = await startGateway(config, {
-    tuning: { bounds: { ...patientStore, usageCallTimeoutMs: 20_000 } },
+    tuning: { bounds: patientStore },
   });
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
   for (const [{ secret }, requests] of [

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { ClientResponse } from '../../../gateway/respond/client-response.ts';
 import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
@@ -13,6 +13,7 @@ import {
   type RecordingBackend,
   startRecordingBackend,
 } from '../../support/recording-backend.ts';
+import { stopTimers } from '../../support/stopped-clock.ts';
 import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from '../start-front.ts';
 
 const started: { close(): Promise<void> }[] = [];
@@ -96,12 +97,6 @@ async function openTunnel(front: Front): Promise<Socket> {
 
 async function tunnels(front: Front, count: number): Promise<void> {
   await expect.poll(() => front.targets()[0]?.tunnels).toBe(count);
-}
-
-/** From now on a timeout ends when the test says so, and none because the machine was busy. */
-function stopTimeouts(): void {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
 }
 
 describe('a WebSocket', () => {
@@ -226,7 +221,7 @@ describe('a WebSocket', () => {
   });
 
   it('whose response comes slowly times out as one that does not come', async () => {
-    stopTimeouts();
+    stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write('HTTP/1.1 101 X\r\n');
       const drip = setInterval(() => {
@@ -240,7 +235,7 @@ describe('a WebSocket', () => {
   });
 
   it('whose response has arrived while the process was stopped for longer than its timeouts gets it', async () => {
-    stopTimeouts();
+    stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
       // Its timers fire before it reads the response, as when it goes on: this one is due before the next read.
@@ -290,7 +285,7 @@ describe('a WebSocket', () => {
   });
 
   it('whose backend answers with nothing is 504', async () => {
-    stopTimeouts();
+    stopTimers();
     let closed: Promise<unknown> = Promise.resolve();
     const backend = await startRecording((_request, socket) => {
       closed = new Promise((resolve) => socket.once('close', resolve));

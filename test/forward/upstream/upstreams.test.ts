@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Upstream } from '../../../gateway/model.ts';
 import { fieldLines, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { stopTimers } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 import {
   type Front,
@@ -107,8 +108,7 @@ it.each([
     },
   ],
 ])('an upstream’s own timeout for %s fires at most a tenth late', async (_what, timeouts, act) => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
-  onTestFinished(() => void vi.useRealTimers());
+  stopTimers(['setInterval', 'clearInterval', 'performance']);
   const backend = await startBackend();
   backend.react = (_request, socket) => act(socket);
   const front = await startFor(backend.url, { timeouts });

@@ -1,14 +1,26 @@
 /**
- * The reply, or the result of `late` when there is none within `deadlineMs`.
+ * Calls `expire` when `ms` are over. @returns stops that
  *
- * When this process's own event loop was blocked, its timers run before its sockets are read. A reply that is already in
- * the socket must not count as missing, so after the timer the sockets are read once more (setImmediate runs after
- * that). ioredis's `commandTimeout` does not wait for that: under load it failed calls whose replies had arrived.
+ * When this process's own event loop was blocked, or the process was stopped, its timers run before its sockets are read.
+ * What is already in a socket must not count as missing, so after the timer the sockets are read once more (setImmediate runs
+ * after that). ioredis's `commandTimeout` does not wait for that: under load it failed calls whose replies had arrived.
  */
+export function startDeadline(ms: number, expire: () => void): () => void {
+  let turn: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    turn = setImmediate(expire);
+  }, ms);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(turn);
+  };
+}
+
+/** The reply, or the result of `late` when there is none within `deadlineMs`. */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => setImmediate(() => resolve(late())), deadlineMs);
-    reply.then(resolve, reject).finally(() => clearTimeout(timer));
+    const stop = startDeadline(deadlineMs, () => resolve(late()));
+    reply.then(resolve, reject).finally(stop);
   });
 }
 
