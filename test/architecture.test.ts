@@ -41,7 +41,7 @@ const allowed: Record<string, readonly string[]> = {
   simulate: [...nouns, 'limit', 'usage'],
   fleet: [...nouns, 'redis'],
   // Its pages are files that are served as those of `pages` are.
-  admin: [...nouns, 'tls', 'redis', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
+  admin: [...nouns, 'tls', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   // `diff` shows settings as the admin API does; `simulate` replays logs.
@@ -96,18 +96,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'gateway.ts': [...nouns, 'sides', 'limit', 'observe', 'admin'],
   // The same in several processes.
-  workers: [
-    ...nouns,
-    'gateway.ts',
-    'sides',
-    'config',
-    'admin',
-    'fleet',
-    'limit',
-    'listen',
-    'observe',
-    'redis',
-  ],
+  workers: [...nouns, 'gateway.ts', 'sides', 'config', 'admin', 'fleet', 'limit', 'listen', 'observe'],
   'main.ts': [...nouns, 'gateway.ts', 'workers', 'config', 'observe'],
 };
 
