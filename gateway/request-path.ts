@@ -6,7 +6,7 @@ import type { AtTurnEnd } from './event-loop-batch.ts';
 import { addressOf, type Exchange, isOverTls, originFields } from './exchange.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
-import type { Identity, UnreadSecret } from './identify/identify-key.ts';
+import { type Identity, type UnreadSecret, unknownSecret } from './identify/identify-key.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { type ScreenBounds, type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
@@ -156,14 +156,18 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
-/** Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. */
+/**
+ * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. That a secret is
+ * nobody's may be forgotten before this request is told, so the answer of its own look-up counts.
+ */
 async function readKey(
   exchange: Exchange,
   { directory, nowMs }: Stations,
   { authorization }: Pick<ScreenedRequest, 'authorization'>,
   { digest }: UnreadSecret,
 ): Promise<Identity<KnownKey>> {
-  await directory?.lookUp(digest, addressGroup(addressOf(exchange)));
+  const result = await directory?.lookUp(digest, addressGroup(addressOf(exchange)));
+  if (result === 'absent') return unknownSecret(digest);
   return exchange.snapshot.identifyKey(authorization, nowMs());
 }
 

@@ -7,10 +7,10 @@ import type { HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * `read`: what is held now says whose secret it is, or that it is nobody's. `away`: the store gives no answer, and nothing was
- * read before. `busy`: too many look-ups wait.
+ * `found`: what is held now says whose secret it is. `absent`: it is nobody's. `away`: the store gives no answer, and nothing
+ * was read before. `busy`: too many look-ups wait.
  */
-export type LookUpResult = 'read' | 'away' | 'busy';
+export type LookUpResult = 'found' | 'absent' | 'away' | 'busy';
 
 /** How look-ups went, for metrics. */
 export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
@@ -108,10 +108,10 @@ export function createLookUps({
     const before = changes.count();
     const found = await store.find(digest);
     count(found.kind);
-    if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'read' : 'away';
+    if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'found' : 'away';
     if (found.kind === 'absent') held.keepAbsent(digest, nowMs());
     else keep(found, before);
-    return 'read';
+    return found.kind;
   }
 
   /** What was read before this process changed the key is not kept: in memory there is no generation to show it. */

@@ -88,8 +88,8 @@ export function createIdentifyKey<Known>(
     const digest = hash('sha256', bytes, 'hex');
     const known = keys.find(digest) ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
     if (known === undefined) return { kind: 'unread', digest };
+    if (known === 'absent') return unknownSecret(digest);
     const shown = digestStart(digest);
-    if (known === 'absent') return invalid({ status: 'unknown', digestStart: shown });
     const found = 'kind' in known ? rememberedOfRead(known, shown) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
@@ -140,6 +140,11 @@ function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
 function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Remembered<never> {
   const refused = invalid(presented);
   return { period, expiresMs: Number.POSITIVE_INFINITY, beforeExpiry: refused, afterExpiry: refused };
+}
+
+/** @param digest of a secret that is neither in the configuration nor in the directory */
+export function unknownSecret(digest: string): Identity<never> {
+  return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }
 
 function invalid(presented: InvalidSecret) {

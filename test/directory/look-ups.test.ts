@@ -61,7 +61,7 @@ describe('looking up secrets', () => {
     const { lookUp, calls, reply, held } = open();
     const both = [lookUp('d', 'one'), lookUp('d', 'other')];
     await reply('d', found('acme', 'd'));
-    expect(await Promise.all(both)).toEqual(['read', 'read']);
+    expect(await Promise.all(both)).toEqual(['found', 'found']);
     expect(calls).toEqual(['d']);
     expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
   });
@@ -73,9 +73,9 @@ describe('looking up secrets', () => {
     expect(await Promise.all(flood.slice(4))).toEqual(['busy', 'busy']);
     await reply('f1', absent);
     await reply('good', found('acme', 'good'));
-    expect(await other).toBe('read');
+    expect(await other).toBe('found');
     for (const digest of ['f2', 'f3', 'f4']) await reply(digest, absent);
-    expect(await Promise.all(flood.slice(0, 4))).toEqual(['read', 'read', 'read', 'read']);
+    expect(await Promise.all(flood.slice(0, 4))).toEqual(['absent', 'absent', 'absent', 'absent']);
     expect(calls).toEqual(['f1', 'good', 'f2', 'f3', 'f4']);
   });
 
@@ -86,7 +86,7 @@ describe('looking up secrets', () => {
     const [known, unknown] = [lookUp('d', 'a'), lookUp('e', 'a')];
     await reply('d', away);
     await reply('e', away);
-    expect(await Promise.all([known, unknown])).toEqual(['read', 'away']);
+    expect(await Promise.all([known, unknown])).toEqual(['found', 'away']);
     expect(held.find('d', nowMs + 999)).toMatchObject({ key: { id: 'acme' } });
     expect(held.find('d', nowMs + 1_000)).toBeUndefined();
     expect(held.find('e', nowMs)).toBeUndefined();
@@ -98,7 +98,7 @@ describe('looking up secrets', () => {
     await expect.poll(() => held.find('d', nowMs)).toBeUndefined();
     change('acme');
     await reply('d', found('acme', 'd'));
-    expect(await slow).toBe('read');
+    expect(await slow).toBe('found');
     expect(held.find('d', nowMs)).toBeUndefined();
     const next = lookUp('d', 'a');
     await reply('d', found('acme', 'd'));

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, test } from 'vitest';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
@@ -195,6 +195,12 @@ describe('keys of the directory', () => {
     const info = await fleet.inspector.info('commandstats');
     return Number(/cmdstat_get:calls=(\d+)/.exec(info)?.[1] ?? 0);
   }
+});
+
+test('a secret that nobody has gets 401 also when that is forgotten before its request is told', async () => {
+  await start({ ...patientStore, directoryAbsentMs: 0 }, false);
+  onTestFinished(stop);
+  expect(await statusesOf(secret)).toEqual([401, 401, 401]);
 });
 
 describe('keys of the directory, when replies of Redis are lost', () => {
