@@ -8,6 +8,7 @@ import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
 import { type SimulationFigures, simulationAtMost } from './measure-simulation.ts';
 import type { TlsFigures } from './measure-tls.ts';
+import type { UnknownSecretsFigures } from './measure-unknown-secrets.ts';
 import type { WorkersFigures } from './measure-workers.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
@@ -32,6 +33,7 @@ export interface Report {
   readonly keys: readonly KeysFigures[];
   readonly metrics?: MetricsFigures;
   readonly record?: RecordFigures;
+  readonly unknownSecrets?: UnknownSecretsFigures;
   readonly workers?: WorkersFigures;
   readonly simulation?: SimulationFigures;
   readonly hotKeyOnCluster?: HotKeyFigures;
@@ -81,6 +83,12 @@ export function renderReport(report: Report): string {
     ...(report.record === undefined
       ? []
       : ['## The usage record, with it and without', renderRecord(report.record)]),
+    ...(report.unknownSecrets === undefined
+      ? []
+      : [
+          '## One key, beside a flood of secrets that nobody has',
+          renderUnknownSecrets(report.unknownSecrets),
+        ]),
     ...(report.workers === undefined
       ? []
       : [`## Workers, on ${report.workers.cores} cores with everything else`, renderWorkers(report.workers)]),
@@ -260,6 +268,18 @@ function renderRecord({ loads, list }: RecordFigures): string {
     ],
   );
   return table(['figure', 'at most', 'measured', 'met'], rows);
+}
+
+function renderUnknownSecrets({ loads }: UnknownSecretsFigures): string {
+  const rows = loads.map(({ connections, requestsPerSecond, p99Us, floodPerSecond }) => [
+    whole(connections),
+    whole(spreadOf(requestsPerSecond).median),
+    whole(spreadOf(floodPerSecond).median),
+    spread(spreadOf(p99Us.alone), ms),
+    spread(spreadOf(p99Us.beside), ms),
+  ]);
+  const head = ['connections', 'requests/s', 'unknown secrets/s', 'p99 ms alone', 'p99 ms beside the flood'];
+  return table(head, rows);
 }
 
 function renderWorkers({ loads }: WorkersFigures): string {

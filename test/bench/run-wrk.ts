@@ -17,6 +17,8 @@ export interface Load {
   readonly mode: 'check' | 'measure';
   /** How long each connection waits between a response and its next request, on average, ms; unset: not at all. */
   readonly pauseMs?: number;
+  /** Each request says that it comes from the next of so many addresses (`X-Forwarded-For`); unset: none does. */
+  readonly addresses?: number;
 }
 
 /** The figures of wrk; percentiles are from its histogram, which is corrected for coordinated omission. */
@@ -41,7 +43,7 @@ export async function runWrk(load: Load): Promise<WrkFigures> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url));
   const options = ['-t1', `-c${load.connections}`, `-d${load.seconds}s`, '--timeout', '10s', '-s', script];
   const scriptArgs = [load.method, load.secretsFile, load.body, String(load.expectedStatus), load.mode];
-  if (load.pauseMs !== undefined) scriptArgs.push(String(load.pauseMs));
+  scriptArgs.push(String(load.pauseMs ?? 0), String(load.addresses ?? 0));
   const wrk = spawn('wrk', [...options, load.url, '--', ...scriptArgs], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: load.seconds * 1000 + graceMs,

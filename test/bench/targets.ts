@@ -1,3 +1,4 @@
+import { connectionsOfKey } from './measure-unknown-secrets.ts';
 import type { Report } from './report.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread } from './statistics.ts';
@@ -10,7 +11,7 @@ export interface TargetFigure {
 }
 
 /** The performance figures that the gateway has to reach; `measured` is unset where this run did not measure. */
-export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): TargetFigure[] {
+export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknownSecrets'>): TargetFigure[] {
   const values = (scenario: string, subject: string, pick: (sample: Sample) => number) =>
     (report.scenarios.find(({ name }) => name === scenario)?.subjects ?? [])
       .filter(({ name }) => name === subject)
@@ -58,6 +59,14 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys'>): Target
         flood.map(() => 1),
       ),
     },
+    ...connectionsOfKey.map((connections) => {
+      const load = report.unknownSecrets?.loads.find((each) => each.connections === connections);
+      return {
+        figure: `p99, ${connections} connections: beside 2,000 unknown secrets a second against none`,
+        atMost: 1.5,
+        measured: load && ratioOf(load.p99Us.beside, load.p99Us.alone),
+      };
+    }),
     {
       figure: 'p99.9, 10,000 keys: an edit of one every second against none',
       atMost: 3,

@@ -1,5 +1,6 @@
--- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", and for how many
--- milliseconds on average a connection pauses between requests, if at all.
+-- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", for how many
+-- milliseconds on average a connection pauses between requests (0: not at all), and how many addresses the requests say that
+-- they come from, one after the other (0: they do not say).
 -- With one secret wrk repeats one prepared request; with several each request uses the next. "check" checks every
 -- status, which costs wrk a callback for each response; "measure" relies on wrk's own count of statuses above 399.
 
@@ -14,9 +15,14 @@ function init(args)
     wrk.headers["Content-Type"] = "application/json"
   end
 
+  local addresses = tonumber(args[7])
   local requests = {}
   for secret in io.lines(secretsFile) do
     wrk.headers["Authorization"] = "Bearer " .. secret
+    if addresses > 0 then
+      local address = #requests % addresses
+      wrk.headers["X-Forwarded-For"] = "10.0." .. math.floor(address / 256) .. "." .. address % 256
+    end
     requests[#requests + 1] = wrk.format()
   end
   if #requests > 1 then
@@ -27,7 +33,7 @@ function init(args)
     end
   end
 
-  local pauseMs = tonumber(args[6] or 0)
+  local pauseMs = tonumber(args[6])
   if pauseMs > 0 then
     function delay()
       return math.random(0, 2 * pauseMs)

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { directoryOf } from '../support/directory-of.ts';
+import { endProcess } from './processes.ts';
+import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
+import type { NoteProblems } from './scenarios.ts';
+import type { Stage } from './subjects/subject.ts';
+import { startTollgate } from './subjects/tollgate.ts';
+
+/** What a key of the directory notices of a flood of secrets that nobody has, each of which is looked up. */
+export interface UnknownSecretsFigures {
+  readonly loads: readonly UnknownSecretsLoad[];
+}
+
+/** One load of the key, round by round. */
+export interface UnknownSecretsLoad {
+  readonly connections: number;
+  readonly requestsPerSecond: readonly number[];
+  readonly p99Us: { readonly alone: readonly number[]; readonly beside: readonly number[] };
+  readonly floodPerSecond: readonly number[];
+}
+
+/** How many connections the key has: about 800 and 3,000 requests a second. */
+export const connectionsOfKey = [8, 32] as const;
+
+interface Options {
+  readonly stage: Stage;
+  readonly noteProblems: NoteProblems;
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/** 2,000 secrets a second or a little more, each another one; a connection waits 30 ms and a response. */
+const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
+/** In one run of the flood none of the secrets comes twice. */
+const secretsPerSecond = 4_000;
+/** How much longer the flood runs than the load of the key, before it and after it together. */
+const floodAroundSeconds = 2;
+const loadPauseMs = 10;
+
+export async function measureUnknownSecrets(options: Options): Promise<UnknownSecretsFigures> {
+  const { stage, rounds } = options;
+  const name = 'tollgate-directory';
+  const gateway = await startTollgate(stage, {
+    name,
+    replaced: { keys: 'keys: { file: ./keys.yaml, directory: true }' },
+    settings: 'trustedProxies: [127.0.0.1]\naddressBucket: { perMinute: 60 }',
+  });
+  const secretsFile = join(stage.dir, 'issued');
+  const secret = randomUUID();
+  writeFileSync(secretsFile, `${secret}\n`);
+  const directory = await directoryOf({ url: `redis://127.0.0.1:${stage.redisPort}`, prefix: name });
+  const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
+  await directory.issue('issued', [secret], { plan: 'enterprise', limits });
+  directory.close();
+
+  const url = `${gateway.origin}/v1/pets`;
+  const loads = connectionsOfKey.map((connections) => ({
+    connections,
+    requestsPerSecond: [] as number[],
+    p99Us: { alone: [] as number[], beside: [] as number[] },
+    floodPerSecond: [] as number[],
+  }));
+  const takeAlone = (connections: number) =>
+    run({ url, secretsFile, connections, pauseMs: loadPauseMs, expectedStatus: 200 }, options);
+  const takeBeside = async (connections: number) => {
+    const flooding = runFlood(url, options);
+    await sleep((floodAroundSeconds / 2) * 1_000);
+    const own = await takeAlone(connections);
+    return { own, floodPerSecond: await flooding };
+  };
+
+  console.log('unknown secrets: warm-up');
+  for (const { connections } of loads) await takeBeside(connections);
+  for (let round = 0; round < rounds; round++) {
+    console.log(`unknown secrets: round ${round + 1} of ${rounds}`);
+    for (const load of loads) {
+      const alone = await takeAlone(load.connections);
+      const { own, floodPerSecond } = await takeBeside(load.connections);
+      load.p99Us.alone.push(alone.p99Us);
+      load.p99Us.beside.push(own.p99Us);
+      load.requestsPerSecond.push(own.requests / own.seconds);
+      load.floodPerSecond.push(floodPerSecond);
+    }
+  }
+  await endProcess(gateway.pid);
+  return { loads };
+}
+
+/** @returns how many requests it sent, per second */
+async function runFlood(url: string, options: Options): Promise<number> {
+  const seconds = options.seconds + floodAroundSeconds;
+  const secretsFile = join(options.stage.dir, 'unknown');
+  const secrets = Array.from({ length: seconds * secretsPerSecond }, () => `${randomUUID()}\n`);
+  writeFileSync(secretsFile, secrets.join(''));
+  const { connections, pauseMs, addresses } = flood;
+  const load = { url, secretsFile, connections, pauseMs, addresses, expectedStatus: 401 };
+  const sent = await run(load, { ...options, seconds });
+  const perSecond = sent.requests / sent.seconds;
+  if (perSecond < flood.perSecondAtLeast) {
+    options.noteProblems('unknown secrets', [`only ${perSecond.toFixed(0)} a second`]);
+  }
+  return perSecond;
+}
+
+async function run(
+  load: Pick<Load, 'url' | 'secretsFile' | 'connections' | 'expectedStatus' | 'pauseMs' | 'addresses'>,
+  { seconds, noteProblems }: Pick<Options, 'seconds' | 'noteProblems'>,
+): Promise<WrkFigures> {
+  const whole: Load = { ...load, method: 'GET', body: '', seconds, mode: 'check' };
+  const figures = await runWrk(whole);
+  noteProblems('unknown secrets', problemsOf(figures, whole, 0));
+  return figures;
+}
