@@ -157,18 +157,19 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 }
 
 /**
- * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. That a secret is
- * nobody's may be forgotten before this request is told, so the answer of its own look-up counts.
+ * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. What was read may
+ * be forgotten before this request is told, so the answer of its own look-up counts.
  */
 async function readKey(
   exchange: Exchange,
   { directory, nowMs }: Stations,
   { authorization }: Pick<ScreenedRequest, 'authorization'>,
-  { digest }: UnreadSecret,
+  unread: UnreadSecret,
 ): Promise<Identity<KnownKey>> {
-  const result = await directory?.lookUp(digest, addressGroup(addressOf(exchange)));
-  if (result === 'absent') return unknownSecret(digest);
-  return exchange.snapshot.identifyKey(authorization, nowMs());
+  const { settings, identifyKey } = exchange.snapshot;
+  const read = await directory?.lookUp(unread.digest, addressGroup(addressOf(exchange)), settings);
+  if (read === 'absent') return unknownSecret(unread.digest);
+  return typeof read === 'object' ? identifyKey(authorization, nowMs(), read) : unread;
 }
 
 /** The key was changed after it was read: it is read once more, and decided as it is now. */
@@ -232,7 +233,7 @@ const pageIsRead: Ending = { kind: 'refused', code: 'method_not_allowed', fields
 async function answerLimits(
   exchange: Exchange,
   stations: Stations,
-  { authorization }: Pick<ScreenedRequest, 'authorization'>,
+  screened: Pick<ScreenedRequest, 'authorization'>,
   knownKey: KnownKey,
 ): Promise<Ending> {
   const { limiter, directory, nowMs } = stations;
@@ -246,7 +247,9 @@ async function answerLimits(
   if (key.generation !== undefined) {
     // Nothing is decided, so nothing would show that the key was changed since it was read.
     await directory?.readAgain(key.id);
-    const identity = exchange.snapshot.identifyKey(authorization, nowMs());
+    let identity = exchange.snapshot.identifyKey(screened.authorization, nowMs());
+    // The key is gone, or this secret is not its any more, or this process has just changed it.
+    if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
     if (identity.kind !== 'identified') {
       exchange.key = undefined;
       return refuseUnidentified(exchange, stations, identity);

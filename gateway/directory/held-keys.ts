@@ -44,7 +44,7 @@ export class HeldKeys {
     return this.byId.get(id)?.key.plan;
   }
 
-  keep({ key, generation }: Omit<FoundKey, 'kind'>, nowMs: number): void {
+  keep({ key, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
     this.drop(key.id);
     const { directoryCachedMs: cachedMs, directoryAbsentMs: absentMs } = this.bounds;
     const held: HeldKey = {
@@ -58,6 +58,7 @@ export class HeldKeys {
     this.dropAbsent(key.secrets.map(({ digest }) => digest));
     const [oldest] = this.byId.keys();
     if (oldest !== undefined && this.byId.size > this.bounds.directoryCachedKeysMax) this.drop(oldest);
+    return held;
   }
 
   keepAbsent(digest: string, nowMs: number): void {
@@ -72,15 +73,15 @@ export class HeldKeys {
     this.absent.add(digest);
   }
 
-  /** The store gave no answer: what was read before is used for a little longer. @returns false when nothing was */
-  extend(digest: string, nowMs: number): boolean {
+  /** The store gave no answer: what was read before is used for a little longer. @returns undefined when nothing was */
+  extend(digest: string, nowMs: number): HeldKey | undefined {
     const held = this.byDigest.get(digest);
-    if (held === undefined) return false;
+    if (held === undefined) return undefined;
     for (const period of [held.period, held.refusalPeriod]) {
       period.fromMs = nowMs;
       period.untilMs = nowMs + this.bounds.directoryAbsentMs;
     }
-    return true;
+    return held;
   }
 
   /** The key has changed. @param generation only if it was read in this one */

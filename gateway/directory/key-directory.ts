@@ -12,10 +12,21 @@ import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 /** The keys that are issued while gateways run. Nothing rejects. */
 export interface KeyDirectory
-  extends LookUps,
+  extends Pick<LookUps, 'readAgain'>,
     Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
   /** What this process has read, under a configuration. `lookUp` reads more. */
   keysRead(settings: Settings): KeysUnderSettings;
+  /**
+   * Reads a secret, under a configuration. `away`: the store gives no answer, and nothing was read before; `busy`: too many
+   * look-ups wait.
+   *
+   * @param holder the group of the client's address (`address-group.ts`)
+   */
+  lookUp(
+    digest: string,
+    holder: string,
+    settings: Settings,
+  ): Promise<ReadSecret | 'absent' | 'away' | 'busy'>;
   counts(): DirectoryCounts;
   /** The key was changed since it was read in this generation: it must be read again. */
   drop(keyId: string, generation: number | undefined): void;
@@ -63,10 +74,19 @@ export function createKeyDirectory({
       : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.directoryWarningsMax });
-  const lookUps = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
+  const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
   /** By key id the number of its last change by this process, latest last. */
   const changed = new Map<string, number>();
+  const lookUps = createLookUps({
+    store,
+    held,
+    started: startOf(redis),
+    changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
+    count: (outcome) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1),
+    nowMs,
+    bounds,
+  });
 
   return {
     keysRead: (settings) => ({
@@ -76,16 +96,12 @@ export function createKeyDirectory({
       },
       secretsMax: bounds.directoryCachedSecretsMax,
     }),
-    ...createLookUps({
-      store,
-      held,
-      started: startOf(redis),
-      changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
-      count: (outcome) => lookUps.set(outcome, (lookUps.get(outcome) ?? 0) + 1),
-      nowMs,
-      bounds,
-    }),
-    counts: () => ({ lookUps, heldKeys: held.size }),
+    async lookUp(digest, holder, settings) {
+      const key = await lookUps.lookUp(digest, holder);
+      return typeof key === 'object' ? readSecret(key, digest, settings, warn) : key;
+    },
+    readAgain: lookUps.readAgain,
+    counts: () => ({ lookUps: counts, heldKeys: held.size }),
     drop: (keyId, generation) => held.drop(keyId, generation),
     planOf: (keyId) => held.planOf(keyId),
 

@@ -3,14 +3,14 @@ import { RenewedMap } from '../structures/renewed-map.ts';
 import { Rounds } from '../structures/rounds.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { HeldKeys } from './held-keys.ts';
+import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * `found`: what is held now says whose secret it is. `absent`: it is nobody's. `away`: the store gives no answer, and nothing
- * was read before. `busy`: too many look-ups wait.
+ * The key whose secret it is. It may be held no more when the caller is told, as what is held is bounded and ends early.
+ * `absent`: it is nobody's. `away`: the store gives no answer, and nothing was read before. `busy`: too many look-ups wait.
  */
-export type LookUpResult = 'found' | 'absent' | 'away' | 'busy';
+export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 
 /** How look-ups went, for metrics. */
 export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
@@ -48,7 +48,7 @@ export function createLookUps({
   readonly nowMs: () => number;
   readonly bounds: Pick<
     Bounds,
-    'directoryLookUpsMax' | 'directoryLookUpsWaitingMax' | 'directoryLookUpRoundMs'
+    'directoryLookUpsMax' | 'directoryLookUpsWaitingMax' | 'directoryLookUpRoundMs' | 'directoryRereadsMax'
   >;
 }): LookUps {
   const underWay = new RenewedMap<string, Promise<LookUpResult>>();
@@ -104,19 +104,26 @@ export function createLookUps({
     }
   }
 
+  /** What was read before this process changed the key is read once more. */
   async function ask(digest: string): Promise<LookUpResult> {
-    const before = changes.count();
-    const found = await store.find(digest);
-    count(found.kind);
-    if (found.kind === 'away') return held.extend(digest, nowMs()) ? 'found' : 'away';
-    if (found.kind === 'absent') held.keepAbsent(digest, nowMs());
-    else keep(found, before);
-    return found.kind;
+    for (let reads = 0; reads <= bounds.directoryRereadsMax; reads++) {
+      const before = changes.count();
+      const found = await store.find(digest);
+      count(found.kind);
+      if (found.kind === 'away') return held.extend(digest, nowMs()) ?? 'away';
+      if (found.kind === 'absent') {
+        held.keepAbsent(digest, nowMs());
+        return 'absent';
+      }
+      const kept = keep(found, before);
+      if (kept !== undefined) return kept;
+    }
+    return 'busy';
   }
 
   /** What was read before this process changed the key is not kept: in memory there is no generation to show it. */
-  function keep(found: FoundKey, changesBefore: number): void {
-    if (changes.lastOf(found.key.id) <= changesBefore) held.keep(found, nowMs());
+  function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
+    return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
   }
 }
 

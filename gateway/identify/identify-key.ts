@@ -39,8 +39,13 @@ export interface InvalidSecret {
 /**
  * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
  * @param nowMs epoch ms
+ * @param read what the directory has just said of the secret: it holds for this request, whatever is still remembered of it
  */
-export type IdentifyKey<Known> = (authorization: string | undefined, nowMs: number) => Identity<Known>;
+export type IdentifyKey<Known> = (
+  authorization: string | undefined,
+  nowMs: number,
+  read?: ReadSecret,
+) => Identity<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
 
@@ -80,13 +85,14 @@ export function createIdentifyKey<Known>(
   const remembered = new Map<string, Remembered<Known>>();
   const rememberedMax = keys.secrets + (directory?.secretsMax ?? 0) + 1;
 
-  function identify(presented: string, nowMs: number): Identity<Known> {
+  function identify(presented: string, nowMs: number, read: ReadSecret | undefined): Identity<Known> {
     const before = remembered.get(presented);
     if (before !== undefined && holds(before, nowMs)) return identityAt(before, nowMs);
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
-    const known = keys.find(digest) ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
+    const known =
+      keys.find(digest) ?? read ?? (directory === undefined ? 'absent' : directory.find(digest, nowMs));
     if (known === undefined) return { kind: 'unread', digest };
     if (known === 'absent') return unknownSecret(digest);
     const shown = digestStart(digest);
@@ -122,9 +128,9 @@ export function createIdentifyKey<Known>(
     };
   }
 
-  return (authorization, nowMs) => {
+  return (authorization, nowMs, read) => {
     const presented = authorization === undefined ? undefined : bearerSecret(authorization);
-    return presented === undefined ? missing : identify(presented, nowMs);
+    return presented === undefined ? missing : identify(presented, nowMs, read);
   };
 }
 

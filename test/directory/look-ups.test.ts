@@ -48,8 +48,10 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
     change: (id: string) => {
       changed = { number: changed.number + 1, id };
     },
-    async reply(digest: string, reply: FoundKey | Absent | Away) {
+    /** @param before is called when the store has been asked */
+    async reply(digest: string, reply: FoundKey | Absent | Away, before = () => {}) {
       await expect.poll(() => asked.has(digest)).toBe(true);
+      before();
       asked.get(digest)?.resolve(reply);
       asked.delete(digest);
     },
@@ -61,7 +63,7 @@ describe('looking up secrets', () => {
     const { lookUp, calls, reply, held } = open();
     const both = [lookUp('d', 'one'), lookUp('d', 'other')];
     await reply('d', found('acme', 'd'));
-    expect(await Promise.all(both)).toEqual(['found', 'found']);
+    expect(await Promise.all(both)).toMatchObject([{ key: { id: 'acme' } }, { key: { id: 'acme' } }]);
     expect(calls).toEqual(['d']);
     expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
   });
@@ -73,7 +75,7 @@ describe('looking up secrets', () => {
     expect(await Promise.all(flood.slice(4))).toEqual(['busy', 'busy']);
     await reply('f1', absent);
     await reply('good', found('acme', 'good'));
-    expect(await other).toBe('found');
+    expect(await other).toMatchObject({ key: { id: 'acme' } });
     for (const digest of ['f2', 'f3', 'f4']) await reply(digest, absent);
     expect(await Promise.all(flood.slice(0, 4))).toEqual(['absent', 'absent', 'absent', 'absent']);
     expect(calls).toEqual(['f1', 'good', 'f2', 'f3', 'f4']);
@@ -86,24 +88,39 @@ describe('looking up secrets', () => {
     const [known, unknown] = [lookUp('d', 'a'), lookUp('e', 'a')];
     await reply('d', away);
     await reply('e', away);
-    expect(await Promise.all([known, unknown])).toEqual(['found', 'away']);
+    expect(await Promise.all([known, unknown])).toEqual([held.find('d', nowMs), 'away']);
     expect(held.find('d', nowMs + 999)).toMatchObject({ key: { id: 'acme' } });
     expect(held.find('d', nowMs + 1_000)).toBeUndefined();
     expect(held.find('e', nowMs)).toBeUndefined();
   });
 
-  it('a look-up does not bring back a key as it was before this process changed it', async () => {
-    const { lookUp, reply, held, change } = open();
+  it('a key that this process changed during a look-up is read once more, and never told as it was before', async () => {
+    const { lookUp, calls, reply, held, change } = open({ directoryRereadsMax: 1 });
     const slow = lookUp('d', 'a');
-    await expect.poll(() => held.find('d', nowMs)).toBeUndefined();
+    await expect.poll(() => calls).toEqual(['d']);
     change('acme');
-    await reply('d', found('acme', 'd'));
-    expect(await slow).toBe('found');
+    await reply('d', found('acme', 'd', 1));
+    await expect.poll(() => calls).toEqual(['d', 'd']);
     expect(held.find('d', nowMs)).toBeUndefined();
-    const next = lookUp('d', 'a');
+    await reply('d', found('acme', 'd', 2));
+    expect(await slow).toMatchObject({ generation: 2 });
+    expect(held.find('d', nowMs)).toMatchObject({ generation: 2 });
+  });
+
+  it('a key that this process changes during every one of them is not waited for without end', async () => {
+    const { lookUp, reply, change } = open({ directoryRereadsMax: 1 });
+    const slow = lookUp('d', 'a');
+    for (const generation of [1, 2]) {
+      await reply('d', found('acme', 'd', generation), () => change('acme'));
+    }
+    expect(await slow).toBe('busy');
+  });
+
+  it('what was read is told also when it is held no more', async () => {
+    const { lookUp, reply } = open({ directoryCachedKeysMax: 0 });
+    const told = lookUp('d', 'a');
     await reply('d', found('acme', 'd'));
-    await next;
-    expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
+    expect(await told).toMatchObject({ key: { id: 'acme' } });
   });
 });
 

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
@@ -107,6 +107,16 @@ describe('keys of the directory', () => {
     expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
+  it.each<[string, (key: string) => Promise<unknown>]>([
+    ['removed', (key) => directory.remove(key, 1)],
+    ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('later')] })],
+  ])('a key that was %s gets 401 when it reads its limits next', async (_, change) => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    await change(id);
+    expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
+  });
+
   it('a key that was revoked is served by every process within a second after it was restored', async () => {
     await directory.issue(id, [secret], { disabled: true });
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
@@ -197,11 +207,28 @@ describe('keys of the directory', () => {
   }
 });
 
-test('a secret that nobody has gets 401 also when that is forgotten before its request is told', async () => {
-  await start({ ...patientStore, directoryAbsentMs: 0 }, false);
-  onTestFinished(stop);
-  expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-});
+describe.each([
+  { path: '/v1/pets', forgotten: { directoryCachedMs: 0, directoryAbsentMs: 0 } },
+  { path: '/limits', forgotten: { directoryCachedMs: 0, directoryAbsentMs: 0 } },
+  { path: '/v1/pets', forgotten: { directoryCachedKeysMax: 0 } },
+  { path: '/limits', forgotten: { directoryCachedKeysMax: 0 } },
+])(
+  'when what was read is forgotten before the request for $path is told ($forgotten)',
+  ({ path, forgotten }) => {
+    beforeAll(() => start({ ...patientStore, ...forgotten }, false));
+    afterAll(stop);
+
+    it('a valid key is served; one that is disabled and a secret that nobody has get 401', async () => {
+      await directory.issue(id, [secret]);
+      await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
+      const statuses = [];
+      for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
+        statuses.push((await send(0, one, agent, path)).statusCode);
+      }
+      expect(statuses).toEqual([200, 401, 401]);
+    });
+  },
+);
 
 describe('keys of the directory, when replies of Redis are lost', () => {
   beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, true));
