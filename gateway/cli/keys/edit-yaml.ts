@@ -38,6 +38,11 @@ export type EditedYaml =
  * @param edits what two of them insert at the same place stands there in their order
  */
 export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYaml {
+  // The parser counts it as a column of the first line, which would then be indented deeper than the others.
+  if (original.startsWith(byteOrderMark)) {
+    const result = editYaml(original.slice(byteOrderMark.length), edits);
+    return result.kind === 'edited' ? { ...result, text: byteOrderMark + result.text } : result;
+  }
   const eol = original.includes('\r\n') ? '\r\n' : '\n';
   const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
   const document = parse(text);
@@ -56,6 +61,8 @@ export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYa
     throw error;
   }
 }
+
+const byteOrderMark = '\ufeff';
 
 const unusualStyle = 'it is written in a way that this command cannot edit';
 

@@ -43,6 +43,11 @@ const styles: [style: string, before: string, after: string][] = [
     `- id: a\r\n  plan: free\r\n  secrets:\r\n    - sha256: x\r\n      expires: 2027-01-31\r\n    - sha256: new\r\n- id: b\r\n  plan: pro\r\n  disabled: true\r\n  secrets: []\r\n`,
   ],
   [
+    'a file that begins with a byte order mark, as editors of Windows write it',
+    `\ufeff- id: a\n  plan: free\n  secrets:\n    - sha256: x\n- id: b\n  plan: pro\n  secrets: []\n`,
+    `\ufeff- id: a\n  plan: free\n  secrets:\n    - sha256: x\n      expires: 2027-01-31\n    - sha256: new\n- id: b\n  plan: pro\n  disabled: true\n  secrets: []\n`,
+  ],
+  [
     'one flow over several lines, with a comma at its end',
     `[\n  { id: a, plan: free,\n    secrets: [\n      { sha256: x }, # laptop\n    ] },\n  { plan: pro, # b\n    id: b, secrets: [] },\n]\n`,
     `[\n  { id: a, plan: free,\n    secrets: [\n      { sha256: x, expires: 2027-01-31 }, { sha256: new }, # laptop\n    ] },\n  { plan: pro, disabled: true, # b\n    id: b, secrets: [] },\n]\n`,
