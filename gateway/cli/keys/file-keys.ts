@@ -6,7 +6,7 @@ import { parseDate, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { keySchema } from '../../shapes/key-schema.ts';
 import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
 import { CommandError } from '../output/command-error.ts';
-import { type Configuration, type EditedKeys, editKeys } from './edit-keys.ts';
+import { type Configuration, type EditedKeys, editKeys, isFilledIn } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
 
@@ -27,6 +27,11 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
         requireKnownTerms(key, settings);
         requireFutureDate(key.expires);
         requireShape(entry);
+        if (isFilledIn(key.name)) {
+          throw new CommandError(
+            '--name must not have `${` in it: a configuration fills that in from the environment.',
+          );
+        }
         return [{ kind: 'append', path: [], entries: [entry] }];
       });
       return issued(edited, key.id, secret);

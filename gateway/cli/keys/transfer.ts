@@ -8,7 +8,7 @@ import { fields, list } from '../../shapes/schema-parts.ts';
 import { shapeFaults } from '../../shapes/shape-faults.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
-import { type Configuration, editKeys } from './edit-keys.ts';
+import { type Configuration, editKeys, isFilledIn } from './edit-keys.ts';
 
 /** Keys with whole digests, as they are moved between files and directories: what `GET /directory` gives. */
 const movedKeys = fields('an object with keys', {
@@ -107,7 +107,7 @@ function likenessOf({ id, plan, name, limits, operations, disabled, secrets }: M
 }
 
 function reasonAgainst(
-  { plan, limits, operations = [], secrets }: MovedKey,
+  { plan, name, limits, operations = [], secrets }: MovedKey,
   settings: Settings,
   taken: ReadonlySet<string>,
 ): string | undefined {
@@ -118,6 +118,7 @@ function reasonAgainst(
     return `it has limits of its own, and the plan ${plan} is not custom`;
   const unknown = operations.find((wanted) => !settings.operations.some(({ id }) => id === wanted));
   if (unknown !== undefined) return `there is no operation ${unknown}`;
+  if (isFilledIn(name)) return 'its name has `${` in it, which a configuration fills in from the environment';
   const digests = secrets.map(({ sha256 }) => sha256);
   return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
     ? 'a secret of it is that of another key, or is there twice'

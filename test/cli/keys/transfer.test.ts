@@ -104,3 +104,28 @@ test.each([
   expect(stderr).not.toContain('\u001b');
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keys);
 });
+
+test('a name that a configuration would fill in from the environment is not written into one', async () => {
+  const { file, pathOf } = configFolder({ ...main, 'keys.yaml': keys });
+  const name = 'Acme ${TOLLGATE_CONFIG}';
+  const moved = [
+    { id: 'sly', plan: 'free', name, secrets: [] },
+    { id: 'good', plan: 'free', secrets: [] },
+  ];
+  const { exitCode, stdout } = await run(file, 'import -', JSON.stringify({ keys: moved }));
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 1,
+    stdout: `1 key added to ${pathOf('keys.yaml')}, 1 refused:
+  sly: its name has \`\${\` in it, which a configuration fills in from the environment
+`,
+  });
+  const before = readFileSync(pathOf('keys.yaml'), 'utf8');
+  const created = await runTollgate(['keys', 'create', 'sly', '--plan', 'free', '--name', name], {
+    TOLLGATE_CONFIG: file,
+  });
+  expect(created).toMatchObject({ exitCode: 1, stdout: '' });
+  expect(created.stderr).toBe(
+    '--name must not have `${` in it: a configuration fills that in from the environment.\n',
+  );
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(before);
+});
