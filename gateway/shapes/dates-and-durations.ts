@@ -4,14 +4,20 @@
  */
 export const datePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** Epoch ms of a date (its first instant in UTC) or date-time; undefined when it is none, 30 February included. */
+const firstMs = Date.parse('0000-01-01T00:00:00Z');
+const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
+
+/**
+ * Epoch ms of a date (its first instant in UTC) or date-time; undefined when it is none, 30 February included, or when its zone moves it out
+ * of the years that can be written so in UTC: a key with such an instant could not be exported and imported again.
+ */
 export function parseDate(text: string): number | undefined {
   if (!datePattern.test(text)) return undefined;
   const day = text.slice(0, 10);
   const dayMs = Date.parse(`${day}T00:00:00Z`);
   if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== day) return undefined;
   const epochMs = Date.parse(text);
-  return Number.isNaN(epochMs) ? undefined : epochMs;
+  return epochMs >= firstMs && epochMs <= lastMs ? epochMs : undefined;
 }
 
 /** A duration in whole seconds, minutes or hours. */

@@ -174,6 +174,10 @@ it('a key without a directory, or one that makes no sense, is refused, and the m
       { ...valid, expiresAt: '2026-02-30' },
       'The member `expiresAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
     ],
+    [
+      { ...valid, expiresAt: '9999-12-31T23:00:00-02:00' },
+      'The member `expiresAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+    ],
     [{ ...valid, expiresAt: at(-1_000) }, 'The member `expiresAt` must be in the future.'],
     [
       { ...valid, secret: issueSecret() },
