@@ -12,7 +12,7 @@ import { digestOfContent } from '../../config/source/read-config-file.ts';
 import type { Settings } from '../../model.ts';
 import { CommandError } from '../output/command-error.ts';
 import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
-import { replaceFile } from './replace-file.ts';
+import { fileBehind, replaceFile } from './replace-file.ts';
 import { withLock } from './with-lock.ts';
 
 /** The configuration that a command works on. */
@@ -71,7 +71,8 @@ export async function editKeys(
       `${file} has no keys file; name one as \`keys.file\`, or say --directory for a key of the directory.`,
     );
   }
-  return withLock<EditedKeys>(keysFile, () => {
+  // Others may know the file by another name: a lock beside a link to it would not keep them off.
+  return withLock<EditedKeys>(fileBehind(keysFile), () => {
     const text = readText(keysFile);
     // Another process may have edited the file before this one got the lock.
     const isAsFound = text !== undefined && digestOfContent(text) === found.digest;

@@ -5,14 +5,16 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   openSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 /**
  * Replaces a file's content atomically: a reader sees the old text or the new one. Mode and owner stay. A file that cannot
@@ -24,10 +26,17 @@ import { dirname, join } from 'node:path';
 export function replaceFile(file: string, text: string): void {
   try {
     if (existsSync(file)) replaceExisting(file, text);
-    else writeFileSync(file, text, { flag: 'wx' });
+    else writeFileSync(fileBehind(file), text, { flag: 'wx' });
   } catch (error) {
     throw new Error(`${file} ${unwritableReason(error, file)}`);
   }
+}
+
+/** The file that a path leads to, also where it is a symbolic link to a file that is still missing. */
+export function fileBehind(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return isLink ? resolve(dirname(path), readlinkSync(path)) : path;
 }
 
 /** In words that follow the file's name. */
@@ -44,7 +53,7 @@ function unwritableReason(error: unknown, file: string): string {
 
 function replaceExisting(file: string, text: string): void {
   // A symbolic link stays one: the file that it leads to is replaced.
-  const target = realpathSync(file);
+  const target = fileBehind(file);
   const { mode, uid, gid } = statSync(target);
   const draft = join(dirname(target), `.${randomUUID()}.tmp`);
   try {

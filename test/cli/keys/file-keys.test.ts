@@ -1,4 +1,17 @@
-import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { digestSecret } from '../../../gateway/secrets.ts';
@@ -94,6 +107,32 @@ test('when many keys are created at once none is lost', async () => {
   expect(outcomes.map(({ exitCode }) => exitCode)).toEqual(ids.map(() => 0));
   const loaded = loadSettings({ file, env: {} });
   expect(loaded.kind === 'valid' && [...loaded.settings.keys.ids()].toSorted()).toEqual(['acme', ...ids]);
+});
+
+test('a file that is reached by a link is locked under its own name, so that nobody who knows it by that edits it meanwhile', async () => {
+  const { file, pathOf } = configFolder();
+  mkdirSync(pathOf('data'));
+  renameSync(pathOf('keys.yaml'), pathOf('data/k.yaml'));
+  symlinkSync('data/k.yaml', pathOf('keys.yaml'));
+  // The lock of a process that has died goes when somebody takes it.
+  const lock = pathOf('data/k.yaml.lock');
+  mkdirSync(lock);
+  writeFileSync(join(lock, `${spawnSync(process.execPath, ['-e', '']).pid}@${hostname()}`), '');
+  const { exitCode } = await tollgate(['keys', 'revoke', 'acme', '--config', file]);
+  expect(exitCode).toBe(0);
+  expect(readdirSync(pathOf('data'))).toEqual(['k.yaml']);
+  expect(readFileSync(pathOf('data/k.yaml'), 'utf8')).toContain('disabled: true');
+});
+
+test('a link to a keys file that is missing stays one: the first key makes the file', async () => {
+  const { file, pathOf } = configFolder();
+  mkdirSync(pathOf('data'));
+  renameSync(pathOf('keys.yaml'), pathOf('elsewhere.yaml'));
+  symlinkSync('data/k.yaml', pathOf('keys.yaml'));
+  const args = ['keys', 'create', 'first', '--plan', 'free', '--config', file];
+  expect(await tollgate(args)).toMatchObject({ exitCode: 0 });
+  expect(lstatSync(pathOf('keys.yaml')).isSymbolicLink()).toBe(true);
+  expect(readFileSync(pathOf('data/k.yaml'), 'utf8')).toContain('- id: first\n');
 });
 
 test('keys add-secret gives a key a second secret, and both are valid', async () => {
