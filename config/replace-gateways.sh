@@ -8,7 +8,8 @@ set -eu
 containers() { docker compose ps --quiet gateway | sort; }
 
 old=$(containers)
-count=$(echo "$old" | grep -c .)
+# Where it counts none, grep exits with 1.
+count=$(echo "$old" | grep -c .) || true
 [ "$count" -gt 0 ] || { echo 'No gateway is running: docker compose up --detach' >&2; exit 1; }
 
 for container in $old; do

@@ -10,7 +10,7 @@ export interface MadeToken {
     /** The token itself: only seen here. */
     readonly token: string;
   };
-  /** Its entry of `admin.tokens`. */
+  /** Its entry of `admin.tokens`, as it stands between brackets: `tokens: []` is what production.yaml has. */
   readonly yamlLine: string;
 }
 
@@ -31,6 +31,6 @@ export function createAdminToken({
   const issue = adminTokenSchema.safeParse(entry).error?.issues[0];
   if (issue !== undefined) throw new CommandError(`--${issue.path.join('.')} ${issue.message}.`);
   // A name such as 1234 or true needs quotes, and one in quotes is always text.
-  const yamlLine = `- { name: "${name}", may: ${may}, sha256: ${entry.sha256} }`;
+  const yamlLine = `{ name: "${name}", may: ${may}, sha256: ${entry.sha256} }`;
   return { token: { ...entry, token }, yamlLine };
 }

@@ -6,10 +6,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { digestSecret, issueAdminToken, issueSecret } from '../secrets.ts';
+import { portProblem } from './port-problem.ts';
 
 const startTimeoutMs = 20_000;
 const startPollMs = 50;
@@ -102,19 +102,6 @@ function stopAll(): void {
   if (nowMs - lastSignalMs < signalEchoMs) return;
   lastSignalMs = nowMs;
   for (const child of children) child.kill('SIGINT');
-}
-
-/** One sentence when a port cannot be listened on. It is written here, since the processes do not know these names. */
-function portProblem(name: string, value: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(`${name} ${value} is in use: set ${name} to another port.`));
-    try {
-      server.listen(Number(value), '127.0.0.1', () => server.close(() => resolve(undefined)));
-    } catch {
-      resolve(`${name} is "${value}": it must be a port, a number from 1 to 65535.`);
-    }
-  });
 }
 
 /** What `/readyz` says of the store that counts. */

@@ -82,7 +82,7 @@ program
     if (options.json) console.log(JSON.stringify(made.token));
     else {
       console.error(
-        'Add the first line to `admin: { tokens: … }`. This is the only time that the token is shown:',
+        'Add the first line to `admin: { tokens: [ … ] }`, with a comma between two of them; in a list with one entry a line, put "- " before it. This is the only time that the token is shown:',
       );
       console.log(`${made.yamlLine}\n${made.token.token}`);
     }

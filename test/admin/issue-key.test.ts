@@ -196,7 +196,7 @@ it('a key without a directory, or one that makes no sense, is refused, and the m
   const refused = await without.one.ask('POST', '/keys', valid);
   expect([refused.status, refused.body.message]).toEqual([
     409,
-    'The configuration has no directory: write `keys: { …, directory: true }`.',
+    'The gateway was started without a key directory: write `keys: { …, directory: true }` into its configuration, and restart it.',
   ]);
 });
 

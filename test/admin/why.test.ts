@@ -201,6 +201,11 @@ describe('why a key gets what it gets, in a sentence', () => {
       'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC.',
     ],
     [
+      'was just admitted by another process, whose record has not arrived',
+      { minuteUsed: 60 },
+      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC. Its requests are not on record yet, which takes up to 10 s.',
+    ],
+    [
       'calls what no operation matches',
       { minuteUsed: 1, minutes: [['2026-11-22T10:31:00Z', { admitted: 1 }]], operations: [['', 1]] },
       'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. In the last 24 h its one request was not refused. This hour 100 % are for no operation.',

@@ -90,11 +90,15 @@ test('admin token prints the line for the configuration, and last the token, who
   expect({ exitCode, rest }).toEqual({ exitCode: 0, rest: [''] });
   expect(token).toMatch(/^tga_[0-9A-Za-z]{46}$/);
   expect(stderr).not.toContain(token);
-  const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}admin:\n  tokens:\n    ${line}\n` });
-  const loaded = loadSettings({ file, env: {} });
-  expect(loaded.kind === 'valid' && loaded.settings.admin.tokens).toEqual([
-    { name: '42', may: 'write', sha256: digestSecret(token) },
-  ]);
+  expect(stderr).toContain('`admin: { tokens: [ … ] }`');
+  // As config/production.yaml has it, and as config/local.yaml does.
+  for (const tokens of [`[${line}]`, `\n    - ${line}`]) {
+    const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}admin:\n  tokens: ${tokens}\n` });
+    const loaded = loadSettings({ file, env: {} });
+    expect(loaded.kind === 'valid' && loaded.settings.admin.tokens).toEqual([
+      { name: '42', may: 'write', sha256: digestSecret(token) },
+    ]);
+  }
 });
 
 test('admin token --json prints one object, and a token may only read unless --may says more', async () => {

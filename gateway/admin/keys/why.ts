@@ -141,9 +141,15 @@ function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has another one.`;
 }
 
-function daySentence({ state, nowMs }: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {
+function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {
+  const { state, nowMs } = facts;
   const offered = offeredOf(tally);
-  if (offered === 0) return state === 'unused' ? '' : 'In the last 24 h it sent no request.';
+  if (offered === 0) {
+    if (state === 'unused') return '';
+    return hasCalledToday(facts)
+      ? 'Its requests are not on record yet, which takes up to 10 s.'
+      : 'In the last 24 h it sent no request.';
+  }
   const [first] = refusing;
   if (first === undefined) {
     const all = offered === 1 ? 'its one request was not' : `none of its ${figure(offered)} requests was`;
@@ -164,6 +170,14 @@ function daySentence({ state, nowMs }: WhyFacts, tally: Tally, refusing: readonl
   );
   const minutes = `in ${count(refusing.length, 'minute')}`;
   return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
+}
+
+/**
+ * Counts are shared at once, and the record only after seconds: the process that answers may know none of what others
+ * admitted. A month may have begun before the last 24 hours, no other window.
+ */
+function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
+  return rateLimit.windows.some(({ name }, index) => name !== 'month' && (used[index] ?? 0) > 0);
 }
 
 function hourSentence(

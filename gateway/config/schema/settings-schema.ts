@@ -253,7 +253,7 @@ export const settingsSchema = fields('a mapping of settings', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'For how many days each minute of each key is kept in Redis; without Redis it is one day. 0: nothing is recorded.',
+        'For how many days each minute of each key is kept in Redis; without Redis it is one day. 0: nothing is recorded. A change needs a restart.',
       ),
   })
     .prefault({})

@@ -90,7 +90,10 @@ export function noSuchKey(): Refused {
 }
 
 export function noDirectory(): Refused {
-  return refused('conflict', 'The configuration has no directory: write `keys: { …, directory: true }`.');
+  return refused(
+    'conflict',
+    'The gateway was started without a key directory: write `keys: { …, directory: true }` into its configuration, and restart it.',
+  );
 }
 
 /** A process that is killed after it wrote a record leaves digests that nothing leads from: writing it again completes that. */
