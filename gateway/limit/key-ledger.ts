@@ -26,7 +26,7 @@ export interface KeyLedger {
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
    * Refuses one request without asking the store: when the store's reply of the last `bounds.refusalRememberedMs` shows
-   * a spent window or a ban, and this refusal cannot be the one that bans the key. Undefined: ask the store.
+   * a spent window or a ban, on these limits, and this refusal cannot be the one that bans the key. Undefined: ask the store.
    */
   refuse(terms: KeyTerms, nowMs: number): QuotaOutcome | undefined;
   /** Decides without the store, on the counts last seen. The result is sent later, unless the store may have charged it. */
@@ -59,6 +59,8 @@ interface Entry {
   state: Readonly<QuotaState>;
   /** The store's clock in the reply that `state` is from; undefined when it is from no reply, or was changed since without the store. */
   seenMs: number | undefined;
+  /** The limits that the reply was given on. Of windows that are not among them it says nothing. */
+  seenLimits: Limits | undefined;
   unsent: Unsent | undefined;
   /** Strikes in calls without a reply yet; the next reply may be of an earlier call and not contain them. */
   strikesSent: number;
@@ -87,6 +89,7 @@ export function createKeyLedger({
       entry.strikesSent -= call.unsent?.strikes ?? 0;
       entry.state = withPending(state, entry, nowMs);
       entry.seenMs = nowMs;
+      entry.seenLimits = call.limits;
     },
 
     giveUp(call, mayHaveRun) {
@@ -102,6 +105,7 @@ export function createKeyLedger({
       if (entry?.seenMs === undefined || nowMs - entry.seenMs >= bounds.refusalRememberedMs) return undefined;
       if ((entry.unsent?.strikes ?? 0) + 1 >= bounds.strikesPerReportMax) return undefined;
       const { keyId, limits, bans } = terms;
+      if (entry.seenLimits !== limits) return undefined;
       const { state } = entry;
       const isBanned = state.bannedUntilMs > nowMs;
       if (!isBanned && roomIn(state, limits, nowMs) > 0) return undefined;
@@ -169,6 +173,7 @@ export function createKeyLedger({
       bans,
       state: emptyQuotaState,
       seenMs: undefined,
+      seenLimits: undefined,
       unsent: undefined,
       strikesSent: 0,
     };

@@ -83,6 +83,20 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decision?.kind).toBe('admitted');
   });
 
+  it('tells a key that was refused, and has then moved to a plan with other windows, what it has used in them', async () => {
+    const limiter = open();
+    const monthly: Key = { ...keyOf(1, 1), limits: limitsOf({ perMinute: 2, perMonth: 100 }) };
+    const daily: Key = { ...monthly, limits: limitsOf({ perMinute: 3, perDay: 10 }) };
+    await decideInTurn(limiter, monthly, 2, noBans);
+    const refused = await decideInTurn(limiter, daily, 2, noBans);
+    expect(refused.map(({ kind }) => kind)).toEqual(['admitted', 'refused']);
+    const [moved] = await decideInTurn(limiter, monthly, 1, noBans);
+    expect(moved?.rateLimit.windows).toMatchObject([
+      { name: 'minute', remaining: 0 },
+      { name: 'month', remaining: 98 },
+    ]);
+  });
+
   it('bans on the refusal that reaches the threshold, also when refusals come from memory', async () => {
     const limiter = open();
     const decisions = await decideInTurn(limiter, keyOf(5, 1000), 150, bans);
