@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { formatProblems } from './config/problems/format-problems.ts';
 import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
-import { restartNeeded, watchSettings } from './config/watch-settings.ts';
+import { restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
 import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
 import { terminalOf } from './terminal/terminal.ts';
@@ -121,7 +121,8 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
       for (const key of restartNeeded(settings, next)) {
         logger.warn(`a change of ${key} takes effect at the next start`);
       }
-      gateway.reload(next, message);
+      // What the admin API says is in force is, too.
+      gateway.reload(settingsInForce(settings, next), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
     onInvalid: ({ problems, version }) => {

@@ -187,6 +187,27 @@ export function restartNeeded(before: FixedSettings, after: FixedSettings): stri
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
+/** What is in force of loaded settings in a process that was started with others. */
+export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
+  const { redis: _, ...rest } = loaded;
+  return {
+    ...rest,
+    workers: atStart.workers,
+    usage: atStart.usage,
+    directory: atStart.directory,
+    ...(atStart.redis && { redis: atStart.redis }),
+    listen: listenerInForce(atStart.listen, loaded.listen),
+    admin: listenerInForce(atStart.admin, loaded.admin),
+  };
+}
+
+function listenerInForce<Listener extends Settings['listen']>(atStart: Listener, loaded: Listener): Listener {
+  const { host, port } = atStart;
+  const { tls: _, ...rest } = loaded;
+  const tls = atStart.tls && (loaded.tls ?? atStart.tls);
+  return { ...rest, host, port, ...(tls && { tls }) } as Listener;
+}
+
 /** A listener reads its certificate again; whether it speaks TLS is fixed. */
 function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];

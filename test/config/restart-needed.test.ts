@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { restartNeeded } from '../../gateway/config/watch-settings.ts';
+import { restartNeeded, settingsInForce } from '../../gateway/config/watch-settings.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 function settingsWith(lines: string) {
@@ -26,4 +26,24 @@ test('changes of listeners and store need a restart, others do not', () => {
   ).toEqual(['admin', 'redis']);
   const shared = 'redis: { url: redis://redis }\n';
   expect(restartNeeded(settingsWith(shared), settingsWith(`${shared}workers: auto\n`))).toEqual(['workers']);
+});
+
+test('what needs a restart is in force as it was at the start, and everything else as it was loaded', () => {
+  const starts = [
+    settingsWith(''),
+    settingsWith('redis: { url: redis://redis }\nworkers: 2\nusage: { keepDays: 2 }\nlisten: { port: 1 }\n'),
+  ];
+  const edits = 'admin: { port: 1, hosts: [gateway] }\nredis: { url: redis://other }\nbodyBytesMax: 5\n';
+  for (const atStart of starts) {
+    const loaded = settingsWith(edits);
+    const inForce = settingsInForce(atStart, loaded);
+    expect(restartNeeded(atStart, loaded)).not.toEqual([]);
+    expect(restartNeeded(atStart, inForce)).toEqual([]);
+    const { version, bodyBytesMax, admin } = inForce;
+    expect({ version, bodyBytesMax, hosts: admin.hosts }).toEqual({
+      version: loaded.version,
+      bodyBytesMax: 5,
+      hosts: ['gateway'],
+    });
+  }
 });

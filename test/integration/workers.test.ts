@@ -221,6 +221,27 @@ describe('a gateway with two workers', () => {
   });
 });
 
+it('an edit that waits for a restart is in force nowhere: a replaced worker counts with the others, and the admin API says so', async () => {
+  const limited = makeCustomKey(1_000_000, 30);
+  const prefix = freshPrefix();
+  const config = configOf({ keys: [limited.entry], redis: { url: redisUrl(), prefix } });
+  const gateway = await start(config);
+  expect(await statusesOf(gateway, 30, limited.secret)).toEqual([200]);
+
+  await gateway.editConfig({ ...config, redis: { url: redisUrl(), prefix: freshPrefix() }, bodyBytesMax: 5 });
+  await gateway.line(({ msg }) => msg === 'a change of redis takes effect at the next start');
+  await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+  const { body } = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/settings', {
+    token: token.token,
+  });
+  expect([body.redis.prefix, body.bodyBytesMax]).toEqual([prefix, 5]);
+
+  for (const { pid } of await workersOf(gateway, token.token)) {
+    await killWorker(gateway, pid, token.token);
+  }
+  expect(await statusesOf(gateway, 10, limited.secret)).toEqual([429]);
+});
+
 it('a worker whose event loop hangs is killed; the pause before it is replaced grows while its successors die young', async () => {
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
