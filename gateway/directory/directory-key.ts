@@ -18,6 +18,12 @@ export interface DirectoryKey {
   readonly secrets: readonly DirectorySecret[];
 }
 
+/**
+ * Which state of a key somebody has seen. The revision alone would not say: a key that is removed and issued again under the same id
+ * begins with 1 once more.
+ */
+export type KeyVersion = Pick<DirectoryKey, 'revision' | 'changedMs'>;
+
 export interface DirectorySecret {
   /** Lower-case hex SHA-256 digest. */
   readonly digest: string;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { ReadSecret, Settings } from '../model.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { DirectoryKey } from './directory-key.ts';
+import type { DirectoryKey, KeyVersion } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, type LookUps, lookUpOutcomes } from './look-ups.ts';
 import { createWarnOfKey, readSecret } from './read-secret.ts';
@@ -33,7 +33,7 @@ export interface KeyDirectory
   /** The plan of a key that was read lately. */
   planOf(keyId: string): string | undefined;
   create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
-  replace(key: KeyDefinition, expectedRevision: number): ReturnType<DirectoryStore['replace']>;
+  replace(key: KeyDefinition, expected: KeyVersion): ReturnType<DirectoryStore['replace']>;
 }
 
 /** Of this process. */
@@ -112,8 +112,8 @@ export function createKeyDirectory({
     count: store.count,
     remember: store.remember,
     create: (key) => changing(key, store.create(dated(key))),
-    replace: (key, expectedRevision) => changing(key, store.replace(dated(key), expectedRevision)),
-    remove: (id, expectedRevision) => changing({ id, secrets: [] }, store.remove(id, expectedRevision)),
+    replace: (key, expected) => changing(key, store.replace(dated(key), expected)),
+    remove: (id, expected) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };
 
   function dated(key: KeyDefinition): Unrevised {

@@ -137,16 +137,20 @@ it('a search that finds little ends after so many keys, and goes on from there',
 it('a key of the directory is shown with its secrets; on a plan that is gone it is refused, and that is said', async () => {
   const { sources, directory } = await open({ directory: ['acme'] });
   expect(await showKey(sources, 'acme')).toMatchObject({
-    source: 'directory',
-    state: 'unused',
-    secrets: [{ digestStart: digestSecret('acme').slice(0, 8), isExpired: false }],
+    detail: {
+      source: 'directory',
+      state: 'unused',
+      secrets: [{ digestStart: digestSecret('acme').slice(0, 8), isExpired: false }],
+    },
   });
   await directory.create({ id: 'lost', plan: 'gone', disabled: false, secrets: [] });
   expect(await showKey(sources, 'lost')).toMatchObject({
-    state: 'disabled',
-    windows: [],
-    why: {
-      sentence: expect.stringContaining('lost (gone) is on a plan that the configuration does not have'),
+    detail: {
+      state: 'disabled',
+      windows: [],
+      why: {
+        sentence: expect.stringContaining('lost (gone) is on a plan that the configuration does not have'),
+      },
     },
   });
   expect(await showKey(sources, 'nobody')).toBeUndefined();

@@ -16,6 +16,9 @@ const subjects = [
   }),
 ];
 
+/** As `keyWith` makes them. */
+const version = (revision: number) => ({ revision, changedMs: 1_000 });
+
 async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
   const found = await Promise.all(secrets.map((secret) => store.find(digestSecret(secret))));
   return found.map((one) => (one.kind === 'found' ? one.key.id : one.kind));
@@ -48,28 +51,42 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
   });
 
+  it('a change that was meant for a key is not made to another one that has its id and its revision by now', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['leaked']));
+    expect(await other.remove('acme', version(1))).toEqual({ kind: 'removed' });
+    const next = keyWith('acme', ['b'], { createdMs: 2_000, changedMs: 2_000 });
+    await other.create(next);
+    expect(await one.replace(keyWith('acme', ['leaked', 'c']), version(1))).toEqual({ kind: 'changed' });
+    expect(await one.remove('acme', version(1))).toEqual({ kind: 'changed' });
+    expect(await one.read('acme')).toMatchObject({ key: { ...next, revision: 1 } });
+    expect(await foundBy(one, 'leaked', 'b', 'c')).toEqual(['absent', 'acme', 'absent']);
+  });
+
   it('of two changes of the same revision one is made, the other hears that the key has changed', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['a']));
     const replies = await Promise.all([
-      one.replace(keyWith('acme', ['a'], { disabled: true }), 1),
-      other.replace(keyWith('acme', ['a'], { plan: 'pro' }), 1),
-      one.remove('acme', 2),
+      one.replace(keyWith('acme', ['a'], { disabled: true }), version(1)),
+      other.replace(keyWith('acme', ['a'], { plan: 'pro' }), version(1)),
+      one.remove('acme', version(2)),
     ]);
     const kinds = replies.map(({ kind }) => kind);
     expect(kinds.slice(0, 2).sort()).toEqual(['changed', 'written']);
     expect(kinds[2]).toBe('removed');
     expect(await one.read('acme')).toEqual({ kind: 'absent' });
-    expect(await one.replace(keyWith('acme', ['a']), 2)).toEqual({ kind: 'absent' });
+    expect(await one.replace(keyWith('acme', ['a']), version(2))).toEqual({ kind: 'absent' });
   });
 
   it('a secret that was taken from a key finds nothing, and may be given to another key', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['a', 'b']));
-    expect(await one.replace(keyWith('acme', ['b', 'c']), 1)).toMatchObject({ key: { revision: 2 } });
+    expect(await one.replace(keyWith('acme', ['b', 'c']), version(1))).toMatchObject({
+      key: { revision: 2 },
+    });
     expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['absent', 'acme', 'acme']);
     await other.create(keyWith('other', ['a']));
-    await one.replace(keyWith('acme', ['c']), 2);
+    await one.replace(keyWith('acme', ['c']), version(2));
     expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
   });
 
@@ -91,7 +108,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await store.page({ prefix: 'a', after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
     expect(await store.page({ prefix: 'b', after: 'B', limit: 9 })).toMatchObject({ ids: ['b'] });
     expect(await store.page({ prefix: 'a', after: 'b', limit: 9 })).toMatchObject({ ids: [] });
-    await store.remove('a:1', 1);
+    await store.remove('a:1', version(1));
     expect(await store.page({ after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
     expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
   });
@@ -126,11 +143,11 @@ describe('the directory', () => {
   );
 
   function take(store: DirectoryStore, step: Step) {
-    if (step.verb === 'remove') return store.remove(step.id, step.revision);
+    if (step.verb === 'remove') return store.remove(step.id, version(step.revision));
     // No two keys have the same secret: these are drawn, and an import refuses those that are taken.
     const own = step.secrets.map((secret) => `${step.id}-${secret}`);
     const key = keyWith(step.id, own);
-    return step.verb === 'create' ? store.create(key) : store.replace(key, step.revision);
+    return step.verb === 'create' ? store.create(key) : store.replace(key, version(step.revision));
   }
 
   it('behaves in Redis as in memory, whatever is changed in which order', async () => {
@@ -177,9 +194,9 @@ describe('the directory in Redis', () => {
     };
     await store.create(keyWith('acme', ['a']));
     await read();
-    await store.replace(keyWith('acme', ['b']), 1);
+    await store.replace(keyWith('acme', ['b']), version(1));
     await read();
-    await store.remove('acme', 2);
+    await store.remove('acme', version(2));
     await store.create(keyWith('acme', ['c']));
     await read();
     expect(new Set(generations).size).toBe(3);
@@ -193,7 +210,7 @@ describe('the directory in Redis', () => {
     const changing = openWatched(async () => {
       reads.push(await store.read('acme'));
     });
-    await changing.replace(keyWith('acme', ['a'], { disabled: true }), 1);
+    await changing.replace(keyWith('acme', ['a'], { disabled: true }), version(1));
     const now = await store.read('acme');
     expect(now).toMatchObject({ kind: 'found', key: { disabled: true } });
     expect(reads.length).toBeGreaterThan(1);
@@ -210,10 +227,13 @@ describe('the directory in Redis', () => {
         call < last ? Promise.resolve() : Promise.reject(new Error('killed')),
       );
       const revoked = keyWith('acme', ['a'], { disabled: true });
-      expect(await dying.replace(revoked, 1)).toMatchObject({ kind: 'away', mayHaveRun: true });
+      expect(await dying.replace(revoked, version(1))).toMatchObject({ kind: 'away', mayHaveRun: true });
       expect(generationOf(await store.read('acme'))).not.toBe(generationOf(before));
       // Whoever gives the order again has the change made, and noted, once.
-      expect(await store.replace(revoked, 1)).toMatchObject({ kind: 'written', key: { revision: 2 } });
+      expect(await store.replace(revoked, version(1))).toMatchObject({
+        kind: 'written',
+        key: { revision: 2 },
+      });
       expect(await store.read('acme')).toMatchObject({ key: { disabled: true, revision: 2 } });
     }
   });
@@ -223,7 +243,7 @@ describe('the directory in Redis', () => {
     const key = keyWith('acme', ['a']);
     expect(await store.create(key)).toEqual(await store.create(key));
     const next = keyWith('acme', ['b'], { changedMs: 2_000 });
-    expect(await store.replace(next, 1)).toEqual(await store.replace(next, 1));
+    expect(await store.replace(next, version(1))).toEqual(await store.replace(next, version(1)));
     expect(await store.read('acme')).toMatchObject({ key: { revision: 2 } });
   });
 
@@ -232,7 +252,7 @@ describe('the directory in Redis', () => {
     await store.create(keyWith('acme', ['a']));
     await client.del(redisKeys.directoryDigest.name(prefix, digestSecret('a')));
     expect(await foundBy(store, 'a')).toEqual(['absent']);
-    await store.replace(keyWith('acme', ['a'], { name: 'Acme' }), 1);
+    await store.replace(keyWith('acme', ['a'], { name: 'Acme' }), version(1));
     expect(await foundBy(store, 'a')).toEqual(['acme']);
   });
 
@@ -262,12 +282,15 @@ describe('the directory in Redis', () => {
     await client.config('SET', 'maxmemory', '1');
     expect(await store.create(keyWith('other', ['c']))).toMatchObject({ kind: 'away', mayHaveRun: false });
     const revoked = keyWith('acme', ['a'], { disabled: true });
-    expect(await store.replace(revoked, 1)).toEqual({ kind: 'written', key: { ...revoked, revision: 2 } });
+    expect(await store.replace(revoked, version(1))).toEqual({
+      kind: 'written',
+      key: { ...revoked, revision: 2 },
+    });
     const found = await store.read('acme');
     expect(found).toMatchObject({ key: { disabled: true, revision: 2 } });
     expect(found).not.toHaveProperty('generation', before.kind === 'found' ? before.generation : undefined);
     expect(await foundBy(store, 'a', 'b')).toEqual(['acme', 'absent']);
-    expect(await store.remove('acme', 2)).toEqual({ kind: 'removed' });
+    expect(await store.remove('acme', version(2))).toEqual({ kind: 'removed' });
   });
 
   it('without a connection nothing has run; a change whose reply is late may have', async () => {

@@ -88,7 +88,7 @@ describe('keys of the directory', () => {
 
   it.each<[string, (key: string) => Promise<unknown>]>([
     ['revoked', (key) => directory.edit(key, { disabled: true })],
-    ['removed', (key) => directory.remove(key, 1)],
+    ['removed', (key) => directory.discard(key)],
     ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('next')] })],
   ])('a key that was %s gets 401 from every process with its next request', async (_, change) => {
     await directory.issue(id, [secret]);
@@ -108,7 +108,7 @@ describe('keys of the directory', () => {
   });
 
   it.each<[string, (key: string) => Promise<unknown>]>([
-    ['removed', (key) => directory.remove(key, 1)],
+    ['removed', (key) => directory.discard(key)],
     ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('later')] })],
   ])('a key that was %s gets 401 when it reads its limits next', async (_, change) => {
     await directory.issue(id, [secret]);

@@ -14,6 +14,8 @@ export interface DirectoryOfTest extends KeyDirectory {
   issue(id: string, secrets: readonly string[], more?: Partial<KeyDefinition>): Promise<void>;
   /** Changes the key as it is now. */
   edit(id: string, more: Partial<KeyDefinition>): Promise<void>;
+  /** Removes the key as it is now. */
+  discard(id: string): Promise<void>;
   close(): void;
 }
 
@@ -39,9 +41,15 @@ export async function directoryOf(redis: RedisPlace & { prefix: string }): Promi
     async edit(id, more) {
       const found = await directory.read(id);
       if (found.kind !== 'found') throw new Error(`${id} was not found: ${found.kind}`);
-      const { revision, ...key } = found.key;
-      const replaced = await directory.replace({ ...key, ...more }, revision);
+      const { revision: _, ...key } = found.key;
+      const replaced = await directory.replace({ ...key, ...more }, found.key);
       if (replaced.kind !== 'written') throw new Error(`${id} was not changed: ${replaced.kind}`);
+    },
+    async discard(id) {
+      const found = await directory.read(id);
+      if (found.kind !== 'found') throw new Error(`${id} was not found: ${found.kind}`);
+      const removed = await directory.remove(id, found.key);
+      if (removed.kind !== 'removed') throw new Error(`${id} was not removed: ${removed.kind}`);
     },
     close: records.close,
   };

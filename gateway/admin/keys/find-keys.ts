@@ -1,4 +1,4 @@
-import { type DirectoryKey, expiryOf, keyOf } from '../../directory/directory-key.ts';
+import { type DirectoryKey, expiryOf, type KeyVersion, keyOf } from '../../directory/directory-key.ts';
 import type { Key, KeyStatus, Settings } from '../../model.ts';
 import { digestStart } from '../../secrets.ts';
 import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
@@ -11,7 +11,7 @@ export interface ListedKey {
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
   /** Of its definition in the directory. */
-  readonly revision?: number;
+  readonly version?: KeyVersion;
   /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
   readonly isUnread?: true;
 }
@@ -72,7 +72,7 @@ function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
   return {
     key: keyOf(record, plans) ?? withoutPlan,
     source: 'directory',
-    revision: record.revision,
+    version: record,
     secrets: record.secrets.map((secret) => ({
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,

@@ -45,11 +45,11 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       needs: 'read',
       query: queryOf({}),
       async respond({ params: { id = '' } }) {
-        const detail = await showKey(sources, id);
-        if (detail === undefined) return noSuchKey();
-        if (detail === 'no_store') return storeUnavailable();
-        const { revision } = detail;
-        return { ...jsonResponse(detail), ...(revision && { fields: { ETag: entityTag({ revision }) } }) };
+        const shown = await showKey(sources, id);
+        if (shown === undefined) return noSuchKey();
+        if (shown === 'no_store') return storeUnavailable();
+        const { detail, version } = shown;
+        return { ...jsonResponse(detail), ...(version && { fields: { ETag: entityTag(version) } }) };
       },
     }),
     defineRoute({

@@ -1,3 +1,4 @@
+import type { KeyVersion } from '../../directory/directory-key.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { UsageMinute } from '../../usage/usage-reader.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
@@ -11,7 +12,7 @@ const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
 export interface KeyDetail extends KeyItem {
-  /** One more with each change of its definition in the directory: what `If-Match` names. */
+  /** One more with each change of its definition in the directory: a part of what `If-Match` names. */
   readonly revision?: number;
   readonly operations?: readonly string[];
   readonly secrets: readonly {
@@ -36,12 +37,17 @@ export interface KeyDetail extends KeyItem {
 }
 
 /** Everything about one key. @returns undefined when there is no such key; `no_store` when the store gives no answer */
-export async function showKey(sources: KeySources, id: string): Promise<KeyDetail | 'no_store' | undefined> {
+export async function showKey(
+  sources: KeySources,
+  id: string,
+): Promise<
+  { readonly detail: KeyDetail; readonly version?: KeyVersion | undefined } | 'no_store' | undefined
+> {
   const found = await findKeys(sources, [id]);
   if (found === undefined) return 'no_store';
   const [listed] = found;
   if (listed === undefined) return undefined;
-  const { key, secrets, revision } = listed;
+  const { key, secrets, version } = listed;
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
@@ -67,9 +73,9 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
   const facts = { ...listed, status, nowMs };
   const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
-  return {
+  const detail: KeyDetail = {
     ...item,
-    ...(revision !== undefined && { revision }),
+    ...(version && { revision: version.revision }),
     ...(key.operations && { operations: key.operations }),
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
@@ -106,6 +112,7 @@ export async function showKey(sources: KeySources, id: string): Promise<KeyDetai
         }),
     }),
   };
+  return { detail, version };
 }
 
 function isRefusing({ tally }: UsageMinute): boolean {

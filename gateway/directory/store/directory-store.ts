@@ -1,4 +1,4 @@
-import type { DirectoryKey } from '../directory-key.ts';
+import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 
 /**
  * Where the keys of the directory are kept: a record for each, by id, which is the truth; an index from digests to ids and a
@@ -12,12 +12,9 @@ export interface DirectoryStore {
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /** Writes a new key, with revision 1; `taken` when its id is. A call that may have run can be repeated with the same key. */
   create(key: Unrevised): Promise<Written | { readonly kind: 'taken' } | Away>;
-  /** Writes a key over the one with this revision, and gives it the next one. */
-  replace(key: Unrevised, expectedRevision: number): Promise<Written | Changed | Absent | Away>;
-  remove(
-    id: string,
-    expectedRevision: number,
-  ): Promise<{ readonly kind: 'removed' } | Changed | Absent | Away>;
+  /** Writes a key over the one in this version, and gives it the next revision. */
+  replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
+  remove(id: string, expected: KeyVersion): Promise<{ readonly kind: 'removed' } | Changed | Absent | Away>;
   /**
    * Ids in the order of their octets, at most `limit`, and where the next page begins. One may be among them whose key is
    * not there (any more).
@@ -61,7 +58,7 @@ export interface Written {
   readonly key: DirectoryKey;
 }
 
-/** Somebody else has changed the key: it has another revision. */
+/** Somebody else has changed the key: it is in another version. */
 export interface Changed {
   readonly kind: 'changed';
 }

@@ -1,4 +1,4 @@
-import type { DirectoryKey } from '../directory-key.ts';
+import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 import {
   type Away,
   type Changed,
@@ -34,11 +34,11 @@ export function createMemoryDirectoryStore({
     read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
     readMany: (ids) => Promise.resolve({ kind: 'found', keys: ids.map((id) => keys.get(id)) }),
     create: (key) => Promise.resolve(create(key)),
-    replace(key, expectedRevision) {
-      return Promise.resolve(differsFrom(key.id, expectedRevision) ?? write(key, expectedRevision + 1));
+    replace(key, expected) {
+      return Promise.resolve(differsFrom(key.id, expected) ?? write(key, expected.revision + 1));
     },
-    remove(id, expectedRevision) {
-      const differs = differsFrom(id, expectedRevision);
+    remove(id, expected) {
+      const differs = differsFrom(id, expected);
       if (differs !== undefined) return Promise.resolve(differs);
       unlist(id);
       keys.delete(id);
@@ -78,10 +78,13 @@ export function createMemoryDirectoryStore({
     }
   }
 
-  function differsFrom(id: string, revision: number): Changed | { readonly kind: 'absent' } | undefined {
+  function differsFrom(
+    id: string,
+    { revision, changedMs }: KeyVersion,
+  ): Changed | { readonly kind: 'absent' } | undefined {
     const known = keys.get(id);
     if (known === undefined) return { kind: 'absent' };
-    return known.revision === revision ? undefined : { kind: 'changed' };
+    return known.revision === revision && known.changedMs === changedMs ? undefined : { kind: 'changed' };
   }
 
   function remember(name: string, value: string, expiryMs: number): Remembered {

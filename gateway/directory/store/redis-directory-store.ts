@@ -4,7 +4,7 @@ import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { redisKeys } from '../../redis-keys.ts';
 import { whateverArrives, withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import type { DirectoryKey } from '../directory-key.ts';
+import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 import {
   type Absent,
   type Away,
@@ -72,16 +72,16 @@ export function createRedisDirectoryStore({
     create(key) {
       return attempt([idsName, recordName(key.id)], async () => {
         await client.zadd(idsName, 0, key.id);
-        const written = await write(key, 0);
+        const written = await write(key, nothing);
         return written.kind === 'written' ? written : ({ kind: 'taken' } as const);
       });
     },
 
-    replace: (key, expectedRevision) => attempt([recordName(key.id)], () => write(key, expectedRevision)),
+    replace: (key, expected) => attempt([recordName(key.id)], () => write(key, expected)),
 
-    remove(id, expectedRevision) {
+    remove(id, expected) {
       return attempt([recordName(id)], async () => {
-        const changed = await change(id, expectedRevision, '');
+        const changed = await change(id, expected, '');
         if (changed.kind !== 'done') return changed;
         await afterwards(unlist(id, digestsOf(toKey(id, ['1', changed.before]))), 'the index');
         return { kind: 'removed' } as const;
@@ -122,9 +122,9 @@ export function createRedisDirectoryStore({
     return client.hmget(recordName(id), 'revision', 'record');
   }
 
-  async function write(key: Unrevised, expectedRevision: number) {
+  async function write(key: Unrevised, expected: KeyVersion) {
     const { id, ...record } = key;
-    const changed = await change(id, expectedRevision, JSON.stringify(record));
+    const changed = await change(id, expected, JSON.stringify(record));
     if (changed.kind !== 'done') return changed;
     const before = digestsOf(toKey(id, ['1', changed.before]));
     await afterwards(index(id, digestsOf(key), before), 'the index');
@@ -155,9 +155,13 @@ export function createRedisDirectoryStore({
    * The change is noted before it is made and after it. Whoever read the record before the change may have the first note, and
    * then sees the second. If this process dies in between, whoever read it before the first note sees that one.
    */
-  async function change(id: string, expectedRevision: number, record: string): Promise<RecordChange> {
+  async function change(
+    id: string,
+    { revision: seen, changedMs }: KeyVersion,
+    record: string,
+  ): Promise<RecordChange> {
     await note(id);
-    const reply = await client.eval(changeScript, 1, recordName(id), expectedRevision, record);
+    const reply = await client.eval(changeScript, 1, recordName(id), seen, record, changedMs);
     const [kind, revision, before] = reply as [RecordChange['kind'], number, string];
     if (kind !== 'done') return { kind };
     await afterwards(note(id), 'its note');
@@ -189,6 +193,8 @@ type RecordChange =
   | { readonly kind: 'changed' }
   | { readonly kind: 'done'; readonly revision: number; readonly before: string };
 
+/** Of a key that is new. */
+const nothing: KeyVersion = { revision: 0, changedMs: 0 };
 const absent: Absent = { kind: 'absent' };
 const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
 const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };

@@ -100,8 +100,8 @@ export function noDirectory(): Refused {
 export async function indexed(directory: KeyDirectory, key: DirectoryKey): Promise<DirectoryKey> {
   const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
   if (!found.some(({ kind }) => kind === 'absent')) return key;
-  const { changedMs: _, revision, ...definition } = key;
-  const reply = await directory.replace(definition, revision);
+  const { changedMs: _, revision: __, ...definition } = key;
+  const reply = await directory.replace(definition, key);
   return reply.kind === 'written' ? reply.key : key;
 }
 

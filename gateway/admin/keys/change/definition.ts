@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DirectoryKey, DirectorySecret } from '../../../directory/directory-key.ts';
+import type { DirectoryKey, DirectorySecret, KeyVersion } from '../../../directory/directory-key.ts';
 import type { KeyDefinition } from '../../../directory/key-directory.ts';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
 import { digestStart } from '../../../secrets.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 
-/** A key of the directory, as it was stated, with its revision as entity tag. @param secret one that was just issued: it is shown once */
+/** A key of the directory, as it was stated, with its version as entity tag. @param secret one that was just issued: it is shown once */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
@@ -69,11 +69,11 @@ function secretView({ digest, createdMs, expiresMs }: DirectorySecret): object {
   };
 }
 
-export function entityTag({ revision }: Pick<DirectoryKey, 'revision'>): string {
-  return `"${revision}"`;
+export function entityTag({ revision, changedMs }: KeyVersion): string {
+  return `"${revision}-${changedMs}"`;
 }
 
-/** Whether `If-Match` allows a change of the key: it is absent, `*`, or names this revision (RFC 9110 §13.1.1). */
+/** Whether `If-Match` allows a change of the key: it is absent, `*`, or names this version (RFC 9110 §13.1.1). */
 export function isMatch({ 'if-match': condition }: IncomingHttpHeaders, key: DirectoryKey): boolean {
   if (condition === undefined || condition.trim() === '*') return true;
   return condition.split(',').some((tag) => tag.trim() === entityTag(key));

@@ -66,8 +66,8 @@ export async function editKey(
 
 function write(
   directory: KeyDirectory,
-  { id, revision }: DirectoryKey,
+  seen: DirectoryKey,
   to: Edit['to'],
 ): ReturnType<KeyDirectory['replace' | 'remove']> {
-  return to === 'removed' ? directory.remove(id, revision) : directory.replace(to, revision);
+  return to === 'removed' ? directory.remove(seen.id, seen) : directory.replace(to, seen);
 }
