@@ -23,14 +23,14 @@ afterAll(async () => {
 });
 
 /** A gateway with the shipped API document, which `edit` may change. */
-async function start(edit: (document: string) => string = (document) => document) {
+async function start(edit: (document: string) => string = (document) => document, morePlans = {}) {
   const key = makeKey();
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   const api = join(folder, 'openapi.yaml');
   await writeFile(api, edit(await readFile('config/openapi.yaml', 'utf8')));
   const settings = await settingsOf({
     upstream: { url: store.url, health: '/healthz' },
-    plans,
+    plans: { ...plans, ...morePlans },
     keys: [key.entry],
     docsPath: '/docs',
     api,
@@ -144,6 +144,14 @@ it('what a document says is text: nothing in it runs', async () => {
   await open(page, `${origin}/docs`);
   expect(await page.$$('[onerror], .info script, a[href^="javascript"]')).toEqual([]);
   expect(attacks).toBe(0);
+});
+
+it('plans with long names and many windows scroll in their own frame on a narrow page', async () => {
+  const limits = { perSecond: 10, perMinute: 60, perHour: 1_000, perDay: 10_000, perMonth: 200_000 };
+  const { origin } = await start(undefined, { ['p'.repeat(64)]: limits });
+  const { page } = await watchedPage(browser, origin, 390);
+  await open(page, `${origin}/docs`);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
 it('a document that cannot be read is said to be so', async () => {

@@ -26,7 +26,8 @@ const gateways: { readonly gateway: Gateway; readonly port: number; readonly adm
 const writer = makeToken('write', 'alice');
 const reader = makeToken('read', 'eve');
 const written = makeKey({ id: 'globex', plan: 'free' });
-const inDirectory = ['acme', 'initech', 'hooli', 'umbrella'];
+const inDirectory = ['acme', 'initech', 'hooli', 'umbrella', 'al', 'wonka', 'tyrell'];
+const longPlan = 'p'.repeat(64);
 const secrets = new Map<string, string>();
 
 const api = (method: string, path: string, json?: object) =>
@@ -37,9 +38,9 @@ const api = (method: string, path: string, json?: object) =>
   });
 
 /** The status of a request, of the gateway that does not show the page. */
-async function call(secret: string | undefined): Promise<number> {
+async function call(secret: string | undefined, path = '/pets'): Promise<number> {
   const headers = { authorization: `Bearer ${secret}` };
-  const response = await fetch(`http://127.0.0.1:${gateways[1]?.port}/v1/pets`, { headers });
+  const response = await fetch(`http://127.0.0.1:${gateways[1]?.port}/v1${path}`, { headers });
   await response.arrayBuffer();
   return response.status;
 }
@@ -58,7 +59,7 @@ beforeAll(async () => {
     const gateway = createGateway({
       settings: await settingsOf({
         upstream: { url: backend.url },
-        plans: { free: { perMinute: 5, perDay: 100 } },
+        plans: { free: { perMinute: 5, perDay: 100 }, [longPlan]: { perMinute: 5, perHour: 9 } },
         keys: { file, directory: true },
         redis,
         bans: { after: 10, for: '1h' },
@@ -267,6 +268,153 @@ it('what the API refuses is said in its words, and the question stays', async ()
   await page.waitForFunction("document.querySelector('dialog [role=alert]').textContent !== ''");
   expect(await firstText(page, 'dialog [role=alert]')).toContain('limits');
   expect(await firstText(page, '.result')).toBe('');
+});
+
+/** What has the focus: its text. */
+const focusOn = (page: Page) => page.evaluate("document.activeElement.textContent.replace('✕', '')");
+
+it('Esc does not leave a rotation that is under way: its secret comes, with the focus, and no shortcut leads away from it', async () => {
+  const { page, complaints } = await openKey('wonka');
+  await page.setRequestInterception(true);
+  const { promise: posted, resolve: onPosted } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  page.on('request', async (request) => {
+    if (request.method() === 'POST') {
+      onPosted();
+      await released;
+    }
+    await request.continue();
+  });
+  await page.focus('.actions button:nth-of-type(2)');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog[open]');
+  await page.focus('dialog .main');
+  await page.keyboard.press('Enter');
+  await posted;
+  await page.waitForSelector('dialog[aria-busy=true]');
+  expect(await focusOn(page)).toBe('Rotate');
+  // A browser lets a page refuse the first Esc alone.
+  for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
+  await page.click('dialog .close');
+  expect(await page.$$('dialog[open]')).toHaveLength(1);
+  release();
+  await page.waitForSelector('dialog .secret');
+  const secret = await firstText(page, 'dialog .secret');
+  await expect.poll(() => focusOn(page)).toBe(secret);
+  expect(await call(secret)).toBe(200);
+  await page.keyboard.type('gk');
+  expect(await firstText(page, 'dialog .secret')).toBe(secret);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction("document.querySelector('dialog') === null");
+  expect(await focusOn(page)).toBe('Rotate…');
+  expect(complaints).toEqual([]);
+});
+
+it('a response that is lost may have done it: the question says so and keeps the focus', async () => {
+  const { page } = await openKey('tyrell');
+  await page.setRequestInterception(true);
+  page.on('request', async (request) => {
+    if (request.method() !== 'POST') return request.continue();
+    const body = request.postData() ?? null;
+    await fetch(request.url(), { method: 'POST', headers: request.headers(), body });
+    return request.abort('connectionreset');
+  });
+  await press(page, 'Rotate');
+  await page.focus('dialog .main');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction("document.querySelector('dialog [role=alert]').textContent !== ''");
+  expect(await firstText(page, 'dialog [role=alert]')).toContain('it may have been done');
+  expect(await focusOn(page)).toBe('Rotate');
+});
+
+it('the key of a change leads to its page, also when its id begins the name of who did it', async () => {
+  await api('POST', '/keys/al/grant', {
+    limits: { perMinute: 9 },
+    untilAt: new Date(Date.now() + 3_600_000).toISOString(),
+  });
+  const { page, origin } = await openKey('al');
+  const [change] = await told(page, origin);
+  expect(change).toMatch(/^alice granted al 9 a minute/);
+  await page.goto(`${origin}/changes`);
+  await page.waitForSelector('.changes .what a');
+  const before = "document.querySelector('.changes .what a').previousSibling?.textContent";
+  expect(await page.evaluate(before)).toBe('alice granted ');
+});
+
+it('Operations says once how long there is until one is removed', async () => {
+  await call(secrets.get('al'), '/pets/1');
+  const { page, origin } = await openKey('al');
+  await page.goto(`${origin}/operations?operation=getPet`);
+  await page.waitForSelector('.trend .sentence');
+  const removed = /removed (in [\d,]+ days)/;
+  const [row] = await textOf(page, '[data-label=State]:has(.state)');
+  expect(removed.exec(await firstText(page, '.trend .sentence'))?.[1]).toBe(removed.exec(row ?? '')?.[1]);
+});
+
+it('why figures are old covers no title of a narrow page', async () => {
+  const { page } = await openKey('al', { width: 390 });
+  await page.waitForSelector('.chart canvas');
+  await page.setRequestInterception(true);
+  page.on('request', (request) =>
+    request.url().includes('/keys/al') ? request.abort('connectionrefused') : request.continue(),
+  );
+  await page.waitForFunction(
+    "document.querySelectorAll('.section .age.with-reason:not(:empty)').length === 4",
+    {
+      timeout: 60_000,
+    },
+  );
+  const covered = `[...document.querySelectorAll('.section > header')].filter((header) => {
+    const [title, age] = ['h2', '.age'].map((name) => header.querySelector(name).getBoundingClientRect());
+    return age.left < title.right && age.right > title.left && age.top < title.bottom && age.bottom > title.top;
+  }).map(({ textContent }) => textContent)`;
+  expect(await page.evaluate(covered)).toEqual([]);
+});
+
+it('the axis of a chart of few requests has each number once', async () => {
+  const { page, origin } = await openKey('al');
+  await page.evaluateOnNewDocument(`
+    window.drawn = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+      window.drawn.push(text);
+      return draw.call(this, text, ...place);
+    };`);
+  await page.goto(`${origin}/keys/al`);
+  await page.waitForFunction("window.drawn.includes('1')");
+  await page.evaluate('window.drawn = []');
+  // Drawn anew as a whole.
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+  await page.waitForFunction("window.drawn.includes('1')");
+  expect(await page.evaluate('window.drawn.filter((text) => /^[01]$/.test(text)).sort()')).toEqual([
+    '0',
+    '1',
+  ]);
+});
+
+it('neither the longest name of a plan nor a name that turns text around disturbs what is beside it', async () => {
+  await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
+  const { page, origin } = await openKey('turned', { width: 390 });
+  // What follows the name is read from left to right: the plan before the place.
+  const places = `(() => {
+    const range = document.createRange();
+    const text = [...document.querySelector('.heading p').childNodes].find(({ textContent }) => textContent.includes('free'));
+    const at = (from) => { range.setStart(text, from); range.setEnd(text, from + 1); return range.getBoundingClientRect().left; };
+    const start = text.textContent.indexOf('free');
+    return at(start) < at(start + 3);
+  })()`;
+  expect(await page.evaluate(places)).toBe(true);
+  await page.goto(`${origin}/keys`);
+  await page.waitForSelector(`.filters option[value=${longPlan}]`);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+  await page.goto(`${origin}/plans?plan=${longPlan}`);
+  await page.waitForSelector('.plans tbody tr');
+  await page.waitForSelector('.what-if');
+  expect(await textOf(page, '.plans tbody [data-label=Limits]')).toContain('5 a minute, 9 an hour');
+  await page.waitForFunction(
+    "document.querySelector('.what-if .empty')?.textContent.startsWith('No key of')",
+  );
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
 it('a token that may only read is offered nothing', async () => {

@@ -128,6 +128,45 @@ it('a limit is written or moved by keys too; a higher one frees keys', async () 
   await expect.poll(() => verdictOf(page)).toMatch(/^With 5 a minute, 3 keys/);
 });
 
+it('a limit that is deleted to write another one stays deleted meanwhile', async () => {
+  const { page } = await open('/plans?plan=free');
+  const field = 'input[name="minute"]';
+  const limitIn = () => page.$eval(field, (input) => (input as HTMLInputElement).value);
+  await page.focus(field);
+  await page.keyboard.press('End');
+  for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
+  await stateShown(page);
+  expect(await limitIn()).toBe('');
+  await page.keyboard.type('30');
+  expect(await limitIn()).toBe('30');
+  await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('30');
+  // What was not written to its end is what it was.
+  for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
+  await page.focus('.spread .handle');
+  await expect.poll(limitIn).toBe('3');
+});
+
+/** The page is drawn anew with each response about the state: two more have come, and the first is shown. */
+async function stateShown(page: Page): Promise<void> {
+  for (let response = 0; response < 3; response++) {
+    await page.waitForResponse((one) => one.url().endsWith('/api/v1/state'));
+  }
+}
+
+it('the simulator is asked again when the gateway did not answer', async () => {
+  const { page } = await watchedPage(browser, origin, 1280);
+  await page.setRequestInterception(true);
+  let isAway = true;
+  page.on('request', (request) =>
+    isAway && request.url().endsWith('/simulate') ? request.abort('connectionrefused') : request.continue(),
+  );
+  await page.goto(`${origin}/plans?plan=free#token=${token}`);
+  await page.waitForSelector('.what-if [role=alert]');
+  isAway = false;
+  await expect.poll(() => verdictOf(page), { timeout: 30_000 }).toMatch(/^10 requests of 127/);
+  expect(await page.$$('.what-if [role=alert]')).toEqual([]);
+});
+
 it('"Copy as YAML" gives the edit of the plan, with all of its limits', async () => {
   const { page } = await open('/plans?plan=free&minute=30');
   await page

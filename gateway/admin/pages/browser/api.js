@@ -28,12 +28,13 @@ export function forgetToken() {
   sessionStorage.removeItem(tokenName);
 }
 
-/** An error of the API, or that it could not be reached (`status` is 0). */
+/** An error of the API, or that there was no whole response (`isResponse` is false): what was asked for may have been done. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status 0 without a response @param {string} message */
+  constructor(status, message, isResponse = true) {
     super(message);
     this.status = status;
+    this.isResponse = isResponse;
   }
 }
 
@@ -92,7 +93,7 @@ async function request(path, { headers, ...options }) {
     body = response.status === 204 ? undefined : await response.json();
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new ApiError(response?.status ?? 0, 'The gateway does not answer.');
+    throw new ApiError(response?.status ?? 0, 'The gateway does not answer.', false);
   }
   noteClock(response.headers.get('Date'));
   if (response.ok) return body;
@@ -198,7 +199,7 @@ export function useRows(pathOf, { id, fromMs, everyMs }) {
 
 /** @param {unknown} error */
 function toApiError(error) {
-  return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not answer.');
+  return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not answer.', false);
 }
 
 /**

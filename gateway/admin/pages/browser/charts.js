@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import { axisTime, clock, fullInstant } from './formats.js';
+import { axisTime, clock, count, fullInstant } from './formats.js';
 import { html } from './parts.js';
 import { useTheme } from './theme.js';
 
@@ -181,6 +181,7 @@ function optionsOf(latest, width, point) {
         ...(isLog && { filter: powersOfTen }),
         ticks: { show: false },
         size: 58,
+        ...(latest.current.write === count && { incrs: wholeSteps }),
         values: (_, splits) => splits.map((value) => axisValue(latest.current, value)),
       },
     ],
@@ -238,6 +239,13 @@ function linearRange(most, limit) {
   const isLimitNear = limit !== undefined && limit <= Math.max(highest * 4, 1);
   return [0, Math.max(isLimitNear ? limit : 0, highest, 1) * 1.08];
 }
+
+/** Between two lines of an axis of counts: nothing less than one, or the same number would stand there several times. */
+const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap((ten) => [
+  ten,
+  2 * ten,
+  5 * ten,
+]);
 
 /** @param {ChartProps} props @param {number | null} value */
 function axisValue({ writeAxis, write }, value) {

@@ -1,17 +1,30 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
-/** A question over the page. Esc closes it, and the focus goes back to where it was. */
-export function Dialog({ title, onClose, children }) {
+/**
+ * A question over the page. Esc closes it, and the focus goes back to where it was. While it is held it stays open: what is
+ * under way may bring something that is shown nowhere else.
+ *
+ * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
+ */
+export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  return html`<dialog ref=${element} aria-labelledby="dialog-title" onClose=${onClose}>
+  const onCancel = (/** @type {Event} */ event) => {
+    if (isHeld) event.preventDefault();
+  };
+  const closed = () => {
+    // A browser lets nobody hold a dialog against a second Esc.
+    if (isHeld) element.current?.showModal();
+    else onClose();
+  };
+  return html`<dialog ref=${element} aria-labelledby="dialog-title" aria-busy=${isHeld} onCancel=${onCancel} onClose=${closed}>
     <h2 id="dialog-title">${title}</h2>
     ${children}
-    <button type="button" class="close" aria-label="Close" onClick=${() => element.current?.close()}>✕</button>
+    <button type="button" class="close" aria-label="Close" aria-disabled=${isHeld} onClick=${() => isHeld || element.current?.close()}>✕</button>
   </dialog>`;
 }

@@ -101,8 +101,13 @@ export function fullInstant(atMs) {
 /** Limits as they are stated: 60 a minute, 1,000 a day. @param {Record<string, number>} limits */
 export function limitsInWords(limits) {
   return Object.entries(limits)
-    .map(([name, limit]) => `${count(limit)} a ${name.slice('per'.length).toLowerCase()}`)
+    .map(([name, limit]) => `${count(limit)} ${per(name.slice('per'.length).toLowerCase())}`)
     .join(', ');
+}
+
+/** "a minute", "an hour". @param {string} window */
+export function per(window) {
+  return window === 'hour' ? 'an hour' : `a ${window}`;
 }
 
 /** The first digits of a version of the configuration. @param {string | undefined} version */

@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, askForAll, change, nowMs } from './api.js';
 import { Dialog } from './dialog.js';
-import { count, counted, fullInstant, limitsInWords } from './formats.js';
+import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
 import { CopyButton, html } from './parts.js';
 
 /**
@@ -146,10 +146,11 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   // It stands nowhere else, and is gone with the dialog.
   const [secret, setSecret] = useState('');
   const title = `${action.title} ${subject.id}`;
-  const isReady = !isUnderWay && (!action.isTyped || typed === subject.id);
+  const isConfirmed = !action.isTyped || typed === subject.id;
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (!isReady) return;
+    // The button is not disabled meanwhile, since one that is loses the focus.
+    if (isUnderWay || !isConfirmed) return;
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     setUnderWay(true);
     setError('');
@@ -161,7 +162,9 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
       else setSecret(body.secret);
     } catch (problem) {
       setError(
-        problem instanceof ApiError ? problem.message : 'There was no response: look before you repeat it.',
+        problem instanceof ApiError && problem.isResponse
+          ? problem.message
+          : 'There was no response, so it may have been done: look before you repeat it.',
       );
       askForAll();
     }
@@ -170,11 +173,11 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   if (secret !== '') {
     return html`<${Dialog} title=${`The new secret of ${subject.id}`} onClose=${onClose}>
       <p>It is shown this once. Whoever gets it calls with <code>Authorization: Bearer …</code></p>
-      <pre class="secret" tabindex="0">${secret}</pre>
+      <${Secret} text=${secret} />
       <p><${CopyButton} text=${secret} /></p>
     <//>`;
   }
-  return html`<${Dialog} title=${title} onClose=${onClose}>
+  return html`<${Dialog} title=${title} onClose=${onClose} isHeld=${isUnderWay}>
     <form onSubmit=${submit}>
       <p>${action.says(subject, where)}</p>
       ${action.fields && html`<${action.fields} of=${subject} />`}
@@ -184,9 +187,17 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
           <input id="typed" autocomplete="off" spellcheck=${false} onInput=${(event) => setTyped(event.currentTarget.value)} />`
       }
       <p class="bad" role="alert">${error}</p>
-      <button type="submit" class="main" disabled=${!isReady}>${action.button.replace('…', '')}</button>
+      <p class="muted" role="status">${isUnderWay && 'Waiting for the gateway …'}</p>
+      <button type="submit" class="main" disabled=${!isConfirmed} aria-disabled=${isUnderWay}>${action.button.replace('…', '')}</button>
     </form>
   <//>`;
+}
+
+/** It takes the focus: the button that asked for it is gone. */
+function Secret({ text }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => element.current?.focus(), []);
+  return html`<pre class="secret" tabindex="0" ref=${element}>${text}</pre>`;
 }
 
 const hourMs = 3_600_000;
@@ -206,7 +217,7 @@ const spans = {
 function GrantFields({ of: { windows } }) {
   return html`${windows.map(
     ({ name, limit }) => html`<div class="field" key=${name}>
-        <label for=${`grant-${name}`}>Requests a ${name}, in place of ${count(limit)}</label>
+        <label for=${`grant-${name}`}>Requests ${per(name)}, in place of ${count(limit)}</label>
         <input id=${`grant-${name}`} name=${name} type="number" min="1" step="1" placeholder="unchanged" />
       </div>`,
   )}

@@ -121,9 +121,25 @@ export function CopyButton({ text }) {
 
 /** A sentence in which the key leads to its page. */
 export function TextWithKey({ text, keyId }) {
-  const at = keyId === undefined ? -1 : text.indexOf(keyId);
+  const at = keyId === undefined ? -1 : indexOfWord(text, keyId);
   if (at === -1) return text;
   return html`${text.slice(0, at)}<a href=${keyPath(keyId)}>${keyId}</a>${text.slice(at + keyId.length)}`;
+}
+
+/**
+ * Where an id stands on its own: the key `a` is not the first letter of `alice`, who changed it.
+ *
+ * @param {string} text @param {string} id
+ */
+function indexOfWord(text, id) {
+  let at = text.indexOf(id);
+  while (at !== -1 && (isInId(text[at - 1]) || isInId(text[at + id.length]))) at = text.indexOf(id, at + 1);
+  return at;
+}
+
+/** @param {string | undefined} character */
+function isInId(character) {
+  return character !== undefined && /[A-Za-z0-9_@+-]/.test(character);
 }
 
 /** Says how old figures are that should be younger, and why; empty while all is well. */
@@ -131,7 +147,7 @@ export function Age({ polled }) {
   useNow();
   const ageMs = ageOf(polled);
   const why = polled.error ? `. ${polled.error.message}` : '';
-  return html`<span class="age" role="status">${ageMs > staleAfterMs ? `${duration(ageMs)} old${why}` : ''}</span>`;
+  return html`<span class=${`age ${why && 'with-reason'}`} role="status">${ageMs > staleAfterMs ? `${duration(ageMs)} old${why}` : ''}</span>`;
 }
 
 export const staleAfterMs = 5_000;

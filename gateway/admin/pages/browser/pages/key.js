@@ -43,9 +43,9 @@ export function Key({ params: { id }, query, live }) {
     <header class="heading">
       <h1>${id}</h1>
       <p>
-        ${key.name !== undefined && html`<span>${key.name}</span> · `}${key.plan} · <${StateWord} state=${key.state} /> ·
+        ${key.name !== undefined && html`<bdi>${key.name}</bdi> · `}${key.plan} · <${StateWord} state=${key.state} /> ·
         <span class="muted"> ${placeOf(key)}</span>
-        <${Age} polled=${polled} />
+        ${' '}<${Age} polled=${polled} />
       </p>
       <${KeyActions} of=${key} live=${live} result=${result} onDone=${done} />
     </header>

@@ -82,12 +82,12 @@ function NoKeys({ filters: { q, state }, isFiltered, after, next }) {
     return html`No key is called so. It looks like a request's id: search for it in the access log, whose line names the key.`;
   }
   if (state === 'limited' || state === 'banned') {
-    return html`No key is ${state} now. Try: those that were refused most in the last 24 hours,
-      <a href="/keys">without a filter</a>.`;
+    return html`No key is ${state} now. Try: those that were refused most in the last
+      24 hours, <a href="/keys">without a filter</a>.`;
   }
   if (isFiltered) return html`No key is like this. <a href="/keys">Show all keys</a>.`;
-  return html`There are no keys yet. Make one where the gateway is:
-    <code>npm run tollgate -- keys create --id acme --plan free --file config/keys.yaml</code>`;
+  return html`There are no keys yet. Make one where the gateway
+    is: <code>npm run tollgate -- keys create --id acme --plan free --file config/keys.yaml</code>`;
 }
 
 function KeysTable({ keys }) {
@@ -111,7 +111,7 @@ function KeysTable({ keys }) {
 function KeyRow({ item: { id, name, plan, state, windows, ban, offered24h, refused24h, lastSeenMs }, now }) {
   return html`<tr>
     <td class="id" title=${name === undefined ? id : `${id} ${name}`}>
-      <a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}
+      <a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}
     </td>
     <td data-label="State">
       <${StateWord} state=${state} />${ban && html` <span class="muted"><${Instant} atMs=${ban.untilMs} prefix="ends " /></span>`}

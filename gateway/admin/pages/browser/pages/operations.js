@@ -1,5 +1,5 @@
-import { usePolled } from '../api.js';
-import { count, counted, milliseconds, noFigure, percent } from '../formats.js';
+import { nowMs, usePolled } from '../api.js';
+import { count, counted, milliseconds, noFigure, percent, relative } from '../formats.js';
 import { html, Instant, Instead, Section, Sparkline, SteadyRows } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
@@ -115,12 +115,13 @@ function OperationState({ stability, deprecation, isCalled }) {
 /** Whether the calls become fewer, and how long there is until the operation is removed. */
 function Trend({ days, deprecation, callers, operationId }) {
   const perDay = days.map((/** @type {any} */ { requests }) => requests);
-  const { daysToSunset } = deprecation ?? {};
+  const { daysToSunset, sunsetAt } = deprecation ?? {};
+  // As in the table above.
   const left =
     daysToSunset === undefined
       ? ''
       : daysToSunset > 0
-        ? `, and it is removed in ${counted(daysToSunset, 'day')}`
+        ? `, and it is removed ${relative(Date.parse(sunsetAt), nowMs())}`
         : ', and it was removed';
   const text = `${counted(callers, 'key')} called it in the last 24 hours${deprecation ? left : ''}. Calls by day, today last: ${perDay.map(count).join(', ')}.`;
   return html`<div class="trend">
@@ -156,7 +157,7 @@ function Callers({ operationId, deprecation }) {
               items=${callers}
               idOf=${({ id }) => id}
               row=${({ id, name, plan, requests, clientErrors, serverErrors, lastSeenMs }) => html`<tr>
-                  <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<span class="muted"> ${name}</span>`}</td>
+                  <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}</td>
                   <td data-label="Plan">${plan ?? html`<span class="muted">removed</span>`}</td>
                   <td class="number" data-label="Calls">${count(requests)}</td>
                   <td class="number" data-label="Share">${percent(requests / all)}</td>

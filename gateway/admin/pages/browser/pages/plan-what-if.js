@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { change, nowMs } from '../api.js';
+import { ApiError, change, nowMs } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, fullInstant, percent } from '../formats.js';
+import { clock, count, counted, fullInstant, per, percent } from '../formats.js';
 import { html, Section } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
@@ -9,6 +9,7 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const keysListed = 50;
 const differencesShown = 5;
+const againMs = 4_000;
 
 /** How many days are replayed, by what the address says. @type {Record<string, number>} */
 export const replayedDays = { 1: 1, 7: 7 };
@@ -44,30 +45,54 @@ export function useWhatIf({ plan, limits, days, key }) {
   const [answer, setAnswer] = useState(/** @type {{ to?: string, found?: any, error?: string }} */ ({}));
   const latest = useRef(wanted);
   latest.current = wanted;
-  /** Where the first part of the work ended: later ones are about the same keys. */
-  const until = useRef(/** @type {Record<number, string | undefined>} */ ({}));
+  /** Where the first part of the work ended, by the beginning of the period: later ones are about the same keys. */
+  const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
 
-  useEffect(() => {
+  const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+
+  useEffect(askAgain, [wanted]);
+  const isLeft = useRef(false);
+  useEffect(
+    () => () => {
+      isLeft.current = true;
+      clearTimeout(again.current);
+    },
+    [],
+  );
+
+  function askAgain() {
     if (isUnderWay.current) return;
     isUnderWay.current = true;
     void askUntilLatest();
-  }, [wanted]);
+  }
 
   async function askUntilLatest() {
     let asked;
     while (asked !== latest.current) {
       asked = latest.current;
-      const end = until.current[days];
+      const { from } = JSON.parse(asked);
+      const end = until.current[from];
       try {
         const found = await change('POST', '/simulate', { ...JSON.parse(asked), ...(end && { until: end }) });
-        if (found.next !== undefined) until.current[days] ??= found.next;
+        if (found.next !== undefined) until.current[from] ??= found.next;
         setAnswer({ to: asked, found });
       } catch (error) {
-        setAnswer(({ found }) => ({ to: asked, found, error: String(/** @type {Error} */ (error).message) }));
+        setAnswer(({ found }) => ({ to: asked, found, error: messageOf(error) }));
+        const isRefused = error instanceof ApiError && error.isResponse && error.status < 500;
+        if (!isRefused && !isLeft.current) againLater();
       }
     }
     isUnderWay.current = false;
+  }
+
+  /** The gateway or its Redis is away: nobody has to load the page anew when it is back. */
+  function againLater() {
+    clearTimeout(again.current);
+    again.current = setTimeout(() => {
+      if (document.visibilityState === 'hidden') againLater();
+      else askAgain();
+    }, againMs);
   }
 
   return { found: answer.found, error: answer.error, isAsking: answer.to !== wanted, fromMs, toMs };
@@ -106,15 +131,23 @@ export function WhatIfSection({ plan, windows, tried, days, openKey, whatIf }) {
   <//>`;
 }
 
-function LimitField({ window, limit, value }) {
+/** @param {unknown} error */
+function messageOf(error) {
+  return error instanceof ApiError ? error.message : 'The gateway does not answer.';
+}
+
+function LimitField({ window, limit, value = limit }) {
+  /** What is being written and is no limit, such as nothing; otherwise the address has it. */
+  const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {
     const number = Number(target.value);
-    if (!Number.isInteger(number) || number < 1 || number > 1e15) return;
-    changeQuery({ [window]: number === limit ? undefined : String(number) }, { replace: true });
+    const isLimit = Number.isInteger(number) && number >= 1 && number <= 1e15;
+    setDraft(isLimit ? undefined : target.value);
+    if (isLimit) changeQuery({ [window]: number === limit ? undefined : String(number) }, { replace: true });
   };
   return html`<label>
-    ${`${count(limit)} a ${window} → `}
-    <input type="number" min="1" step="1" name=${window} value=${value ?? limit} onInput=${onInput} />
+    ${`${count(limit)} ${per(window)} → `}
+    <input type="number" min="1" step="1" name=${window} value=${draft ?? value} onInput=${onInput} onBlur=${() => setDraft(undefined)} />
   </label>`;
 }
 
@@ -145,8 +178,8 @@ function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
       html`<ul class="differences">
         ${differences.slice(0, differencesShown).map(
           ({ at, keys, of, recordedRefusals, replayedRefusals, why }) => html`<li key=${at}>
-            ${clock(Date.parse(at), nowMs())}, ${keys === 1 ? of[0] : counted(keys, 'key')}: recorded ${count(recordedRefusals)}, replayed
-            ${count(replayedRefusals)}. ${why}
+            ${clock(Date.parse(at), nowMs())}, ${keys === 1 ? of[0] : counted(keys, 'key')}: recorded ${count(recordedRefusals)},
+            replayed ${count(replayedRefusals)}. ${why}
           </li>`,
         )}
       </ul>`
@@ -163,7 +196,7 @@ function sentenceOf(
   tried,
 ) {
   const limits = Object.entries(tried)
-    .map(([window, max]) => `${count(max)} a ${window}`)
+    .map(([window, max]) => `${count(max)} ${per(window)}`)
     .join(' and ');
   const change = refusedThen - refusedNow;
   if (change === 0)

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from '../api.js';
-import { count, counted, percent } from '../formats.js';
+import { count, counted, per, percent } from '../formats.js';
 import { html, Instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { replayedDays, useWhatIf, WhatIfSection } from './plan-what-if.js';
@@ -38,7 +38,7 @@ export function Plans({ query }) {
 function PlanRow({ name, windows, isCustom, operations, keys, disabledKeys, isOpen }) {
   const limits = isCustom
     ? 'each key has its own'
-    : windows.map(({ name, limit }) => `${count(limit)} a ${name}`).join(', ');
+    : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', ');
   return html`<tr>
     <td class="id">
       <a href=${`/plans?plan=${encodeURIComponent(name)}`} aria-current=${isOpen ? 'true' : undefined}>${name}</a>
