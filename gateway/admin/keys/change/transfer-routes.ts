@@ -18,7 +18,12 @@ import { instantOf, statedOf, toDefinition } from './definition.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
 /** A key that is moved, with whole digests: as `GET /directory` gives it. */
-type MovedKey = z.output<ReturnType<typeof movedKeySchema>>;
+type MovedKey = z.output<typeof movedKey>;
+
+const movedKey = fields('a key: an object with id, plan and secrets', {
+  ...keySchema.shape,
+  secrets: list(movedSecretSchema, 'a list of secrets, each with a sha256'),
+});
 
 /** What became of a key of an import. */
 type Outcome =
@@ -28,7 +33,7 @@ type Outcome =
 
 /** All of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may write. */
 export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
-  const { importKeysMax: keysMax, importBytesMax, directorySecretsPerKeyMax } = sources.bounds;
+  const { importKeysMax: keysMax, importBytesMax } = sources.bounds;
   const keysWanted = `a list of at most ${keysMax} keys`;
   return [
     defineRoute({
@@ -47,7 +52,7 @@ export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
       needs: 'write',
       query: queryOf({}),
       body: fields('an object with keys', {
-        keys: list(movedKeySchema(directorySecretsPerKeyMax), keysWanted).max(keysMax, expects(keysWanted)),
+        keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
       }),
       bodyBytesMax: importBytesMax,
       async respond({ body: { keys }, ...request }) {
@@ -58,15 +63,6 @@ export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
       },
     }),
   ];
-}
-
-function movedKeySchema(secretsMax: number) {
-  const wanted = `a list of at most ${secretsMax} secrets, each with a sha256`;
-  return fields('a key: an object with id, plan and secrets', {
-    ...keySchema.shape,
-    id: newKeyId,
-    secrets: list(movedSecretSchema, wanted).max(secretsMax, expects(wanted)),
-  });
 }
 
 async function exportPage(
@@ -138,13 +134,13 @@ async function importKeys(
 }
 
 async function importOne(
-  { settings, nowMs }: KeyChangeSources,
+  { settings, nowMs, bounds }: KeyChangeSources,
   directory: KeyDirectory,
   { secrets, ...stated }: MovedKey,
   owners: ReadonlyMap<string, string>,
 ): Promise<Outcome> {
   const { id } = stated;
-  const fault = termsFault(stated, settings());
+  const fault = termsFault(stated, settings()) ?? keptFault(id, secrets.length, bounds);
   if (fault !== undefined) return { kind: 'refused', reason: fault };
   if (settings().keys.has(id))
     return { kind: 'refused', reason: 'The configuration has a key with this id.' };
@@ -177,6 +173,17 @@ async function importOne(
     case 'away':
       return reply;
   }
+}
+
+/** What a keys file may have and a directory may not. Other keys of the same file are none the worse for it. */
+function keptFault(
+  id: string,
+  secrets: number,
+  { directorySecretsPerKeyMax: secretsMax }: KeyChangeSources['bounds'],
+): string | undefined {
+  if (!newKeyId.safeParse(id).success) return 'The id of a key of the directory must be more than dots.';
+  if (secrets <= secretsMax) return undefined;
+  return `It has ${secrets} secrets, and a key of the directory at most ${secretsMax}: leave out those that have ended.`;
 }
 
 /** Equal where two definitions are; when a secret was created says nothing of what the key is. */
