@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
+import { secrets } from './fuzz-keys.ts';
+import { startRig } from './rig.ts';
 
 /** `npm run fuzz` runs longer. */
 const brief = { count: 300, seconds: 50 };
@@ -13,5 +15,19 @@ describe('the fuzzer', () => {
     // A run that admits nothing, or everything, would prove nothing.
     expect(admitted).toBeGreaterThan(0);
     expect(admitted).toBeLessThan(connections);
+  });
+
+  // A brief run ends before the tight key is banned, a long one does not.
+  it('finds nothing wrong with what a banned key is answered', async () => {
+    const rig = await startRig();
+    try {
+      const request = `GET /v1/pets HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${secrets.tight}\r\n\r\n`;
+      const isBanned = () => rig.gateway.lines.some(({ msg }) => msg === 'a key is banned');
+      while (!isBanned()) expect((await rig.try([request.repeat(20)])).faults).toEqual([]);
+      const { statuses, faults } = await rig.try([request]);
+      expect({ statuses, faults }).toEqual({ statuses: [429], faults: [] });
+    } finally {
+      await rig.stop();
+    }
   });
 });

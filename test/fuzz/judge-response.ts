@@ -8,7 +8,8 @@ const onEveryResponse: readonly (readonly [name: string, form: RegExp])[] = [
   ['x-ratelimit-remaining', /^\d+$/],
   ['x-ratelimit-reset', /^\d{10}$/],
   ['ratelimit', /^"\w+";r=\d+;t=\d+(, "\w+";r=\d+;t=\d+)*$/],
-  ['ratelimit-policy', /^"\w+";q=\d+;w=\d+(, "\w+";q=\d+;w=\d+)*$/],
+  // A ban, which has no length, is the last one.
+  ['ratelimit-policy', /^"\w+";q=\d+;w=\d+(, "\w+";q=\d+;w=\d+)*(, "ban";q=0)?$/],
   ['x-request-id', /^[0-9a-f-]{36}$/],
 ];
 
