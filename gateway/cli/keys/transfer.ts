@@ -58,7 +58,8 @@ export function movedJson({ secrets, ...key }: MovedKey): object {
 export function parseExport(text: string, file: string): MovedKey[] {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    // Without the byte order mark that Windows puts before what it redirects or saves.
+    json = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch {
     throw new CommandError(`${file} is not JSON, as "keys export" writes it.`);
   }

@@ -48,6 +48,8 @@ test('what was exported and is imported into an empty file is the same, to the m
     stdout: `2 keys added to ${to.pathOf('keys.yaml')}\n`,
   });
   expect(await exported(to.file)).toBe(moved);
+  const saved = await run(to.file, 'import -', `\ufeff${moved}`);
+  expect(saved.stdout).toBe(`0 keys added to ${to.pathOf('keys.yaml')}, 2 there already\n`);
   expect(readFileSync(to.pathOf('keys.yaml'), 'utf8')).toMatch(/^# none\n- id: acme\n/);
 });
 
