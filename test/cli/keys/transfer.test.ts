@@ -48,7 +48,8 @@ test('what was exported and is imported into an empty file is the same, to the m
     stdout: `2 keys added to ${to.pathOf('keys.yaml')}\n`,
   });
   expect(await exported(to.file)).toBe(moved);
-  const saved = await run(to.file, 'import -', `\ufeff${moved}`);
+  to.write('saved.json', `\ufeff${moved}`);
+  const saved = await run(to.file, `import ${to.pathOf('saved.json')}`);
   expect(saved.stdout).toBe(`0 keys added to ${to.pathOf('keys.yaml')}, 2 there already\n`);
   expect(readFileSync(to.pathOf('keys.yaml'), 'utf8')).toMatch(/^# none\n- id: acme\n/);
 });
