@@ -23,6 +23,9 @@ export function parserRejection(error: ParserError): Rejection | undefined {
       return isWholeRequestLine(lineAroundError(error))
         ? { code: 'method_not_implemented', message: 'The gateway does not know this method.' }
         : malformed(error);
+    case 'HPE_PAUSED_H2_UPGRADE':
+      // A proxy in front is most often set to speak HTTP/2 to its backends.
+      return { code: 'invalid_request', message: 'This is HTTP/2, and the gateway speaks HTTP/1.1 only.' };
     default:
       return error.code?.startsWith('HPE_') ? malformed(error) : undefined;
   }

@@ -112,3 +112,11 @@ test.each(corpus)(
     expect(served.filter((request) => request.includes('smuggled'))).toEqual([]);
   },
 );
+
+test('the preface of HTTP/2 is told which version is spoken here', async () => {
+  const { port } = await startListener();
+  const [response] = await exchangeRaw(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  expect(JSON.parse(response?.body ?? '').message).toBe(
+    'This is HTTP/2, and the gateway speaks HTTP/1.1 only.',
+  );
+});
