@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -24,12 +24,16 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'w
 }
 
 /**
- * Runs the gateway until a signal ends it. SIGTERM drains and gives load balancers time to notice; SIGINT (a person at a
- * terminal) drains without that time. A later SIGINT ends the process at once. An invalid configuration is printed
- * with all its problems, and the process exits with 1.
+ * Runs the gateway until a signal ends it. SIGTERM drains and gives load balancers time to notice, and so does SIGHUP, which
+ * otherwise would cut the requests in flight. SIGINT (a person at a terminal) drains without that time. A later SIGINT
+ * ends the process at once, as does any of them before the gateway listens. An invalid configuration is printed with all
+ * its problems, and the process exits with 1.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
+  // Heard from the first moment: in a container this is process 1, for which the kernel drops signals without a listener.
+  let obey: (signal: NodeJS.Signals) => void = (signal) => process.exit(128 + constants.signals[signal]);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
   setFlagsFromString(youngRequests);
   const loader = createSettingsLoader(bounds);
   // Both take most of a start, and go on at the same time: the one in a thread, the other here.
@@ -78,8 +82,8 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   });
 
   let endedMs: number | undefined;
-  // One listener for good, and before anybody is told that the gateway listens: without one a signal kills the process.
-  const onSignal = (signal: NodeJS.Signals) => {
+  // Before anybody is told that the gateway listens: until now a signal ends the process at once.
+  obey = (signal) => {
     if (endedMs === undefined) {
       endedMs = performance.now();
       void end(signal);
@@ -91,13 +95,11 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const end = async (signal: NodeJS.Signals) => {
     logger.info({ signal }, 'draining');
     watch.stop();
-    await gateway.drain({ graceMs: signal === 'SIGTERM' ? bounds.drainGraceMs : 0 });
+    await gateway.drain({ graceMs: signal === 'SIGINT' ? 0 : bounds.drainGraceMs });
     logger.info('stopped');
     await log.close();
     process.exit(0);
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
 
   logger.info(
     {

@@ -21,7 +21,7 @@ export interface TerminalLog {
 export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,
   bounds: Pick<Bounds, 'sameRequestMs'>,
-  output: pino.DestinationStream = pino.destination({ dest: 1, sync: true }),
+  output: pino.DestinationStream = openStandardOutput(),
 ): TerminalLog {
   const pretty = prettyFactory({
     colorize: colours,
@@ -53,6 +53,11 @@ export function createTerminalLog(
       output.write(`${times > 1 ? previousLine : ''}${shown}\n`);
     },
   };
+}
+
+/** Lines are lost once the terminal is closed, and requests in flight go on. */
+function openStandardOutput(): pino.DestinationStream {
+  return pino.destination({ dest: 1, sync: true }).on('error', () => {});
 }
 
 /** An entry of the log. Causes and paths are somebody else's words, which must not steer the terminal. */

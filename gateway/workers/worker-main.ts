@@ -30,6 +30,7 @@ process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(
 // The supervisor owns signals: a terminal sends them to all processes. Without it a worker drains.
 process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});
+process.on('SIGHUP', () => {});
 process.once('disconnect', () => void end());
 
 async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {

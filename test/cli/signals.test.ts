@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { configFolder } from '../support/config-folder.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { runInTerminal } from '../support/pseudo-terminal.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 
@@ -55,6 +57,81 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
   expect((await response).status).toBe(200);
   if (gateway.child.exitCode === null) await once(gateway.child, 'exit');
   expect(gateway.child.exitCode).toBe(0);
+});
+
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+] as const)(
+  'a %s before the gateway listens is heard, also by process 1 of a container',
+  async (signal, code) => {
+    // Process 1 gets no signal that it has no listener for. Here it would end the process by itself, without an exit code.
+    const script = `
+    import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
+    void runGateway({ configFile: ${JSON.stringify(config())} });
+    process.kill(process.pid, '${signal}');`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'ignore' });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    expect(await once(child, 'exit')).toEqual([code, null]);
+  },
+);
+
+test('a terminal that is closed lets the requests in flight finish, though nothing can be written to it', async () => {
+  let answer = () => {};
+  const backend = await startRecordingBackend({
+    react(_request, socket) {
+      answer = () => socket.write(okResponse('{}'));
+    },
+  });
+  onTestFinished(() => backend.close());
+  const key = makeCustomKey(100, 100);
+  const settings = testConfig({ upstream: { url: backend.url }, keys: [key.entry] });
+  const { file } = configFolder({ 'tollgate.yaml': stringify(settings) });
+  const terminal = await runInTerminal(['run', '--config', file], {}, { columns: 100, rows: 30 });
+  const port = () => /listens.*?127\.0\.0\.1:(\d+)/.exec(terminal.output())?.[1];
+  await until('the gateway listens', () => port() !== undefined);
+  const url = `http://127.0.0.1:${port()}/v1/pets`;
+  const response = fetch(url, { headers: { authorization: `Bearer ${key.secret}` } });
+  response.catch(() => {});
+  await backend.received(1);
+  terminal.close();
+  await until('no connection is accepted', () => isRefused(Number(port())));
+  answer();
+  expect((await response).status).toBe(200);
+});
+
+function isRefused(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(false)).once('error', () => resolve(true));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+test('a SIGHUP, also one during a drain, lets the requests in flight finish', async () => {
+  let answer = () => {};
+  const backend = await startRecordingBackend({
+    react(_request, socket) {
+      answer = () => socket.write(okResponse('{}'));
+    },
+  });
+  const key = makeCustomKey(100, 100);
+  const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }));
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+    await backend.close();
+  });
+  const response = fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${key.secret}` } });
+  response.catch(() => {});
+  await backend.received(1);
+  const exited = once(gateway.child, 'exit');
+  gateway.child.kill('SIGHUP');
+  await Promise.race([exited, gateway.line(({ msg }) => msg === 'draining')]);
+  gateway.child.kill('SIGHUP');
+  answer();
+  expect((await response).status).toBe(200);
+  expect(await exited).toEqual([0, null]);
 });
 
 test('a second Ctrl-C ends the gateway at once', async () => {

@@ -325,6 +325,23 @@ it('when the supervisor is killed its workers finish their requests, and end', a
   expect(Object.keys(countStatuses(responses))).toEqual(['200']);
 });
 
+it('a SIGHUP to all processes, as a closed terminal sends it, loses no request', async () => {
+  const gateway = await start(configOf());
+  const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+  const load = startLoad({
+    origins: [`http://127.0.0.1:${gateway.port}`],
+    secrets: [key.secret],
+    clients: 20,
+    leavesOnClose: true,
+  });
+  await until('requests are answered', () => load.responses.length > 200);
+  for (const pid of pids) process.kill(pid, 'SIGHUP');
+  expect(await gateway.stop('SIGHUP')).toBe(0);
+  const { responses, failures } = await load.done;
+  expect(failures).toEqual([]);
+  expect(Object.keys(countStatuses(responses))).toEqual(['200']);
+});
+
 it('a second SIGINT ends supervisor and workers at once', async () => {
   const gateway = await start(configOf(), { drainGraceMs: 60_000, signalEchoMs: 0 });
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);

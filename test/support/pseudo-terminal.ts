@@ -13,6 +13,8 @@ export interface PseudoTerminal {
   /** The lines of the picture that was drawn last, without colours. */
   lines(): readonly string[];
   type(keys: string): void;
+  /** Closes it, as a person closes its window: every process in it gets SIGHUP, and can write to it no more. */
+  close(): void;
   /** Sends a signal to the command. */
   signal(signal: NodeJS.Signals): void;
   /** Resolves with the command's exit code, and whether it left the terminal's modes as they were. */
@@ -42,7 +44,7 @@ export async function runInTerminal(
   const closed = once(child, 'close');
   const read = (file = '') => readFileSync(file, 'utf8').trim();
   onTestFinished(async () => {
-    if (child.exitCode === null) {
+    if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
@@ -57,6 +59,7 @@ export async function runInTerminal(
       return frame.replace(/\u001b\[[\d;?]*[A-Za-z]/g, '').split(/\r+\n/);
     },
     type: (keys) => void child.stdin?.write(keys),
+    close: () => void child.kill('SIGKILL'),
     signal: (signal) => void process.kill(Number(read(pidFile)), signal),
     async ended() {
       const [exitCode] = await closed;
