@@ -26,7 +26,7 @@ const gateways: { readonly gateway: Gateway; readonly port: number; readonly adm
 const writer = makeToken('write', 'alice');
 const reader = makeToken('read', 'eve');
 const written = makeKey({ id: 'globex', plan: 'free' });
-const inDirectory = ['acme', 'initech', 'hooli', 'umbrella', 'al', 'wonka', 'tyrell'];
+const inDirectory = ['acme', 'initech', 'hooli', 'umbrella', 'al', 'wonka', 'tyrell', 'oscorp'];
 const longPlan = 'p'.repeat(64);
 const secrets = new Map<string, string>();
 
@@ -206,6 +206,8 @@ describe.each([1280, 390])('at %i px', (width) => {
     );
     expect(await call(secrets.get('umbrella'))).toBe(401);
     await page.waitForFunction("document.querySelector('.heading .state').textContent === 'disabled'");
+    // It may be undone by somebody else while this stands there.
+    expect(await firstText(page, '.result + .muted')).toMatch(/^Done (now|\d+ s ago)/);
     await press(page, 'Restore');
     expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
     expect(await confirm(page)).toBe('umbrella is restored. This holds on 2 processes.');
@@ -369,6 +371,26 @@ it('why figures are old covers no title of a narrow page', async () => {
     return age.left < title.right && age.right > title.left && age.top < title.bottom && age.bottom > title.top;
   }).map(({ textContent }) => textContent)`;
   expect(await page.evaluate(covered)).toEqual([]);
+});
+
+it('until when a key is banned is read on a narrow page, also when that is old', async () => {
+  for (let request = 0; request < 20; request++) await call(secrets.get('oscorp'));
+  const { page, origin } = await openKey('oscorp', { width: 390 });
+  await page.goto(`${origin}/`);
+  await page.waitForSelector('.rows a[href="/keys/oscorp"]');
+  await page.setRequestInterception(true);
+  page.on('request', (request) =>
+    request.url().includes('/api/v1/keys?') ? request.abort('connectionrefused') : request.continue(),
+  );
+  await page.waitForFunction(
+    "/ s old$/.test(document.querySelector('.rows li > .muted')?.textContent ?? '')",
+    {
+      timeout: 60_000,
+    },
+  );
+  const state = 'document.querySelector(\'.rows li:has([href="/keys/oscorp"]) .bad\')';
+  expect(await page.evaluate(`${state}.textContent`)).toMatch(/^banned until .*\d\d:\d\d:\d\d$/);
+  expect(await page.evaluate(`${state}.scrollWidth <= ${state}.clientWidth`)).toBe(true);
 });
 
 it('the axis of a chart of few requests has each number once', async () => {

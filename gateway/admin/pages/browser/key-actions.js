@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, askForAll, change, nowMs } from './api.js';
 import { Dialog } from './dialog.js';
 import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
-import { CopyButton, html } from './parts.js';
+import { CopyButton, html, Instant } from './parts.js';
 
 /**
  * What an operator can do to a key. Each says what will happen and where before it does.
@@ -17,6 +17,8 @@ import { CopyButton, html } from './parts.js';
  * @property {(key: any, form: FormData) => Promise<any>} run resolves with the body of the response
  * @property {(key: any, form: FormData) => string} done
  * @property {boolean} [isEnd] afterwards there is no key
+ *
+ * @typedef {{ text: string, atMs: number }} Done
  */
 
 /** @param {any} key */
@@ -111,7 +113,7 @@ const actions = {
 /**
  * The buttons of a key, for a token that may change it, and what came of the last one.
  *
- * @param {{ of: any, live: import('./live.js').Live, result: string, onDone: (result: string, isEnd?: boolean) => void }} props
+ * @param {{ of: any, live: import('./live.js').Live, result: Done | undefined, onDone: (result: string, isEnd?: boolean) => void }} props
  */
 export function KeyActions({ of: key, live, result, onDone }) {
   const [open, setOpen] = useState(/** @type {string | undefined} */ (undefined));
@@ -122,7 +124,7 @@ export function KeyActions({ of: key, live, result, onDone }) {
   return html`<div class="actions" role="group" aria-label="Actions">
       ${offered.map(([name, { button }]) => html`<button key=${name} type="button" onClick=${() => setOpen(name)}>${button}</button>`)}
     </div>
-    <p class="result" role="status">${result}</p>
+    <${Result} of=${result} />
     ${
       action &&
       html`<${ActionDialog}
@@ -134,6 +136,12 @@ export function KeyActions({ of: key, live, result, onDone }) {
         onClose=${() => setOpen(undefined)}
       />`
     }`;
+}
+
+/** What was done stays there, so it says when: somebody may have undone it since. */
+export function Result({ of: done }) {
+  return html`<p class="result" role="status">${done?.text}</p>
+    ${done && html`<p class="muted">Done <${Instant} atMs=${done.atMs} /></p>`}`;
 }
 
 /** @param {{ of: any, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, count, counted, fullInstant, limitsInWords, noFigure, relative } from '../formats.js';
-import { KeyActions } from '../key-actions.js';
+import { KeyActions, Result } from '../key-actions.js';
 import { Age, CopyButton, Fresh, html, Instant, Section, StateWord, useNow, WindowBar } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -17,7 +17,9 @@ const periods = {
 
 /** Why a key gets what it gets: in a sentence, then in figures, then over time. */
 export function Key({ params: { id }, query, live }) {
-  const [result, setResult] = useState('');
+  const [result, setResult] = useState(
+    /** @type {import('../key-actions.js').Done | undefined} */ (undefined),
+  );
   const [isDeleted, setDeleted] = useState(false);
   // Not asked for when it is deleted: a browser reports a 404 as an error.
   const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
@@ -31,12 +33,12 @@ export function Key({ params: { id }, query, live }) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${text}</p>`;
   }
   const done = (/** @type {string} */ text, isEnd = false) => {
-    setResult(text);
+    setResult({ text, atMs: nowMs() });
     setDeleted(isEnd);
   };
   // Its last body stays, which no longer holds.
   if (isDeleted || error?.status === 404) {
-    return html`<p class="result" role="status">${result}</p>
+    return html`<${Result} of=${result} />
       <p class="empty">There is no key <b>${id}</b>. <a href="/keys">All keys</a> are on a page of their own.</p>`;
   }
   return html`<div class="key">
