@@ -174,8 +174,9 @@ export function addReadingCommands(program: Command, keys: Command): void {
     .action(async ({ limit, ...options }: Asking & { limit: number }) => {
       const { body, json } = await readChanges(clientOf(options), limit);
       if (options.json) return printJson(json);
-      if (body.changes.length === 0) return print(['Nothing was changed since the gateway was started.']);
       const notice = body.isComplete ? [] : [incompleteText];
+      // Redis may have lost the list since, and other processes may have changes that this one does not know.
+      if (body.changes.length === 0) return print([...notice, 'No change is on record.']);
       print([...notice, ...changesLines(body, screenNow())]);
     });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { callersCsv } from '../../../gateway/cli/admin/usage-view.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
@@ -282,4 +282,21 @@ describe('two processes on one Redis', () => {
       await Promise.all(pair.map((gateway) => gateway.stop('SIGKILL')));
     }
   });
+});
+
+it('changes says of an empty list no more than is known: while Redis is away, that other processes are not shown', async () => {
+  const sentences = async (url: string) => {
+    const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
+    const upstream = { url: backend.url };
+    const gateway = await startGateway(
+      testConfig({ upstream, admin, redis: { url, prefix: freshPrefix() } }),
+    );
+    onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+    const at = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+    return (await runTollgate(['changes'], at)).stdout;
+  };
+  expect(await sentences(redisUrl())).toBe('No change is on record.\n');
+  expect(await sentences('redis://127.0.0.1:1')).toBe(
+    'Redis is away: only the process that answered is shown.\nNo change is on record.\n',
+  );
 });
