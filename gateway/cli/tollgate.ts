@@ -94,9 +94,9 @@ addLookingCommands(keys);
 addKeyCommands(keys);
 addMovingCommands(keys);
 
-// Whoever reads it has read enough, as `head` does.
+// With a closed pipe whoever reads it has read enough, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code !== 'EPIPE') fail(`Standard output cannot be written: ${error.message}.`);
   process.exit();
 });
 

@@ -1,5 +1,6 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
@@ -123,5 +124,16 @@ test('a command without a configuration says what to do', async () => {
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
     stderr: 'Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n',
+  });
+});
+
+test('output for which the disk has no room fails with a sentence', async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const args = ['gateway/cli/tollgate.ts', 'schema'];
+  const { status, stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'] });
+  expect({ status, stderr: `${stderr}` }).toEqual({
+    status: 1,
+    stderr: 'Standard output cannot be written: ENOSPC: no space left on device, write.\n',
   });
 });
