@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ratioOf, spreadOf } from './statistics.ts';
+import { ratioOf, ratioOfMedians, spreadOf } from './statistics.ts';
 
 test('the median of an odd and of an even number of rounds', () => {
   expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 });
@@ -8,6 +8,11 @@ test('the median of an odd and of an even number of rounds', () => {
 
 test('ratios are taken round by round, not of medians', () => {
   expect(ratioOf([1, 10, 100], [1, 5, 25])).toEqual({ median: 2, min: 1, max: 4 });
+});
+
+test('a stall in one round moves no ratio of medians', () => {
+  expect(ratioOfMedians([20, 22, 900], [10, 11, 12])).toEqual({ median: 2, min: 2, max: 75 });
+  expect(ratioOfMedians([], [])).toBeUndefined();
 });
 
 test('a round that only one of the two has is left out', () => {

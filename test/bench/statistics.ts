@@ -28,3 +28,13 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
   });
   return ratios.length === 0 ? undefined : spreadOf(ratios);
 }
+
+/**
+ * The median of `a` to that of `b`, with the range of the ratios of single rounds. For figures that a single stall of the
+ * machine decides, such as the p99 of a round: it hits one of the two, so that the ratios of rounds scatter more than each
+ * of the two does.
+ */
+export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {
+  const rounds = ratioOf(a, b);
+  return rounds && { ...rounds, median: spreadOf(a).median / spreadOf(b).median };
+}
