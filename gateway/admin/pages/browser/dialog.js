@@ -11,8 +11,13 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
+    // A browser remembers it too, but a dialog that it closed and we opened again may have lost it meanwhile.
+    const opener = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      if (opener instanceof HTMLElement) opener.focus({ preventScroll: true });
+    };
   }, []);
   const onCancel = (/** @type {Event} */ event) => {
     if (isHeld) event.preventDefault();
