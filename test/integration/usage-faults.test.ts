@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeKey, startGateway } from '../support/gateway-process.ts';
+import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -64,12 +65,11 @@ it('a flush is one call a key, however many requests it had, and a key without r
   const fleet = await start([busy, idle], 1);
   const [gateway] = fleet.gateways;
   if (gateway === undefined) throw new Error('one gateway was started');
-  const monitor = await fleet.inspector.monitor();
-  onTestFinished(() => monitor.disconnect());
   const calls: string[] = [];
-  monitor.on('monitor', (_time: string, [command = '', , , name = '']: string[]) => {
+  const monitor = await monitorRedis(fleet.redis.port, ([command = '', , , name = '']) => {
     if (/^eval/i.test(command) && name.includes(':usage')) calls.push(name);
   });
+  onTestFinished(() => monitor.stop());
   const startedMs = performance.now();
   await send(gateway, busy.secret, 200);
   await until('it is in the store', async () => calls.some((name) => name.includes(busy.entry.id)));

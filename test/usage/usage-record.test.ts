@@ -7,7 +7,7 @@ import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usa
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { byPeriod } from '../../gateway/usage/usage-reader.ts';
 import { connectRedis } from '../support/connect-redis.ts';
-import { inspect } from '../support/inspect.ts';
+import { monitorRedis } from '../support/monitor-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
@@ -481,15 +481,12 @@ it('what was asked of a thousand operations is sent with one flush, in calls tha
   onTestFinished(() => server.stop());
   const { url } = server;
   const prefix = freshPrefix();
-  const inspector = inspect(url);
-  onTestFinished(() => inspector.disconnect());
-  const monitor = await inspector.monitor();
-  onTestFinished(() => monitor.disconnect());
   const lengths: number[] = [];
-  monitor.on('monitor', (_time: string, args: string[]) => {
+  const monitor = await monitorRedis(server.port, (args) => {
     if (/^eval/i.test(args[0] ?? '') && args[3]?.startsWith(`${prefix}:usage:operations`))
       lengths.push(args.length);
   });
+  onTestFinished(() => monitor.stop());
   const usage = await openOnRedis({
     url,
     prefix,

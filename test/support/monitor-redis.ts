@@ -1,0 +1,29 @@
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+
+/**
+ * Calls back with the name and the arguments of every command that a Redis runs from now on, escaped as Redis writes them.
+ * Not with the client's own `monitor()`: that fails when a command of somebody else comes in one packet with the reply.
+ */
+export async function monitorRedis(
+  port: number,
+  onCommand: (args: string[]) => void,
+): Promise<{ stop(): void }> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write('MONITOR\r\n');
+  const { promise: monitors, resolve, reject } = Promise.withResolvers<void>();
+  socket.once('error', reject);
+  let isReply = true;
+  createInterface({ input: socket }).on('line', (line) => {
+    if (isReply) {
+      isReply = false;
+      if (line === '+OK') resolve();
+      else reject(new Error(`MONITOR was answered ${line}`));
+      return;
+    }
+    // The time, database and address, and then each argument in quotes.
+    onCommand(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, argument = '']) => argument));
+  });
+  await monitors;
+  return { stop: () => socket.destroy() };
+}
