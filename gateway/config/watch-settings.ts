@@ -171,9 +171,12 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
+/** Of listeners only parts are fixed. */
+type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
+
 /** As far as it matters for that: settings, or what is shown of them. */
 type FixedSettings = { readonly [Name in 'listen' | 'admin']: FixedListener } & {
-  readonly [Name in Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>]?: unknown;
+  readonly [Name in FixedWhole]?: unknown;
 };
 
 interface FixedListener {
@@ -190,12 +193,12 @@ export function restartNeeded(before: FixedSettings, after: FixedSettings): stri
 /** What is in force of loaded settings in a process that was started with others. */
 export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   const { redis: _, ...rest } = loaded;
+  const { workers, usage, directory, redis } = atStart;
+  // By its type a setting that joins the list must be here too.
+  const asAtStart: Pick<Settings, FixedWhole> = { workers, usage, directory, ...(redis && { redis }) };
   return {
     ...rest,
-    workers: atStart.workers,
-    usage: atStart.usage,
-    directory: atStart.directory,
-    ...(atStart.redis && { redis: atStart.redis }),
+    ...asAtStart,
     listen: listenerInForce(atStart.listen, loaded.listen),
     admin: listenerInForce(atStart.admin, loaded.admin),
   };

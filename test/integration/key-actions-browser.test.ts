@@ -359,13 +359,18 @@ it('Operations says once how long there is until one is removed', async () => {
   expect(removed.exec(await firstText(page, '.trend .sentence'))?.[1]).toBe(removed.exec(row ?? '')?.[1]);
 });
 
+/** From now on requests whose address has this in it reach nobody. */
+async function cutOff(page: Page, part: string): Promise<void> {
+  await page.setRequestInterception(true);
+  page.on('request', (request) =>
+    request.url().includes(part) ? request.abort('connectionrefused') : request.continue(),
+  );
+}
+
 it('why figures are old covers no title of a narrow page', async () => {
   const { page } = await openKey('al', { width: 390 });
   await page.waitForSelector('.chart canvas');
-  await page.setRequestInterception(true);
-  page.on('request', (request) =>
-    request.url().includes('/keys/al') ? request.abort('connectionrefused') : request.continue(),
-  );
+  await cutOff(page, '/keys/al');
   await page.waitForFunction(
     "document.querySelectorAll('.section .age.with-reason:not(:empty)').length === 4",
     {
@@ -384,10 +389,7 @@ it('until when a key is banned is read on a narrow page, also when that is old',
   const { page, origin } = await openKey('oscorp', { width: 390 });
   await page.goto(`${origin}/`);
   await page.waitForSelector('.rows a[href="/keys/oscorp"]');
-  await page.setRequestInterception(true);
-  page.on('request', (request) =>
-    request.url().includes('/api/v1/keys?') ? request.abort('connectionrefused') : request.continue(),
-  );
+  await cutOff(page, '/api/v1/keys?');
   await page.waitForFunction(
     "/ s old$/.test(document.querySelector('.rows li > .muted')?.textContent ?? '')",
     {

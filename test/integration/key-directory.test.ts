@@ -86,16 +86,24 @@ describe('keys of the directory', () => {
     expect(sentLater().filter(({ status }) => status === 200)).toEqual([]);
   });
 
-  it.each<[string, (key: string) => Promise<unknown>]>([
+  const endings: [string, (key: string) => Promise<unknown>][] = [
     ['revoked', (key) => directory.edit(key, { disabled: true })],
     ['removed', (key) => directory.discard(key)],
-    ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('next')] })],
-  ])('a key that was %s gets 401 from every process with its next request', async (_, change) => {
-    await directory.issue(id, [secret]);
-    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-    await change(id);
-    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-  });
+    [
+      'given another secret in its place',
+      (key) => directory.edit(key, { secrets: [secretOf(`next of ${key}`)] }),
+    ],
+  ];
+
+  it.each(endings)(
+    'a key that was %s gets 401 from every process with its next request',
+    async (_, change) => {
+      await directory.issue(id, [secret]);
+      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+      await change(id);
+      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    },
+  );
 
   it('a key that was revoked does not read its limits any more, and one that moved reads the new ones', async () => {
     await directory.issue(id, [secret]);
@@ -107,10 +115,7 @@ describe('keys of the directory', () => {
     expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
-  it.each<[string, (key: string) => Promise<unknown>]>([
-    ['removed', (key) => directory.discard(key)],
-    ['given another secret in its place', (key) => directory.edit(key, { secrets: [secretOf('later')] })],
-  ])('a key that was %s gets 401 when it reads its limits next', async (_, change) => {
+  it.each(endings)('a key that was %s gets 401 when it reads its limits next', async (_, change) => {
     await directory.issue(id, [secret]);
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
     await change(id);

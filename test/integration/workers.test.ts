@@ -308,16 +308,22 @@ it('SIGTERM with workers loses no request', async () => {
   expect(found).toMatchObject({ idleSocketClosed: true, exitCode: 0 });
 });
 
-it('when the supervisor is killed its workers finish their requests, and end', async () => {
-  const gateway = await start(configOf());
-  const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+/** Clients that leave when the gateway closes their connections or takes no new ones. Some of their requests have been answered. */
+async function startLeavingLoad({ port }: { readonly port: number }) {
   const load = startLoad({
-    origins: [`http://127.0.0.1:${gateway.port}`],
+    origins: [`http://127.0.0.1:${port}`],
     secrets: [key.secret],
     clients: 20,
     leavesOnClose: true,
   });
   await until('requests are answered', () => load.responses.length > 200);
+  return load;
+}
+
+it('when the supervisor is killed its workers finish their requests, and end', async () => {
+  const gateway = await start(configOf());
+  const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
+  const load = await startLeavingLoad(gateway);
   await gateway.stop('SIGKILL');
   await until('the workers are gone', () => !pids.some(isThere));
   const { responses, failures } = await load.done;
@@ -328,13 +334,7 @@ it('when the supervisor is killed its workers finish their requests, and end', a
 it('a SIGHUP to all processes, as a closed terminal sends it, loses no request', async () => {
   const gateway = await start(configOf());
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
-  const load = startLoad({
-    origins: [`http://127.0.0.1:${gateway.port}`],
-    secrets: [key.secret],
-    clients: 20,
-    leavesOnClose: true,
-  });
-  await until('requests are answered', () => load.responses.length > 200);
+  const load = await startLeavingLoad(gateway);
   for (const pid of pids) process.kill(pid, 'SIGHUP');
   expect(await gateway.stop('SIGHUP')).toBe(0);
   const { responses, failures } = await load.done;

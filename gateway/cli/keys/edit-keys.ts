@@ -120,14 +120,6 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
   return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
 }
 
-/**
- * Whether a text, written into a configuration, would be filled in from the environment: whoever chooses the name of a key would have
- * a secret of the environment in it, or leave a file that no gateway can load. There is no other way to write such a text.
- */
-export function isFilledIn(text: string | undefined): boolean {
-  return text?.includes('${') ?? false;
-}
-
 const newFileText = '# The API keys: a list, one entry a key. Only SHA-256 digests of secrets stand here.\n';
 
 /** Undefined when there is no file. */

@@ -1,4 +1,5 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
+import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import type { Settings } from '../../model.ts';
 import { digestSecret, digestStart, issueSecret } from '../../secrets.ts';
 import { didYouMean, listNames } from '../../shapes/closest-name.ts';
@@ -6,7 +7,7 @@ import { parseDate, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { keySchema } from '../../shapes/key-schema.ts';
 import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
 import { CommandError } from '../output/command-error.ts';
-import { type Configuration, type EditedKeys, editKeys, isFilledIn } from './edit-keys.ts';
+import { type Configuration, type EditedKeys, editKeys } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
 

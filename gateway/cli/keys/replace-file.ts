@@ -25,8 +25,10 @@ import { dirname, join, resolve } from 'node:path';
  */
 export function replaceFile(file: string, text: string): void {
   try {
-    if (existsSync(file)) replaceExisting(file, text);
-    else writeFileSync(fileBehind(file), text, { flag: 'wx' });
+    // A symbolic link stays one: the file that it leads to is replaced.
+    const target = fileBehind(file);
+    if (existsSync(target)) replaceExisting(target, text);
+    else writeFileSync(target, text, { flag: 'wx' });
   } catch (error) {
     throw new Error(`${file} ${unwritableReason(error, file)}`);
   }
@@ -51,9 +53,7 @@ function unwritableReason(error: unknown, file: string): string {
   return `may not be written by this user: ${owner}; run this as user ${uid} (\`docker compose run --user ${uid} …\`)`;
 }
 
-function replaceExisting(file: string, text: string): void {
-  // A symbolic link stays one: the file that it leads to is replaced.
-  const target = fileBehind(file);
+function replaceExisting(target: string, text: string): void {
   const { mode, uid, gid } = statSync(target);
   const draft = join(dirname(target), `.${randomUUID()}.tmp`);
   try {

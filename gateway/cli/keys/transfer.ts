@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
+import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import type { Settings } from '../../model.ts';
 import { keySchema, movedSecretSchema } from '../../shapes/key-schema.ts';
 import { toLimits } from '../../shapes/limit-fields.ts';
@@ -8,7 +9,7 @@ import { fields, list } from '../../shapes/schema-parts.ts';
 import { shapeFaults } from '../../shapes/shape-faults.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
-import { type Configuration, editKeys, isFilledIn } from './edit-keys.ts';
+import { type Configuration, editKeys } from './edit-keys.ts';
 
 /** Keys with whole digests, as they are moved between files and directories: what `GET /directory` gives. */
 const movedKeys = fields('an object with keys', {

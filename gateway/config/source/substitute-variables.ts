@@ -12,13 +12,23 @@ export type Substituted =
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 
+const placeholderStart = '${';
+
+/**
+ * Whether a text, written into a configuration, would not be read as it is: whoever chooses the name of a key would have a
+ * secret of the environment in it, or leave a file that no gateway can load. There is no other way to write such a text.
+ */
+export function isFilledIn(text: string | undefined): boolean {
+  return text?.includes(placeholderStart) ?? false;
+}
+
 /**
  * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. Reasons name
  * variables and never show their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();
-  if (text.replace(placeholder, '').includes('${')) {
+  if (isFilledIn(text.replace(placeholder, ''))) {
     reasons.add('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
   }
   const filled = text.replace(placeholder, (_, name: string, fallback: string | undefined) => {

@@ -198,7 +198,7 @@ export function useRows(pathOf, { id, fromMs, everyMs }) {
 }
 
 /** @param {unknown} error */
-function toApiError(error) {
+export function toApiError(error) {
   return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not answer.', false);
 }
 

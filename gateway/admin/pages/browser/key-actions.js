@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, askForAll, change, nowMs } from './api.js';
+import { askForAll, change, nowMs, toApiError } from './api.js';
 import { Dialog } from './dialog.js';
 import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
@@ -169,10 +169,9 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
       if (body?.secret === undefined) onClose();
       else setSecret(body.secret);
     } catch (problem) {
+      const { isResponse, message } = toApiError(problem);
       setError(
-        problem instanceof ApiError && problem.isResponse
-          ? problem.message
-          : 'There was no response, so it may have been done: look before you repeat it.',
+        isResponse ? message : 'There was no response, so it may have been done: look before you repeat it.',
       );
       askForAll();
     }

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError, change, nowMs } from '../api.js';
+import { change, nowMs, toApiError } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, count, counted, fullInstant, per, percent } from '../formats.js';
 import { html, Section } from '../parts.js';
@@ -48,11 +48,10 @@ export function useWhatIf({ plan, limits, days, key }) {
   /** Where the first part of the work ended, by the beginning of the period: later ones are about the same keys. */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
-
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
-
-  useEffect(askAgain, [wanted]);
   const isLeft = useRef(false);
+
+  useEffect(ask, [wanted]);
   useEffect(
     () => () => {
       isLeft.current = true;
@@ -61,7 +60,7 @@ export function useWhatIf({ plan, limits, days, key }) {
     [],
   );
 
-  function askAgain() {
+  function ask() {
     if (isUnderWay.current) return;
     isUnderWay.current = true;
     void askUntilLatest();
@@ -71,15 +70,16 @@ export function useWhatIf({ plan, limits, days, key }) {
     let asked;
     while (asked !== latest.current) {
       asked = latest.current;
-      const { from } = JSON.parse(asked);
-      const end = until.current[from];
+      const order = JSON.parse(asked);
+      const end = until.current[order.from];
       try {
-        const found = await change('POST', '/simulate', { ...JSON.parse(asked), ...(end && { until: end }) });
-        if (found.next !== undefined) until.current[from] ??= found.next;
+        const found = await change('POST', '/simulate', { ...order, ...(end && { until: end }) });
+        if (found.next !== undefined) until.current[order.from] ??= found.next;
         setAnswer({ to: asked, found });
-      } catch (error) {
-        setAnswer(({ found }) => ({ to: asked, found, error: messageOf(error) }));
-        const isRefused = error instanceof ApiError && error.isResponse && error.status < 500;
+      } catch (problem) {
+        const { message, status, isResponse } = toApiError(problem);
+        setAnswer(({ found }) => ({ to: asked, found, error: message }));
+        const isRefused = isResponse && status < 500;
         if (!isRefused && !isLeft.current) againLater();
       }
     }
@@ -91,7 +91,7 @@ export function useWhatIf({ plan, limits, days, key }) {
     clearTimeout(again.current);
     again.current = setTimeout(() => {
       if (document.visibilityState === 'hidden') againLater();
-      else askAgain();
+      else ask();
     }, againMs);
   }
 
@@ -129,11 +129,6 @@ export function WhatIfSection({ plan, windows, tried, days, openKey, whatIf }) {
       }
     </div>
   <//>`;
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  return error instanceof ApiError ? error.message : 'The gateway does not answer.';
 }
 
 function LimitField({ window, limit, value = limit }) {
