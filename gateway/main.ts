@@ -123,7 +123,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
       for (const key of restartNeeded(settings, next)) {
         logger.warn(`a change of ${key} takes effect at the next start`);
       }
-      // What the admin API says is in force is, too.
+      // What needs a restart stays as it was, and the admin API shows what is in force.
       gateway.reload(settingsInForce(settings, next), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },

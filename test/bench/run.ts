@@ -101,7 +101,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('connections')) {
     connections = await measureConnections({ ...common, running, warmUpSeconds });
   }
-  // What follows starts its own. Without work they still take a little of the CPU, which shows in a p99.
+  // What follows starts its own subjects. These take a little of the CPU also without work, which shows in a p99.
   for (const { started } of running) await endProcess(started.pid);
   let tls: TlsFigures[] = [];
   if (options.wanted('tls')) {

@@ -38,7 +38,7 @@ export type EditedYaml =
  * @param edits what two of them insert at the same place stands there in their order
  */
 export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYaml {
-  // The parser counts it as a column of the first line, which would then be indented deeper than the others.
+  // The parser counts a byte order mark as a column of the first line, which would then be indented deeper than the others.
   if (original.startsWith(byteOrderMark)) {
     const result = editYaml(original.slice(byteOrderMark.length), edits);
     return result.kind === 'edited' ? { ...result, text: byteOrderMark + result.text } : result;

@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
-    // A browser remembers it too, but a dialog that it closed and we opened again may have lost it meanwhile.
+    // A browser remembers it too, but forgets it when something else has the focus while a held dialog is opened again.
     const opener = document.activeElement;
     dialog?.showModal();
     return () => {

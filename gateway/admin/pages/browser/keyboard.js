@@ -11,7 +11,7 @@ export function listenToKeys() {
   document.addEventListener('keydown', (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // What it asks or shows is answered first: a page that opened behind it would take it away.
+    // An open dialog is answered first: a page that opened behind it would take away what it asks or shows.
     if (document.querySelector('dialog[open]')) return;
     if (event.key === 'Escape') {
       target.blur();
