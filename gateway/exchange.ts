@@ -79,6 +79,11 @@ export function addressOf({ origin, req }: Exchange): string {
   return origin?.address ?? plainAddress(req.socket.remoteAddress ?? '');
 }
 
+/** The time at the upstream; undefined where no target was tried: a body that is too large, for example, is refused before. */
+export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number | undefined {
+  return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;
+}
+
 /** Whether the client speaks TLS with the gateway itself. */
 export function isOverTls({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createEventLoopBatch } from '../event-loop-batch.ts';
-import { type Exchange, openExchange } from '../exchange.ts';
+import { type Exchange, openExchange, upstreamMsOf } from '../exchange.ts';
 import { createForwarder } from '../forward/forwarder.ts';
 import { createListener, type Listener } from '../listen/listener.ts';
 import { matchOperation } from '../match/operation-table.ts';
@@ -180,12 +180,15 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
     ending: trafficEndingOf(exchange),
     // A WebSocket is over when it is closed.
     ownMs: status === 101 ? undefined : endedMs - startedMs - (upstream?.upstreamMs ?? 0),
-    upstreamMs: upstream?.upstreamMs,
+    upstreamMs: upstreamMsOf(exchange),
   };
 }
 
 function trafficEndingOf({ decidedMs, decision, fault, status }: Exchange): EndedExchange['ending'] {
-  if (status >= 500) return fault === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
+  if (status >= 500 && fault !== 'client')
+    return fault === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
   if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
+  // Too many unfinished bodies, or WebSockets, of one key.
+  if (status >= 500) return 'refused';
   return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
 }

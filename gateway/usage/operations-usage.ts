@@ -27,6 +27,7 @@ class OperationHour {
   readonly byStatus = Array<number>(statusesMax).fill(0);
   readonly own = new Histogram();
   readonly upstream = new Histogram();
+  /** 0: none since the last batch. */
   lastMs = 0;
 
   constructor(id: string) {
@@ -57,6 +58,8 @@ export class OperationsUsage {
     const hour = Math.floor(atMs / this.calendar.hourMs);
     if (hour !== this.hour) {
       this.closeHour();
+      this.operations.clear();
+      this.lastOperation = undefined;
       this.hour = hour;
     }
     const known = this.lastOperation;
@@ -84,25 +87,33 @@ export class OperationsUsage {
     const { hourMs, dayMs } = this.calendar;
     const day = Math.floor((this.hour * hourMs) / dayMs);
     for (const operation of this.operations.values()) {
+      if (operation.lastMs === 0) continue;
       const field = operationHourField(hourOfDay(this.hour), operation.id);
       const add = (number: number, value: number) => {
         if (value > 0) this.unsent.add(day, field, number, Math.round(value));
       };
       for (const [status, requests] of operation.byStatus.entries()) if (status > 0) add(status, requests);
-      addDurations(operation.own, durationNumber.own, add);
-      addDurations(operation.upstream, durationNumber.upstream, add);
+      operation.byStatus.fill(0);
+      moveDurations(operation.own, durationNumber.own, add);
+      moveDurations(operation.upstream, durationNumber.upstream, add);
       add(latest, operation.lastMs % dayMs);
+      operation.lastMs = 0;
     }
-    this.operations.clear();
-    this.lastOperation = undefined;
   }
 }
 
-function addDurations(
-  { counts, sumMs }: Histogram,
+/**
+ * A record has whole milliseconds, and a request often takes less than one: what is left of the sum is added to the next,
+ * or an operation with few requests in a flush would take no time at all.
+ */
+function moveDurations(
+  histogram: Histogram,
   first: number,
   add: (number: number, value: number) => void,
 ): void {
-  for (const [bucket, requests] of counts.entries()) add(first + bucket, requests);
-  add(first + durationNumber.sum, sumMs);
+  for (const [bucket, requests] of histogram.counts.entries()) add(first + bucket, requests);
+  histogram.counts.fill(0);
+  const wholeMs = Math.trunc(histogram.sumMs);
+  add(first + durationNumber.sum, wholeMs);
+  histogram.sumMs -= wholeMs;
 }

@@ -11,6 +11,7 @@ import {
   testConfig,
 } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
+import { readMetrics } from '../support/read-metrics.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
@@ -218,6 +219,22 @@ it('the traffic has each request once, by how it ended', async () => {
   expect(sum('refused') + sum('banned')).toBe(sent[429]);
   expect(sum('banned')).toBeGreaterThan(0);
   expect((await ask<Traffic>(gateway, '/traffic?step=hour')).rows.length).toBeLessThanOrEqual(2);
+});
+
+it('a 5xx that only its client can mend is no failure of the gateway, and a body that was not sent on took no time there', async () => {
+  const key = makeCustomKey(1_000, 1_000);
+  const gateway = await start({ keys: [key.entry], bodyBytesMax: 10 });
+  const url = `${gateway.baseUrl}/pets`;
+  const headers = { authorization: `Bearer ${key.secret}` };
+  expect((await fetch(url, { method: 'BREW', headers })).status).toBe(501);
+  expect((await fetch(url, { method: 'POST', headers, body: 'x'.repeat(11) })).status).toBe(413);
+  const { rows } = await ask<{ readonly rows: readonly object[] }>(gateway, '/traffic?step=hour');
+  expect(rows).toEqual([
+    expect.objectContaining({ requests: 2, rejected: 1, served: 1, failedByGateway: 0, upstreamTime: {} }),
+  ]);
+  const { figures } = await readMetrics(gateway.adminUrl);
+  expect(figures.get('tollgate_upstream_duration_seconds_count')).toBe(0);
+  expect(figures.get('tollgate_request_duration_seconds_count')).toBe(2);
 });
 
 describe('the list of keys', () => {

@@ -270,6 +270,29 @@ describe.each([
     expect(operation?.upstream).toMatchObject({ p50Ms: 5, p99Ms: 5, meanMs: 4 });
   });
 
+  it('adds up times of less than a millisecond, however often somebody reads or sends meanwhile', async () => {
+    const usage = await open();
+    onTestFinished(() => usage.close());
+    const operationOf = async () => (await usage.reader.operations(period))?.[0];
+    for (let request = 0; request < 20; request++) {
+      usage.recorder.ended({
+        keyId: undefined,
+        atMs: today,
+        operationId: 'getPet',
+        status: 200,
+        ending: 'served',
+        ownMs: 0.25,
+        upstreamMs: 0.75,
+      });
+      await operationOf();
+    }
+    expect(await operationOf()).toMatchObject({
+      requests: 20,
+      own: { meanMs: 0.25, p50Ms: 0.25 },
+      upstream: { meanMs: 0.75, p50Ms: 1 },
+    });
+  });
+
   it('records so many operations of a key by name, and the others together', async () => {
     const usage = await open({ usageOperationsPerKeyMax: 3 });
     onTestFinished(() => usage.close());

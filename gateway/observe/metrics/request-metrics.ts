@@ -1,4 +1,4 @@
-import type { Exchange } from '../../exchange.ts';
+import { type Exchange, upstreamMsOf } from '../../exchange.ts';
 import { Histogram } from '../../structures/histogram.ts';
 
 /** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
@@ -91,7 +91,8 @@ export function createRequestMetrics(): RequestMetrics {
         add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
       }
       if (upstream === undefined) return;
-      upstreamDuration.add(upstream.upstreamMs);
+      const upstreamMs = upstreamMsOf(exchange);
+      if (upstreamMs !== undefined) upstreamDuration.add(upstreamMs);
       upstreamRetries += Math.max(0, upstream.attempts - 1);
       if (fault === 'upstream' && errorCode !== undefined) add(upstreamFailures, errorCode);
     },
