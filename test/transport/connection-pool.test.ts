@@ -531,7 +531,7 @@ describe('shares', () => {
     backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 100; i++)
       for (const holder of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) send(pool, { holder });
-    expect(await open(backend, 80)).toBe(80);
+    expect(await open(backend, 64)).toBe(64);
     const next = nextIs(pool);
     await next.ended;
     expect(next.status).toBe(200);
