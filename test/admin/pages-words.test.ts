@@ -94,6 +94,36 @@ describe('the sentence at the top', () => {
     ],
     [
       'near',
+      {
+        upstreams: [
+          {
+            name: 'default',
+            lookupError: 'getaddrinfo ENOTFOUND',
+            targets: [{ address: 'a:1', healthy: true }],
+          },
+        ],
+      },
+      /^The host name of the upstream cannot be looked up: getaddrinfo ENOTFOUND\.$/,
+    ],
+    [
+      'bad',
+      { store: { kind: 'redis', available: true, missingCommands: ['zadd', 'info'] } },
+      /^The Redis user may not run zadd, info: its ACL must allow them\.$/,
+    ],
+    [
+      'bad',
+      {
+        processes: [process, { ...process, id: 'b', pid: 2, store: { kind: 'redis', available: false } }],
+      },
+      /^Redis is away for 1 of 2 processes: gw-1 \(pid 2\)\.$/,
+    ],
+    [
+      'near',
+      { workers: { configured: 4, serving: 3, replaced: 7 } },
+      /^3 of 4 workers of this gateway serve\.$/,
+    ],
+    [
+      'near',
       { processes: [process, { ...process, id: 'b', pid: 2, configVersion: 'ffffff000000' }] },
       /^1 of 2 processes has another configuration than gw-1 \(pid 1\) \(4576ad\): gw-1 \(pid 2\) has ffffff\.$/,
     ],

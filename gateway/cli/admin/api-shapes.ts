@@ -128,6 +128,7 @@ export const state = z.object({
     sinceAt: z.string().optional(),
     reason: z.string().optional(),
     servers: z.array(z.object({ name: z.string(), available: z.boolean() })).optional(),
+    missingCommands: z.array(z.string()).optional(),
   }),
   usage: z.object({ keptDays: count, pausedBecause: z.string().optional() }).optional(),
   upstreams: z.array(
@@ -141,6 +142,7 @@ export const state = z.object({
   certificates: z.record(z.string(), z.object({ expiresAt: z.string(), notice: z.string().optional() })),
   isComplete: z.boolean(),
   answeredBy: z.string(),
+  workers: z.object({ configured: count, serving: count }).optional(),
   processes: z.array(gatewayProcess),
 });
 

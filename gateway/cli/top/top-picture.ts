@@ -93,7 +93,7 @@ function awayText({ servers = [] }: State['store']): string {
 }
 
 function problemsOf(state: State, version: string): Problem[] {
-  const { store, upstreams, config, certificates, processes, isComplete, usage } = state;
+  const { store, upstreams, config, certificates, processes, isComplete, usage, workers } = state;
   const bad = (text: string): Problem => ({ tone: 'bad', text });
   const warning = (text: string): Problem => ({ tone: 'warning', text });
   const others = processes.filter(({ configVersion }) => configVersion !== version);
@@ -106,6 +106,12 @@ function problemsOf(state: State, version: string): Problem[] {
     ...(store.available && away.length > 0
       ? [bad(`Redis is away for ${counted(away.length, 'process', 'processes')}.`)]
       : []),
+    ...(store.missingCommands === undefined
+      ? []
+      : [bad(`The Redis user may not run ${store.missingCommands.join(', ')}: its ACL must allow them.`)]),
+    ...(workers === undefined || workers.serving >= workers.configured
+      ? []
+      : [warning(`${workers.serving} of ${counted(workers.configured, 'worker')} of this gateway serve.`)]),
     ...(isComplete ? [] : [warning(incompleteText)]),
     ...(failing > 0 ? [bad(`${rate(failing)} requests a second are answered 5xx.`)] : []),
     ...upstreams.flatMap(({ name, targets, lookupError }) => {

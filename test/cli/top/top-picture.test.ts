@@ -89,6 +89,16 @@ describe('the picture of top', () => {
       ['Redis is away for 1 process.'],
     ],
     [
+      'commands that Redis refuses',
+      { store: { kind: 'redis', available: true, missingCommands: ['zadd', 'info'] } },
+      ['The Redis user may not run zadd, info: its ACL must allow them.'],
+    ],
+    [
+      'a worker that ended',
+      { workers: { configured: 4, serving: 3, replaced: 7 } },
+      ['3 of 4 workers of this gateway serve.'],
+    ],
+    [
       'a sick target',
       {
         upstreams: [

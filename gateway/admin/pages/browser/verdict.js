@@ -39,8 +39,8 @@ export function verdict({ state, totals, lastMinute, nowMs }) {
 }
 
 /** @param {any} state @param {number} nowMs @returns {{ tone: 'bad' | 'near', text: string }[]} */
-function storeFaults({ store }, nowMs) {
-  if (store.available) return [];
+function storeFaults({ store, processes }, nowMs) {
+  if (store.available) return [...missingCommands(store), ...storeFaultsOfOthers(processes)];
   const sinceMs = Date.parse(store.sinceAt ?? '');
   const since = Number.isNaN(sinceMs) ? '' : ` since ${clock(sinceMs, nowMs)} (${duration(nowMs - sinceMs)})`;
   const servers = store.servers ?? [];
@@ -54,8 +54,24 @@ function storeFaults({ store }, nowMs) {
       ? `requests with a key${isPart ? ' of theirs' : ''} are answered 503`
       : `limits${isPart ? ' of their keys' : ''} are counted by each process on its own`;
   return [
+    ...missingCommands(store),
     { tone: 'bad', text: `${what} ${isPart && away.length > 1 ? 'are' : 'is'} away${since}; ${effect}.` },
   ];
+}
+
+/** @param {any} store @returns {{ tone: 'bad', text: string }[]} */
+function missingCommands({ missingCommands = [] }) {
+  if (missingCommands.length === 0) return [];
+  const text = `The Redis user may not run ${missingCommands.join(', ')}: its ACL must allow them.`;
+  return [{ tone: 'bad', text }];
+}
+
+/** Redis may be there for the process that answers and not for another. @param {any[]} processes @returns {{ tone: 'bad', text: string }[]} */
+function storeFaultsOfOthers(processes) {
+  const away = processes.filter((one) => one.store?.available === false);
+  if (away.length === 0) return [];
+  const text = `Redis is away for ${count(away.length)} of ${counted(processes.length, 'process', 'processes')}: ${away.map(nameOf).join(', ')}.`;
+  return [{ tone: 'bad', text }];
 }
 
 /** @param {any} state @returns {{ tone: 'bad' | 'near', text: string }[]} */
@@ -63,18 +79,24 @@ function upstreamFaults({ upstreams }) {
   return upstreams.flatMap(({ name, targets, lookupError }) => {
     const named = upstreams.length > 1 ? ` ${name}` : '';
     const down = targets.filter((target) => !target.healthy);
-    if (lookupError !== undefined && targets.length === 0) {
-      return [
-        { tone: 'bad', text: `The host name of the upstream${named} cannot be looked up: ${lookupError}.` },
-      ];
+    /** @type {{ tone: 'bad' | 'near', text: string }[]} */
+    const found = [];
+    if (down.length > 0 && down.length === targets.length) {
+      found.push({ tone: 'bad', text: `The upstream${named} has no healthy target: its requests fail.` });
+    } else if (down.length > 0) {
+      const addresses = down.map(({ address }) => address).join(', ');
+      const text = `${count(down.length)} of ${counted(targets.length, 'target')} of the upstream${named} ${down.length === 1 ? 'is' : 'are'} down: ${addresses}.`;
+      found.push({ tone: 'near', text });
     }
-    if (down.length === 0) return [];
-    if (down.length === targets.length) {
-      return [{ tone: 'bad', text: `The upstream${named} has no healthy target: its requests fail.` }];
+    if (lookupError !== undefined) {
+      // Its last addresses are kept.
+      const tone = targets.length === 0 ? 'bad' : 'near';
+      found.push({
+        tone,
+        text: `The host name of the upstream${named} cannot be looked up: ${lookupError}.`,
+      });
     }
-    const addresses = down.map(({ address }) => address).join(', ');
-    const text = `${count(down.length)} of ${counted(targets.length, 'target')} of the upstream${named} ${down.length === 1 ? 'is' : 'are'} down: ${addresses}.`;
-    return [{ tone: 'near', text }];
+    return found;
   });
 }
 
@@ -101,9 +123,13 @@ function errorFaults(lastMinute) {
 }
 
 /** @param {any} state @returns {{ tone: 'bad' | 'near', text: string }[]} */
-function processFaults({ processes, isComplete, store, config, answeredBy }) {
+function processFaults({ processes, isComplete, store, config, answeredBy, workers }) {
   /** @type {{ tone: 'bad' | 'near', text: string }[]} */
   const found = [];
+  if (workers && workers.serving < workers.configured) {
+    const text = `${count(workers.serving)} of ${counted(workers.configured, 'worker')} of this gateway serve.`;
+    found.push({ tone: workers.serving === 0 ? 'bad' : 'near', text });
+  }
   const others = processes.filter((one) => one.configVersion !== config.version);
   if (others.length > 0) {
     const own = processes.find((one) => one.id === answeredBy);
