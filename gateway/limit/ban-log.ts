@@ -7,7 +7,7 @@ import type { QuotaState } from './store/decide-quota.ts';
 export interface BanLog {
   /** Looks at a key's state as the store, or this process alone, has just decided it; `nowMs` on the same clock. */
   observe(keyId: string, state: BanState, nowMs: number): void;
-  /** Bans that this process has seen begin, by plan. */
+  /** Bans that this process has seen, by plan: also those that began before it was started. */
   begun(): ReadonlyMap<string, number>;
   /** The keys under a ban that it knows of, `bounds.loggedBansMax` at most. */
   keys(): Iterable<string>;

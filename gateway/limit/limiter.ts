@@ -105,7 +105,7 @@ export interface StoreCounts {
   readonly calls: { readonly decided: number; readonly failed: number };
   /** Requests that were decided without the store. */
   readonly decidedLocally: number;
-  /** Bans that it saw begin, by plan. */
+  /** Bans that it has seen, by plan. */
   readonly bans: ReadonlyMap<string, number>;
   /** The keys under a ban that it knows of. */
   readonly bannedKeys: Iterable<string>;

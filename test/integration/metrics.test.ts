@@ -187,6 +187,16 @@ it('the state of configuration, store and targets is exported', async () => {
   expect(healthy).toEqual([[expect.stringMatching(/upstream="default",target="127\.0\.0\.1:\d+"/), 1]]);
 });
 
+it('an upstream has healthy targets, or none when its host name was never found', async () => {
+  const name = 'tollgate_upstream_healthy_targets{upstream="default"}';
+  const [found, lost] = [
+    await start(),
+    await start({ upstream: { url: 'http://nowhere.invalid', health: '/healthz' } }),
+  ];
+  expect((await found.read()).figures.get(name)).toBe(1);
+  expect((await lost.read()).figures.get(name)).toBe(0);
+});
+
 it('keys are counted by plan and state', async () => {
   const past = '2026-01-01';
   const secretOf = (key: ReturnType<typeof makeKey>, expires?: string) => ({

@@ -26,7 +26,7 @@ export interface ObservedState {
   readonly upstreams: Readonly<
     Record<string, { readonly targets: readonly { address: string; healthy: boolean; inFlight: number }[] }>
   >;
-  /** Bans that this process saw begin, by plan. */
+  /** Bans that this process has seen, by plan. */
   readonly bans: ReadonlyMap<string, number>;
   /** Keys under a ban that it knows of. */
   readonly bannedKeys: Iterable<string>;
@@ -150,7 +150,7 @@ function createRegistry(observe: () => ObservedState): Registry {
       value: keys,
     }));
   });
-  family('bans_total', 'counter', 'Bans that this process saw begin, by plan.', () =>
+  family('bans_total', 'counter', 'Bans that this gateway has seen, by plan.', () =>
     by('plan', observe().bans),
   );
   family('store_available', 'gauge', '1 while the store of the counts replies, 0 while it is away.', () =>
@@ -189,6 +189,12 @@ function createRegistry(observe: () => ObservedState): Registry {
   );
   family('target_in_flight', 'gauge', 'Requests sent to a target or waiting for it.', () =>
     targets(({ inFlight }) => inFlight),
+  );
+  family('upstream_healthy_targets', 'gauge', 'Healthy targets of an upstream.', () =>
+    Object.entries(observe().upstreams).map(([upstream, { targets }]) => ({
+      labels: { upstream },
+      value: targets.filter(({ healthy }) => healthy).length,
+    })),
   );
   family('upstream_retries_total', 'counter', 'Attempts beyond the first of a request.', () =>
     one(observe().requests.upstreamRetries),
