@@ -51,6 +51,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private readonly request: ForwardRequest;
   private readonly settlers: Settlers;
   private targetRequest: TargetRequest | undefined;
+  /** As `upstream` gets it. */
   private head: RequestHead | undefined;
   private body: RequestBody | undefined;
   /** As it was at the last attempt: after a reload a retry goes to the upstream of the same name. */
@@ -79,13 +80,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   start(): void {
-    const { req, res, requestFields, keepForwarded, bodyBytesMax } = this.request;
+    const { res, bodyBytesMax } = this.request;
     const { inFlight, nowMs } = this.context;
-    const { rawHeaders } = req;
     const upstream = this.findUpstream();
-    if (upstream === undefined) return;
-    this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host });
-    const { contentLength, chunked } = this.head;
+    const { head } = this;
+    if (upstream === undefined || head === undefined) return;
+    const { contentLength, chunked } = head;
     upstream.retryBudget.countRequest(nowMs());
     inFlight.add(this);
     res.on('close', () => this.onClientClose());
@@ -99,25 +99,36 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
     } else if (contentLength === 0 && !chunked) {
-      this.attempt(this.targetRequestOf(this.head.fields, undefined, false));
-    } else this.readBody(upstream, this.head);
+      this.attempt(undefined);
+    } else this.readBody(upstream, head);
   }
 
-  /** Ends the request when a reload has removed its upstream. */
+  /** Ends the request when a reload has removed its upstream. One that a reload has changed may want another `Host`. */
   private findUpstream(): LiveUpstream | undefined {
     const upstream = this.context.upstreams.find(this.request.upstream);
-    if (upstream === undefined) this.fail('upstream_unavailable', 'a reload removed the upstream');
-    else this.upstream = upstream;
+    if (upstream === undefined) {
+      this.fail('upstream_unavailable', 'a reload removed the upstream');
+    } else if (upstream !== this.upstream) {
+      const { req, requestFields, keepForwarded } = this.request;
+      const { rawHeaders } = req;
+      this.upstream = upstream;
+      this.head = requestHead({ rawHeaders, requestFields, keepForwarded, host: upstream.host });
+    }
     return upstream;
   }
 
-  private targetRequestOf(
-    fields: readonly string[],
-    body: TargetRequest['body'],
-    chunked: boolean,
-  ): TargetRequest {
+  private targetRequestOf({ fields, chunked }: RequestHead, body: TargetRequest['body']): TargetRequest {
     const { req, holder } = this.request;
-    return { holder, method: req.method ?? 'GET', path: req.url ?? '/', fields, body, chunked };
+    const isWhole = Buffer.isBuffer(body);
+    return {
+      holder,
+      method: req.method ?? 'GET',
+      path: req.url ?? '/',
+      // A chunked body that was collected whole is sent with its length, which every backend understands.
+      fields: isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields,
+      body,
+      chunked: chunked && body !== undefined && !isWhole,
+    };
   }
 
   private readBody(
@@ -145,17 +156,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   onReady(whole: Buffer | undefined): void {
-    this.guard(() => this.attemptWithBody(whole));
-  }
-
-  private attemptWithBody(whole: Buffer | undefined): void {
-    const { head, body } = this;
-    if (head === undefined || body === undefined) return;
-    const { fields, chunked } = head;
-    // A chunked body that was collected whole is sent with its length, which every backend understands.
-    const sized =
-      whole !== undefined && chunked ? [...fields, 'Content-Length', String(whole.length)] : fields;
-    this.attempt(this.targetRequestOf(sized, whole ?? body, chunked && whole === undefined));
+    this.guard(() => this.attempt(whole ?? this.body));
   }
 
   /** The parser found a fault in the body; the rest of it will not come. */
@@ -215,19 +216,21 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.request.res.destroy();
   }
 
-  private attempt(request: TargetRequest): void {
+  private attempt(body: TargetRequest['body']): void {
     if (this.settled) return;
     const targets = this.findUpstream()?.targets;
-    if (targets === undefined) return;
+    const { head } = this;
+    if (targets === undefined || head === undefined) return;
     if (targets.pending !== undefined) {
-      void targets.pending.then(() => this.guard(() => this.attempt(request)));
+      void targets.pending.then(() => this.guard(() => this.attempt(body)));
       return;
     }
-    const target = targets.choose(request.holder, this.target);
+    const target = targets.choose(this.request.holder, this.target);
     if (target === undefined) {
       this.failUnavailable();
       return;
     }
+    const request = this.targetRequestOf(head, body);
     this.targetRequest = request;
     this.target = target;
     this.attempts++;
@@ -349,7 +352,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     const pauseMs = retryPauseMs({ attempt: attempts + 1, baseMs, capMs, random: context.random() });
-    setTimeout(() => this.guard(() => this.attempt(request)), pauseMs);
+    setTimeout(() => this.guard(() => this.attempt(body)), pauseMs);
   }
 
   private leaveTarget(): Target | undefined {

@@ -98,6 +98,23 @@ it('a request whose body is still coming when its upstream is removed is 503, an
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
 
+it('a request whose body is still coming when its upstream is changed gets to the new one with its Host', async () => {
+  const [before, after] = [await startBackend(), await startBackend()];
+  const front = await startFor(before.url, { host: 'target' });
+  const client = connect(front.port, '127.0.0.1').setEncoding('latin1').resume();
+  const fields = 'Host: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\nConnection: close';
+  client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
+  // The 100: the upstream of before has been found.
+  await once(client, 'data');
+  front.setUrl(after.url);
+  client.write('4\r\nhalf\r\n0\r\n\r\n');
+  await once(client, 'close');
+  expect(before.requests).toEqual([]);
+  const [request] = after.requests;
+  expect(request && fieldLines(request)).toEqual([`Host: 127.0.0.1:${after.port}`, 'Content-Length: 4']);
+  expect(request?.rawBody).toBe('half');
+});
+
 it.each([
   ['the head', { headersMs: 200 }, () => {}],
   [
