@@ -130,7 +130,7 @@ export function eventText(happening: Happening, nowMs: number): string {
 }
 
 /** The two largest units: "1 h 5 min", "12 s"; below ten seconds with tenths. */
-export function durationText(ms: number): string {
+function durationText(ms: number): string {
   if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
   const seconds = Math.round(ms / 1_000);
   const parts = [

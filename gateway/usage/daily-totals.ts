@@ -17,7 +17,7 @@ export interface DailyTotalsKeeper {
 }
 
 /** For how long totals are kept; as whole months, since a field has those of a month. */
-export const totalsKeptDays = 400;
+const totalsKeptDays = 400;
 
 /** Who adds totals: any process. The day is the number of the batch, so that each is added once, in ascending order. */
 const sender = 'days';

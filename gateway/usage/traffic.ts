@@ -22,8 +22,8 @@ export type TrafficEnding = (typeof trafficEndings)[number];
 const endingsPerMinute = 8;
 const bucketsPerMinute = 20;
 
-export const endedNumber = (minute: number, ending: number) => 1 + minute * endingsPerMinute + ending;
-export const bucketNumber = (minute: number, bucket: number) => 1 + minute * bucketsPerMinute + bucket;
+const endedNumber = (minute: number, ending: number) => 1 + minute * endingsPerMinute + ending;
+const bucketNumber = (minute: number, bucket: number) => 1 + minute * bucketsPerMinute + bucket;
 
 export const trafficField = (what: 'ended' | 'own' | 'upstream', hour: number) =>
   `${what}:${String(hourOfDay(hour)).padStart(2, '0')}`;

@@ -89,6 +89,6 @@ export async function untilAnswers(url: string, { pid, logFile }: Running): Prom
   throw new Error(`${url} does not answer:\n${readFileSync(logFile, 'utf8').slice(-2_000)}`);
 }
 
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   return [...children].some((child) => child.pid === pid);
 }

@@ -46,7 +46,7 @@ export async function startRedis(
 }
 
 /** From `INFO commandstats`, where commands called by a script are counted under their own names. */
-export function countScriptCalls(commandStats: string): number {
+function countScriptCalls(commandStats: string): number {
   let calls = 0;
   for (const [, count] of commandStats.matchAll(/^cmdstat_(?:eval|evalsha|fcall):calls=(\d+)/gm)) {
     calls += Number(count);

@@ -422,7 +422,7 @@ export interface Subject {
   nowMs(): Promise<number>;
 }
 
-export const nothingUnsent: Unsent = {
+const nothingUnsent: Unsent = {
   ...noCounts,
   strikes: 0,
   bannedUntilMs: 0,

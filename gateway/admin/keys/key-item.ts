@@ -59,10 +59,6 @@ export interface ItemFacts extends ListedKey {
   readonly nowMs: number;
 }
 
-export interface KeyFacts extends ItemFacts {
-  readonly status: KeyStatus;
-}
-
 export function keyItem(facts: ItemFacts): KeyItem {
   const { key, source, place, status, recent } = facts;
   return {

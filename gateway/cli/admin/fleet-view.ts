@@ -123,7 +123,7 @@ function memberText(value: unknown): string {
 }
 
 /** What was wrong with a configuration. A line of its file, with a caret below it, is not wrapped. */
-export function errorLines(error: string, columns: number): string[] {
+function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;
   return error
     .trimEnd()

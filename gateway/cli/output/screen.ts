@@ -15,7 +15,7 @@ export interface Screen {
 }
 
 /** In a pipe or file tables are as wide as they may be anywhere. */
-export const pageColumns = 100;
+const pageColumns = 100;
 const columnsMin = 40;
 
 export function screenOf(

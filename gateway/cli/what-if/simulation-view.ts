@@ -89,7 +89,7 @@ function sourceText({ source }: Pick<Simulation, 'source'>): string {
 }
 
 /** "Reproduced 41,203 of 41,203 refusals", and where it did not. */
-export function proofLines(
+function proofLines(
   { reproduced, ...found }: Pick<Simulation, 'reproduced' | 'source'>,
   screen: Screen,
 ): string[] {

@@ -30,7 +30,7 @@ export function useLive(isAllowed) {
 }
 
 /** @param {any[]} processes @returns {Totals} */
-export function totalsOf(processes) {
+function totalsOf(processes) {
   const perSecond = processes.reduce((sum, process) => sum + process.requestsPerSecond, 0);
   /** @type {Record<string, number>} */
   const outcomes = {};
