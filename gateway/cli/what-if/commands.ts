@@ -20,7 +20,10 @@ import { simulateLog } from './simulate-log.ts';
 import type { Simulation } from './simulation-shape.ts';
 import { simulationLines } from './simulation-view.ts';
 
-type Limits = { readonly [Field in (typeof limitFieldOf)[PlanWindow]]?: number | null };
+type Limits = { readonly [Field in (typeof limitFieldOf)[PlanWindow]]?: number | typeof noLimit };
+
+/** Not null as in `Tried`: commander takes the null of an option's parser for an option without a value. */
+const noLimit = 'none';
 
 interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
   readonly plan?: string;
@@ -143,7 +146,7 @@ function progress(unit = 'keys') {
 function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
   const fields = planWindows.flatMap((window) => {
     const max = options[limitFieldOf[window]];
-    return max === undefined ? [] : [[limitFieldOf[window], max]];
+    return max === undefined ? [] : [[limitFieldOf[window], max === noLimit ? null : max]];
   });
   const edit: EditByField = Object.fromEntries(fields);
   if (fields.length === 0 && plan === undefined && key === undefined) return undefined;
@@ -154,8 +157,10 @@ function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undef
   return plan === undefined ? { keys: { [key ?? '']: edit } } : { plans: { [plan]: edit } };
 }
 
-function limitOf(text: string): number | null {
-  return text === 'none' ? null : wholeNumber(text);
+function limitOf(text: string): number | typeof noLimit {
+  if (text === noLimit) return noLimit;
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or none.');
+  return Number(text);
 }
 
 function wholeNumber(text: string): number {

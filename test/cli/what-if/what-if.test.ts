@@ -79,6 +79,16 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
   });
 });
 
+it('simulate takes a limit away with none', async () => {
+  const { exitCode, stdout, stderr } = await run(
+    ...['simulate', '--plan', 'free', '--per-day', 'none', '--per-minute', '1000', '--json'],
+  );
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(JSON.parse(stdout).totals).toMatchObject({ keys: 2, refusedNow: 20, refusedThen: 0 });
+  const typo = await run('simulate', '--plan', 'free', '--per-day', 'non');
+  expect([typo.exitCode, typo.stderr]).toEqual([1, expect.stringContaining('or none')]);
+});
+
 it('simulate --config tries the limits of an edited file, and says so where there are none', async () => {
   const file = await draft({ plans: { free: { perDay: 50 }, spare: { perMinute: 5 }, custom: 'custom' } });
   const { stdout } = await run('simulate', '--config', file, '--json');
