@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command line: `tollgate run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
 import { readFileSync } from 'node:fs';
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
@@ -17,7 +17,9 @@ import { addWhatIfCommands } from './what-if/commands.ts';
 const program = new Command('tollgate')
   .description('An API gateway and rate-limiting proxy.')
   .version(packageVersion(), '--version', 'print the version')
-  .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) });
+  .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
+  // Commander would end the process behind a help text before it is known whether that could be written.
+  .exitOverride();
 
 program
   .command('run')
@@ -54,8 +56,9 @@ program
       count(operations.length, 'operation'),
     ];
     console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-    // A lookup that takes longer than anybody waits for it would keep the process alive.
-    process.exit();
+    // A lookup that takes longer than anybody waits for it would keep the process alive. Whether the line could be written
+    // is known one turn later.
+    setImmediate(() => process.exit());
   });
 
 program
@@ -103,7 +106,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync();
 } catch (error) {
-  fail(error instanceof Error ? error.message : String(error));
+  // What a CommanderError says is written already.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode;
+  else fail(error instanceof Error ? error.message : String(error));
 }
 
 function packageVersion(): string {

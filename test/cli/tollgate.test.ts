@@ -127,13 +127,18 @@ test('a command without a configuration says what to do', async () => {
   });
 });
 
-test('output for which the disk has no room fails with a sentence', async () => {
-  const full = openSync('/dev/full', 'w');
-  onTestFinished(() => closeSync(full));
-  const args = ['gateway/cli/tollgate.ts', 'schema'];
-  const { status, stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'] });
-  expect({ status, stderr: `${stderr}` }).toEqual({
-    status: 1,
-    stderr: 'Standard output cannot be written: ENOSPC: no space left on device, write.\n',
-  });
-});
+test.each(['schema', 'check', 'keys create --help', '--version'])(
+  '%s fails with a sentence where the disk has no room for its output',
+  (command) => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const { file } = configFolder({ 'tollgate.yaml': mainDocument.replace('backend', 'localhost') });
+    const args = ['gateway/cli/tollgate.ts', ...command.split(' ')];
+    const env = { ...process.env, TOLLGATE_CONFIG: file };
+    const { status, stderr } = spawnSync(process.execPath, args, { env, stdio: ['ignore', full, 'pipe'] });
+    expect({ status, stderr: `${stderr}` }).toEqual({
+      status: 1,
+      stderr: 'Standard output cannot be written: ENOSPC: no space left on device, write.\n',
+    });
+  },
+);
