@@ -115,6 +115,6 @@ export function callersTable({ callers, more = 0 }: Callers, nowMs: number, scre
     ago(caller.lastSeenMs, nowMs),
     caller.name ?? '',
   ]);
-  const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 500`];
+  const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`];
   return [...table(columns, rows, screen), ...rest];
 }
