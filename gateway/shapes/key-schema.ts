@@ -20,10 +20,10 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
   .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
   .meta({ minProperties: 1 });
 
-export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds').min(
-  1,
-  expects('a list of at least one operationId; without `operations` all may be called'),
-);
+/** Each once, also where the list has one several times. */
+export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
+  .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
+  .transform((ids) => [...new Set(ids)]);
 
 const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
 export const date = z

@@ -78,13 +78,14 @@ export function addMovingCommands(keys: Command): void {
     .option('--directory', 'to the directory, by the admin API, in place of the keys file')
     .option('--json', 'what became of them: created, unchanged, refused')
     .action(async (file: string, options: MovingOptions) => {
-      const moved = parseExport(await readExport(file), file);
-      const { imported, where } = options.directory
+      const { keys: moved, ambiguous } = parseExport(await readExport(file), file);
+      const { imported: done, where } = options.directory
         ? {
             imported: await importToDirectory(clientOf(options), moved, defaultBounds),
             where: 'the directory',
           }
         : await importToFile(configurationOf(options), moved);
+      const imported = { ...done, refused: [...ambiguous, ...done.refused] };
       if (options.json) printJson(imported);
       else print(importedLines(imported, where).map(printable));
       const { created, refused } = imported;

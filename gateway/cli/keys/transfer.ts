@@ -55,8 +55,15 @@ export function movedJson({ secrets, ...key }: MovedKey): object {
   };
 }
 
+/** What a file has to move. */
+interface ParsedExport {
+  readonly keys: readonly MovedKey[];
+  /** Keys that the file defines in two ways: nobody can tell which of them is meant, so none is in `keys`. */
+  readonly ambiguous: Imported['refused'];
+}
+
 /** @throws a CommandError that names the first thing that is wrong with it */
-export function parseExport(text: string, file: string): MovedKey[] {
+export function parseExport(text: string, file: string): ParsedExport {
   let json: unknown;
   try {
     // Without the byte order mark that Windows puts before what it redirects or saves.
@@ -65,11 +72,45 @@ export function parseExport(text: string, file: string): MovedKey[] {
     throw new CommandError(`${file} is not JSON, as "keys export" writes it.`);
   }
   const parsed = movedKeys.safeParse(json);
-  if (parsed.success) return parsed.data.keys;
+  if (parsed.success) return withoutAmbiguous(parsed.data.keys, text);
   const [fault] = shapeFaults(parsed.error.issues);
   throw new CommandError(
     `${file} has no keys as "keys export" writes them: ${fault && faultMessage(fault)}.`,
   );
+}
+
+function withoutAmbiguous(keys: readonly MovedKey[], text: string): ParsedExport {
+  const firsts = new Map<string, number>();
+  const others = new Map<string, number>();
+  for (const [index, key] of keys.entries()) {
+    const first = keys[firsts.get(key.id) ?? index];
+    if (first === key) firsts.set(key.id, index);
+    else if (first && !others.has(key.id) && likenessOf(first) !== likenessOf(key)) others.set(key.id, index);
+  }
+  if (others.size === 0) return { keys, ambiguous: [] };
+  const lines = linesOfKeys(text);
+  const ambiguous = [...others].map(([id, other]) => {
+    const [one, two] = [firsts.get(id) ?? 0, other].map(
+      (index) => `line ${lines[index]} (\`keys[${index}]\`)`,
+    );
+    return { id, reason: `it is defined twice and differently, in ${one} and in ${two}: leave one` };
+  });
+  return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
+}
+
+/** The line in which each key of an export begins: in such a file the objects in the list in the outermost object. */
+function linesOfKeys(text: string): number[] {
+  const lines: number[] = [];
+  let [line, depth] = [1, 0];
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}\n]/g)) {
+    if (token === '\n') line += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    else if (token === '{' || token === '[') {
+      depth += 1;
+      if (depth === 3 && token === '{') lines.push(line);
+    }
+  }
+  return lines;
 }
 
 /** Adds keys to the keys of a configuration: all that can be, in one edit. @throws a CommandError when none can */

@@ -142,11 +142,11 @@ test('all of the directory moves to another one and into a file, over several pa
   expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '600 keys added to the directory\n' });
   const again = await run(
     'import - --directory --json',
-    JSON.stringify({ keys: [...many, { ...many[0], plan: 'pro' }] }),
+    JSON.stringify({ keys: [{ ...many[0], plan: 'pro' }, ...many.slice(1)] }),
   );
   expect({ ...JSON.parse(again.stdout), exitCode: again.exitCode }).toEqual({
     exitCode: 1,
-    ...{ created: 0, unchanged: 600, refused: [{ id: 'many-0', reason: expect.any(String) }] },
+    ...{ created: 0, unchanged: 599, refused: [{ id: 'many-0', reason: expect.any(String) }] },
   });
   expect(await statusOf('many-1')).toBe(200);
 
@@ -193,7 +193,7 @@ test('an import that cannot go on says how far it came', async () => {
     },
   };
   const bounds = { importKeysMax: 1, importBytesMax: 10_000, importRetries: 2, importRetryMs: 1 };
-  const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x'));
+  const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x').keys);
   await expect(importToDirectory(client, all, bounds)).rejects.toThrow(
     'Nobody answers. Until then 2 of 4 keys were added; the same command goes on from there.',
   );

@@ -60,13 +60,7 @@ test('import leaves what is there alone, and says of each key that it refuses wh
   const [acme, big] = all;
   const added = { id: 'new', plan: 'free', secrets: [{ sha256: digestOf('c') }] };
   const moved = [
-    ...[
-      acme,
-      { ...big, name: 'Other' },
-      added,
-      { ...added, disabled: false },
-      { ...added, plan: 'enterprise' },
-    ],
+    ...[acme, { ...big, name: 'Other' }, added, { ...added, disabled: false }],
     { ...added, id: 'plan', plan: 'gold' },
     { id: 'digest', plan: 'free', secrets: [{ sha256: digestOf('C') }] },
     { id: 'custom', plan: 'enterprise', secrets: [] },
@@ -81,7 +75,6 @@ test('import leaves what is there alone, and says of each key that it refuses wh
     unchanged: 2,
     refused: [
       { id: 'big', reason: 'it is there already, and is different' },
-      { id: 'new', reason: 'it is there already, and is different' },
       { id: 'plan', reason: 'there is no plan gold' },
       { id: 'digest', reason: 'a secret of it is that of another key, or is there twice' },
       { id: 'custom', reason: 'the plan enterprise is custom, and it has no limits of its own' },
@@ -91,6 +84,41 @@ test('import leaves what is there alone, and says of each key that it refuses wh
   });
   const text = readFileSync(pathOf('keys.yaml'), 'utf8');
   expect(text).toBe(`${keys}- id: new\n  plan: free\n  secrets:\n    - sha256: ${digestOf('c')}\n`);
+});
+
+test('a key that the file defines in two ways is not imported, and both lines are named', async () => {
+  const { file, pathOf, write } = configFolder({ ...main, 'keys.yaml': keys });
+  write(
+    'moved.json',
+    `{"keys":[
+{"id":"twice","plan":"free","name":"{\\"[","secrets":[]},
+{"id":"same","plan":"free","operations":["listPets"],"secrets":[]},
+{"id":"same","plan":"free","operations":["listPets","listPets"],"secrets":[]},
+
+{"id":"twice","plan":"free","secrets":[]}, {"id":"twice","plan":"enterprise","secrets":[]}
+]}
+`,
+  );
+  const { exitCode, stdout } = await run(file, `import ${pathOf('moved.json')}`);
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 1,
+    stdout: `1 key added to ${pathOf('keys.yaml')}, 1 there already, 1 refused:
+  twice: it is defined twice and differently, in line 2 (\`keys[0]\`) and in line 6 (\`keys[3]\`): leave one
+`,
+  });
+});
+
+test('an operation that a key has twice is written once, and such an import can be repeated', async () => {
+  const { file, pathOf } = configFolder({ ...main, 'keys.yaml': keys });
+  const operations = ['getPet', 'listPets', 'getPet'];
+  const moved = JSON.stringify({ keys: [{ id: 'scoped', plan: 'free', operations, secrets: [] }] });
+  expect((await run(file, 'import -', moved)).exitCode).toBe(0);
+  expect(JSON.parse(await exported(file)).keys.at(-1).operations).toEqual(['getPet', 'listPets']);
+  const { exitCode, stdout } = await run(file, 'import -', moved);
+  expect({ exitCode, stdout }).toEqual({
+    exitCode: 0,
+    stdout: `0 keys added to ${pathOf('keys.yaml')}, 1 there already\n`,
+  });
 });
 
 test.each([

@@ -42,7 +42,7 @@ export function toDefinition({
     ...key,
     ...(name !== undefined && { name }),
     ...(limits && { limits: toLimits(limits) }),
-    ...(operations && { operations: [...new Set(operations)] }),
+    ...(operations && { operations }),
   };
 }
 
