@@ -181,6 +181,8 @@ export interface BucketDecision {
 export interface KeyStatus {
   /** As its next request would be told, before it is charged. */
   readonly rateLimit: RateLimitState;
+  /** A request at this instant (epoch ms, deciding clock) finds room; 0: one finds it now. */
+  readonly retryAtMs: number;
   /** The requests used in each window of `rateLimit`, in its order: after a reload they may be more than the limit. */
   readonly used: readonly number[];
   /** Refusals that count towards the next ban, and how many bans led here. */

@@ -238,10 +238,16 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const rateLimit = rateLimitState(state, terms);
     const used = limits.map(({ window }) => state[usedIn[window]]);
     const grant = runningGrant(state.grant, atMs);
-    const status = { rateLimit, used, strikes, banLevel, ...(grant && { grant }) };
-    if (banUntilMs <= atMs) return status;
-    const retryAtMs = roomAtMs(rateLimit, state, terms, banUntilMs);
-    return { ...status, rateLimit: bannedState(rateLimit, { banUntilMs, retryAtMs }) };
+    const isBanned = banUntilMs > atMs;
+    const retryAtMs = roomAtMs(rateLimit, state, terms, isBanned ? banUntilMs : 0);
+    return {
+      rateLimit: isBanned ? bannedState(rateLimit, { banUntilMs, retryAtMs }) : rateLimit,
+      retryAtMs,
+      used,
+      strikes,
+      banLevel,
+      ...(grant && { grant }),
+    };
   }
 
   function openMemory(): Backing {

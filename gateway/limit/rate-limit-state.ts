@@ -44,7 +44,7 @@ function refusesFirst(window: Window, other: Window): boolean {
 
 /**
  * When a request finds room again, from `fromMs` on: the latest reset among the spent windows. Where a grant ends before that,
- * the windows must have room without it.
+ * it is when the windows have room without it: at the end of the grant, or later. 0: there is room now.
  *
  * @param told what `rateLimitState` makes of the same state
  */
@@ -57,7 +57,7 @@ export function roomAtMs(
   const atMs = Math.max(fromMs, lastReset(told));
   const grant = runningGrant(state.grant, terms.nowMs);
   if (grant === undefined || atMs < grant.untilMs) return atMs;
-  return Math.max(atMs, lastReset(rateLimitState({ ...state, grant: undefined }, terms)));
+  return Math.max(fromMs, grant.untilMs, lastReset(rateLimitState({ ...state, grant: undefined }, terms)));
 }
 
 function lastReset({ windows }: RateLimitState): number {

@@ -29,8 +29,10 @@ function statusOf(
   };
   const minute = windowOf('minute', 60, minuteUsed, minuteEndsMs);
   const windows = [minute, windowOf('day', 1_000, dayUsed, dayEndsMs)];
+  const spent = windows.filter(({ remaining }) => remaining === 0);
   return {
     rateLimit: { nowMs, windows, inForce: minute, ...(ban && { banUntilMs: ban.untilMs }) },
+    retryAtMs: Math.max(0, ...spent.map(({ resetMs }) => resetMs)),
     used: [minuteUsed, dayUsed],
     strikes: 0,
     banLevel: ban?.level ?? 0,
@@ -49,6 +51,8 @@ interface Case {
   readonly addresses?: number;
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
+  /** Absent: with the last reset of a spent window. */
+  readonly retryAtMs?: number;
 }
 
 function sentenceOf(of: Case): string {
@@ -64,7 +68,11 @@ function sentenceOf(of: Case): string {
   const facts = {
     source: of.source ?? ('file' as const),
     key: { ...key, ...of.key },
-    status: { ...statusOf(minuteUsed, dayUsed, ban), ...(of.grant && { grant: of.grant }) },
+    status: {
+      ...statusOf(minuteUsed, dayUsed, ban),
+      ...(of.grant && { grant: of.grant }),
+      ...(of.retryAtMs !== undefined && { retryAtMs: of.retryAtMs }),
+    },
     secrets: of.secrets ?? secrets,
     nowMs,
   };
@@ -126,6 +134,19 @@ describe('why a key gets what it gets, in a sentence', () => {
         isRecorded: false,
       },
       'acme (free) has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
+    ],
+    [
+      'has used up a window, and finds room before it ends since its grant ends',
+      {
+        minuteUsed: 60,
+        grant: {
+          limits: [{ window: 'minute', max: 60 }],
+          untilMs: Date.parse('2026-11-22T10:31:40Z'),
+        },
+        retryAtMs: Date.parse('2026-11-22T10:31:40Z'),
+        isRecorded: false,
+      },
+      'acme (free) has a grant until 10:31:40 UTC: 60 a minute in place of 60. It has used all 60 requests of this minute and may call again at 10:31:40 UTC.',
     ],
     [
       'is banned and has a grant of two windows',

@@ -127,6 +127,23 @@ describe('under a grant', () => {
     expect(later.admitted).toBe(1);
   });
 
+  it.each([
+    { ends: 'before the minute', untilMs: nowMs + 1, dayUsed: 50, retryAtMs: nowMs + 1 },
+    { ends: 'before the minute, and the day is spent', untilMs: nowMs + 1, dayUsed: 500, retryAtMs: dayEnd },
+    { ends: 'after the minute', untilMs: minuteEnd + 1, dayUsed: 50, retryAtMs: minuteEnd },
+  ])(
+    'of fewer requests than the plan: room is there with its end at the latest, if the plan has room ($ends)',
+    (row) => {
+      const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: row.untilMs };
+      const state = { ...emptyQuotaState, minute, minuteUsed: 2, day, dayUsed: row.dayUsed, grant };
+      const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+      expect(decisionAt(0, { outcome, source: 'shared', limits, windowsMs })).toMatchObject({
+        kind: 'refused',
+        retryAtMs: row.retryAtMs,
+      });
+    },
+  );
+
   it('a banned request is told when it will find room after the ban, if the grant ends before that', () => {
     const bannedUntilMs = minuteEnd + 30_000;
     const before = stateUnder(bannedUntilMs, 200);

@@ -96,6 +96,7 @@ export async function statusesOf(
   const inForce = { name: 'day', limit: 0, remaining: 0, resetMs: nowMs, windowSeconds: 0 } as const;
   const nothing: KeyStatus = {
     rateLimit: { nowMs, windows: [], inForce },
+    retryAtMs: 0,
     used: [],
     strikes: 0,
     banLevel: 0,

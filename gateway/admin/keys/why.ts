@@ -111,7 +111,7 @@ function nowSentence(facts: WhyFacts): string {
   const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
   if (inForce !== undefined) {
     const all = `all ${count(inForce.limit, 'request')} of this ${inForce.name}`;
-    return `${who} has used ${all} and may call again at ${timeText(inForce.resetMs, nowMs)}.`;
+    return `${who} has used ${all} and may call again at ${timeText(status.retryAtMs, nowMs)}.`;
   }
   const used = rateLimit.windows.map(
     ({ name, limit }, index) => `${figure(status.used[index] ?? 0)} of ${figure(limit)} of this ${name}`,
