@@ -13,6 +13,8 @@ export interface ProcessState {
   readonly requestsPerSecond: number;
   /** Requests per second, by what they were answered. */
   readonly outcomes: Readonly<Record<string, number>>;
+  /** Those that failed by fault of the gateway or the upstream. */
+  readonly failuresPerSecond: number;
   /** Of the gateway's own part in a request; absent where there was none in the last ten seconds. */
   readonly p50Ms?: number;
   readonly p99Ms?: number;

@@ -19,6 +19,7 @@ function stateOf(id: string): ProcessState {
     phase: 'serving',
     configVersion: 'v',
     requestsPerSecond: 0,
+    failuresPerSecond: 0,
     outcomes: {},
     inFlight: 0,
     connections: 0,

@@ -14,7 +14,14 @@ const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 function stateOf(id: string): ProcessState {
   return {
     ...{ id, host: 'h', pid: 1, startedAt: '2026-11-22T00:00:00.000Z', phase: 'serving', configVersion: 'v' },
-    ...{ requestsPerSecond: 0, outcomes: {}, inFlight: 0, connections: 0, upstreams: [] },
+    ...{
+      requestsPerSecond: 0,
+      failuresPerSecond: 0,
+      outcomes: {},
+      inFlight: 0,
+      connections: 0,
+      upstreams: [],
+    },
     store: { kind: 'redis', available: true },
   };
 }

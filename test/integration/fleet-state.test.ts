@@ -48,6 +48,7 @@ describe('two processes on one Redis', () => {
       phase: 'serving',
       configVersion: expect.stringMatching(/^[0-9a-f]{12}$/),
       requestsPerSecond: expect.any(Number),
+      failuresPerSecond: 0,
       store: { kind: 'redis', available: true },
       targets: 1,
       healthyTargets: 1,

@@ -107,6 +107,7 @@ const gatewayProcess = z.object({
   configVersion: z.string(),
   requestsPerSecond: count,
   outcomes: z.record(z.string(), count),
+  failuresPerSecond: count,
   p50Ms: count.optional(),
   p99Ms: count.optional(),
   upstreamP50Ms: count.optional(),

@@ -53,6 +53,9 @@ export function grantText({ limits, untilMs }: NonNullable<KeyItem['grant']>, no
   return `${parts.join(', ')} until ${clock(untilMs, nowMs)} UTC`;
 }
 
+/** With the space behind them: of the longest, `this minute`. */
+const factNamesWidth = 13;
+
 /** One key: why it gets what it gets first, then everything about it. */
 export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[] {
   const { paint, columns } = screen;
@@ -103,7 +106,11 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     '',
     ...table(
       [{ title: 'KEY' }, { title: key.id, cutsTo: 12 }],
-      facts.map(([name, text]) => [name, name === 'state' ? stateCell(text) : text]),
+      facts.flatMap(([name, text]) =>
+        name === 'state'
+          ? [[name, stateCell(text)]]
+          : wrapText(text, columns - factNamesWidth).map((line, index) => [index === 0 ? name : '', line]),
+      ),
       screen,
     ),
   ];

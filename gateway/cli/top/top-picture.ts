@@ -98,7 +98,7 @@ function problemsOf(state: State, version: string): Problem[] {
   const warning = (text: string): Problem => ({ tone: 'warning', text });
   const others = processes.filter(({ configVersion }) => configVersion !== version);
   const away = processes.filter((one) => !one.store.available);
-  const failing = processes.reduce((sum, { outcomes }) => sum + (outcomes['5xx'] ?? 0), 0);
+  const failing = processes.reduce((sum, { failuresPerSecond }) => sum + failuresPerSecond, 0);
   return [
     ...(store.available
       ? []
@@ -113,7 +113,9 @@ function problemsOf(state: State, version: string): Problem[] {
       ? []
       : [warning(`${workers.serving} of ${counted(workers.configured, 'worker')} of this gateway serve.`)]),
     ...(isComplete ? [] : [warning(incompleteText)]),
-    ...(failing > 0 ? [bad(`${rate(failing)} requests a second are answered 5xx.`)] : []),
+    ...(failing > 0
+      ? [bad(`${rate(failing)} requests a second fail: 5xx by fault of the gateway or the upstream.`)]
+      : []),
     ...upstreams.flatMap(({ name, targets, lookupError }) => {
       const sick = targets.filter(({ healthy }) => !healthy);
       return [
@@ -157,8 +159,9 @@ function figureLines({ processes, store }: State, nowMs: number, { columns, pain
   const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name) => {
     const perSecond = sum((one) => one.outcomes[name] ?? 0);
     const text = `${name} ${rate(perSecond)}`;
-    const tone = name === '5xx' ? 'bad' : 'warning';
-    return (name === '5xx' || name === '429') && perSecond > 0 ? paint(tone, text) : text;
+    // A 5xx may be the client's fault: a method that nobody knows.
+    if (name === '5xx' && sum((one) => one.failuresPerSecond) > 0) return `  ${paint('bad', text)}`;
+    return `  ${name === '429' && perSecond > 0 ? paint('warning', text) : text}`;
   });
   const span = (of: (one: State['processes'][number]) => number | undefined) => {
     const known = processes.flatMap((one) => of(one) ?? []);
@@ -169,26 +172,43 @@ function figureLines({ processes, store }: State, nowMs: number, { columns, pain
   const since = store.sinceAt === undefined ? '' : `, ${duration(nowMs - Date.parse(store.sinceAt))}`;
   const storeText =
     store.kind === 'memory' ? 'memory' : store.available ? `Redis, there${since}` : `Redis, away${since}`;
-  const lines = [
-    ['requests/s', `${rate(sum((one) => one.requestsPerSecond))}   of these  ${outcomes.join('  ')}`],
+  const [first, ...others] = outcomes;
+  return [
+    ['requests/s', rate(sum((one) => one.requestsPerSecond)), `   of these${first}`, ...others],
     [
       'under way',
       `${counted(
         sum((one) => one.inFlight),
         'request',
-      )}, ${counted(
+      )},`,
+      ` ${counted(
         sum((one) => one.connections),
         'connection',
-      )}   store  ${storeText}`,
+      )}`,
+      `   store  ${storeText}`,
     ],
-    ['gateway', `p50 ${span((one) => one.p50Ms)}   p99 ${span((one) => one.p99Ms)}`],
-    ['upstream', `p50 ${span((one) => one.upstreamP50Ms)}   p99 ${span((one) => one.upstreamP99Ms)}`],
-  ] as const;
-  return lines.map(([name, text]) => {
-    const line = padText(name, 12, 'right') + text;
-    const bare = withoutColours(line);
-    return widthOf(bare) <= columns ? line : cutText(bare, columns);
-  });
+    ['gateway', `p50 ${span((one) => one.p50Ms)}`, `   p99 ${span((one) => one.p99Ms)}`],
+    ['upstream', `p50 ${span((one) => one.upstreamP50Ms)}`, `   p99 ${span((one) => one.upstreamP99Ms)}`],
+  ].flatMap(([name = '', ...parts]) => partLines(name, parts, columns));
+}
+
+/** The parts behind their name, on as many lines as they need: of a figure that is cut another one would be left. */
+function partLines(name: string, parts: readonly string[], columns: number): string[] {
+  const lines: string[] = [];
+  let line = padText(name, 12, 'right');
+  let isEmpty = true;
+  for (const part of parts) {
+    if (!isEmpty && widthOf(withoutColours(line + part)) > columns) {
+      lines.push(line);
+      line = ' '.repeat(12);
+      isEmpty = true;
+    }
+    line += isEmpty ? part.trimStart() : part;
+    isEmpty = false;
+  }
+  return [...lines, line].map((one) =>
+    widthOf(withoutColours(one)) > columns ? cutText(withoutColours(one), columns) : one,
+  );
 }
 
 /** Those in front that somebody should look at. */
@@ -229,13 +249,13 @@ function keysTables(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[]
     table(
       [
         { title, cutsTo: 8 },
-        { title: 'PLAN', cutsTo: 4 },
-        { title: 'STATE' },
         { title: '24 H', align: 'right' },
+        { title: 'STATE' },
+        { title: 'PLAN', cutsTo: 4 },
       ],
       keys
         .filter((key) => figureOf(key) > 0)
-        .map((key) => [key.id, key.plan, stateCell(key.state), figure(figureOf(key))]),
+        .map((key) => [key.id, figure(figureOf(key)), stateCell(key.state), key.plan]),
       { ...screen, columns: half },
     );
   const left = side('BUSIEST KEYS', busiest, (key) => key.offered24h ?? 0);

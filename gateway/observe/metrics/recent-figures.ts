@@ -7,6 +7,8 @@ export interface RecentFigures {
   readonly requestsPerSecond: number;
   /** Requests per second by what they were answered. `2xx` has also 1xx, and `4xx` has not 429. */
   readonly outcomes: Readonly<Record<Outcome, number>>;
+  /** Those of the 5xx that are the fault of the gateway or the upstream: a method that nobody knows is the client's. */
+  readonly failuresPerSecond: number;
   /** Of the gateway's own part in a request: half took at most the first, 99 of 100 the second. Absent without any. */
   readonly p50Ms?: number;
   readonly p99Ms?: number;
@@ -22,13 +24,14 @@ type Outcome = (typeof outcomes)[number];
 interface Reading {
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
+  readonly failures: number;
   readonly own: readonly number[];
   readonly upstream: readonly number[];
 }
 
 /** Compares what was counted until now with readings of the last seconds, so that a request pays nothing for it. */
 export function createRecentFigures(
-  metrics: Pick<RequestMetrics, 'counts'>,
+  metrics: Pick<RequestMetrics, 'counts' | 'failures'>,
   bounds: Pick<Bounds, 'recentFiguresMs' | 'presenceIntervalMs'>,
 ): { read(): RecentFigures; close(): void } {
   let readings = [readNow(metrics)];
@@ -52,6 +55,7 @@ export function createRecentFigures(
       return {
         requestsPerSecond: rounded(byOutcome.reduce((sum, [, rate]) => sum + rate, 0)),
         outcomes: Object.fromEntries(byOutcome) as Record<Outcome, number>,
+        failuresPerSecond: rounded((now.failures - before.failures) / seconds),
         ...(isAny(own) && { p50Ms: quantileMs(own, 0.5), p99Ms: quantileMs(own, 0.99) }),
         ...(isAny(upstream) && {
           upstreamP50Ms: quantileMs(upstream, 0.5),
@@ -63,7 +67,7 @@ export function createRecentFigures(
   };
 }
 
-function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
+function readNow(metrics: Pick<RequestMetrics, 'counts' | 'failures'>): Reading {
   const { requests, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
   for (const byStatus of requests.values()) {
@@ -74,6 +78,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   return {
     atMs: performance.now(),
     byOutcome,
+    failures: metrics.failures(),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],
   };

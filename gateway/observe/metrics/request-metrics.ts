@@ -40,6 +40,8 @@ export interface RequestMetrics {
   counts(): RequestCounts;
   /** Exchanges that began and are not over. */
   readonly inFlight: () => number;
+  /** Requests that were answered 5xx by fault of the gateway or the upstream, until now. */
+  readonly failures: () => number;
   /** An exchange began. */
   begin(): void;
   /** An exchange is over. */
@@ -57,6 +59,7 @@ export function createRequestMetrics(): RequestMetrics {
   const decisionDuration = new Histogram();
   let upstreamRetries = 0;
   let inFlight = 0;
+  let failures = 0;
 
   return {
     counts: () => ({
@@ -71,6 +74,7 @@ export function createRequestMetrics(): RequestMetrics {
       decisionDuration,
     }),
     inFlight: () => inFlight,
+    failures: () => failures,
     begin() {
       inFlight += 1;
     },
@@ -81,6 +85,7 @@ export function createRequestMetrics(): RequestMetrics {
       const byStatus = child(requests, offered?.operation.id ?? '');
       const label = labelOf(exchange);
       add(child(byStatus, status), label);
+      if (status >= 500 && fault !== 'client') failures += 1;
       const totalMs = endedMs - startedMs;
       requestDuration.add(totalMs);
       // A WebSocket is over when it is closed.

@@ -448,7 +448,12 @@ function stateOf(index: number): ProcessState {
   const target = { address: '10.0.0.1:3000', healthy: true, inFlight: 12, tunnels: 0, full: false };
   return {
     ...{ id: `process-${index}-0123456789`, host: 'gateway-1.internal', pid: 12_345, phase: 'serving' },
-    ...{ startedAt: new Date(0).toISOString(), configVersion: '0123456789ab', requestsPerSecond: 7_000 },
+    ...{
+      startedAt: new Date(0).toISOString(),
+      configVersion: '0123456789ab',
+      requestsPerSecond: 7_000,
+      failuresPerSecond: 0,
+    },
     ...{
       outcomes: { '2xx': 6_500, '4xx': 100, '429': 350 },
       p50Ms: 0.5,

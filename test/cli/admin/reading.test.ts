@@ -62,7 +62,7 @@ async function run(...args: string[]) {
 
 /** Figures that are of the moment at which they were asked for. */
 const moments =
-  /"(ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
+  /"(ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
 
 function lasting(body: unknown): string {
   return JSON.stringify(body).replace(moments, '').replace(/,}/g, '}');

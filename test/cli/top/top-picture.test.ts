@@ -14,7 +14,7 @@ function processState(index: number, members: object = {}) {
     ...{ id: `${index}`.padStart(12, '0'), host: 'gateway-host-0123456789', pid: 10_000 + index },
     ...{ startedAt: '2026-11-22T09:00:00Z', phase: 'serving', configVersion: '3f2ab4c3f2ab' },
     ...{ requestsPerSecond: 1_204.25, inFlight: 12, connections: 200, p50Ms: 0.31, p99Ms: 2.125 },
-    ...{ outcomes: { '2xx': 1_100, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 0 } },
+    ...{ outcomes: { '2xx': 1_100, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 0 }, failuresPerSecond: 0 },
     ...{ store: { kind: 'redis', available: true }, targets: 2, healthyTargets: 2, ageMs: 500 },
     ...members,
   };
@@ -144,8 +144,12 @@ describe('the picture of top', () => {
     ],
     [
       'failures',
-      { processes: [1, 2].map((index) => processState(index, { outcomes: { '5xx': 1 } })) },
-      ['2.0 requests a second are answered 5xx.'],
+      {
+        processes: [1, 2].map((index) =>
+          processState(index, { outcomes: { '5xx': 2 }, failuresPerSecond: 1 }),
+        ),
+      },
+      ['2.0 requests a second fail: 5xx by fault of the gateway or the upstream.'],
     ],
   ])('says in words what is wrong: %s', (_, members, sentences) => {
     const text = topPicture(dataOf(members), { nowMs }, plain).join('\n');
@@ -200,12 +204,47 @@ describe('the picture of top', () => {
     },
   );
 
+  it('has each figure whole in 40 columns, and in colour', () => {
+    const processes = [
+      processState(0, { outcomes: { '2xx': 1_100.4, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 2 } }),
+    ];
+    const colours = screenOf({ isTTY: true, columns: 40 }, { TERM: 'xterm' });
+    const lines = topPicture(dataOf({ processes }), { nowMs }, colours);
+    const text = lines.join('\n').replace(/\u001b\[\d+m/g, '');
+    for (const part of [
+      '2xx 1,100',
+      '3xx 0.0',
+      '4xx 3.3',
+      '429 100',
+      '5xx 2.0',
+      '200 connections',
+      'Redis, there, 1 h',
+    ])
+      expect(text).toContain(part);
+    expect(text.match(/^acme +([\d,]+) +acme +([\d,]+)$/m)?.slice(1)).toEqual(['5,184', '5,184']);
+    expect(lines.join('\n')).toContain('\u001b[33m429 100');
+  });
+
+  it('5xx that are the fault of clients are no fault, and not red', () => {
+    const processes = [processState(0, { outcomes: { '5xx': 2 } })];
+    const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
+    const pictureOf = (members: object) =>
+      topPicture(
+        dataOf({ processes: [processState(0, { outcomes: { '5xx': 2 }, ...members })] }),
+        { nowMs },
+        colours,
+      ).join('\n');
+    expect(topPicture(dataOf({ processes }), { nowMs }, plain)).toContain('well: no fault is known');
+    expect(pictureOf({})).toContain('  5xx 2.0');
+    expect(pictureOf({ failuresPerSecond: 1 })).toContain('\u001b[31m5xx 2.0');
+  });
+
   it('in 80 columns and 24 rows has some of every list, the worst first', () => {
     const text = topPicture(crowd, { nowMs }, { ...plain, columns: 80, rows: 24 }).join('\n');
     expect(text).toMatch(/^PROCESS .*\n.* other$/m);
     expect(text).toMatch(/^and 49\d more$/m);
     expect(text).toMatch(/^upstream-31 .* not healthy +4,096$/m);
-    expect(text).toMatch(/^cust\S*…\S* .* disabled +1,000,000,000 /m);
+    expect(text).toMatch(/^cust\S*…\S* +1,000,000,000 +disabled /m);
   });
 });
 

@@ -73,7 +73,7 @@ describe('tollgate top --once', () => {
       new RegExp(`^\\S+:${gateway.child.pid} +serving +\\d+ \\w+ .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
     );
     expect(stdout).toMatch(/^default +127\.0\.0\.1:\d+ +healthy +0$/m);
-    expect(stdout).toMatch(/^acme +free +limited +63 +acme +free +limited +3$/m);
+    expect(stdout).toMatch(/^acme +63 +limited +free +acme +3 +limited +free$/m);
   });
 });
 
