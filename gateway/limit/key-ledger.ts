@@ -102,7 +102,9 @@ export function createKeyLedger({
 
     refuse(terms, nowMs) {
       const entry = entries.get(terms.keyId);
-      if (entry?.seenMs === undefined || nowMs - entry.seenMs >= bounds.refusalRememberedMs) return undefined;
+      if (entry?.seenMs === undefined) return undefined;
+      // A clock that was set back, the gateway's or Redis's, is learned from the next reply: so the store is asked.
+      if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       if ((entry.unsent?.strikes ?? 0) + 1 >= bounds.strikesPerReportMax) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;

@@ -171,6 +171,26 @@ describe('refusals from memory', () => {
   });
 });
 
+it('a ban ends at the announced instant also when the clock of the process is set back meanwhile', async () => {
+  const brief = { after: 1, withinMs: 60_000, forMs: 500, maxMs: 60_000 };
+  const windowsMs = { minute: 100, day: 86_400_000 };
+  let aheadMs = 0;
+  const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + aheadMs });
+  const key = keyOf(1, 1000);
+  let untilMs = 0;
+  await until('the key is banned', async () => {
+    const decision = await limiter.decide(key, brief);
+    if (decision.kind === 'banned') untilMs = decision.retryAtMs;
+    return decision.kind === 'banned';
+  });
+  aheadMs = -3_600_000;
+  await until('the key is admitted', async () => {
+    const decision = await limiter.decide(key, brief);
+    if (decision.kind === 'admitted') expect(decision.rateLimit.nowMs).toBeGreaterThanOrEqual(untilMs);
+    return decision.kind === 'admitted';
+  });
+});
+
 it('a banned key that floods gets the same refusal, and no ban from the instant it ends', async () => {
   let nowMs = Date.now();
   const windowsMs = { minute: 1_000, day: 2_000 };
