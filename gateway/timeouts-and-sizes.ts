@@ -81,6 +81,8 @@ export const defaultBounds = Object.freeze({
   storeFailuresMax: 3,
   /** The first decisions of a process wait this long for the first contact with Redis. */
   storeStartTimeoutMs: 1_000,
+  /** Keys that a process remembers to have warned of: those with nothing usable in the directory, or in place of their counts. */
+  warnedKeysMax: 1_000,
   /** Keys whose last seen counts and unsent local use a process remembers. */
   rememberedKeysMax: 100_000,
   /** Client addresses without a valid key that a process counts on its own; the one counted first is forgotten. */
@@ -128,8 +130,6 @@ export const defaultBounds = Object.freeze({
   directoryRereadsMax: 3,
   /** Keys that a process remembers to have changed: a look-up that began before its change must not bring the old key back. */
   directoryOwnChangesMax: 10_000,
-  /** Keys of the directory that a process remembers to have warned of. */
-  directoryWarningsMax: 1_000,
   /** Looking up a secret in the directory; past it the store counts as away for this request. */
   directoryLookUpDeadlineMs: 250,
   /** Without Redis: keys of the directory. */

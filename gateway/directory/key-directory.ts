@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { ReadSecret, Settings } from '../model.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
+import { createWarnOfKey } from '../structures/warn-of-key.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import type { DirectoryKey, KeyVersion } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, type LookUps, lookUpOutcomes } from './look-ups.ts';
-import { createWarnOfKey, readSecret } from './read-secret.ts';
+import { readSecret } from './read-secret.ts';
 import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
@@ -73,7 +74,7 @@ export function createKeyDirectory({
       ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
       : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
-  const warn = createWarnOfKey(log, { idsMax: bounds.directoryWarningsMax });
+  const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
   /** By key id the number of its last change by this process, latest last. */

@@ -1,24 +1,7 @@
-import type { Logger } from 'pino';
 import type { ReadSecret, Settings } from '../model.ts';
+import type { WarnOfKey } from '../structures/warn-of-key.ts';
 import { expiryOf, keyOf } from './directory-key.ts';
 import type { HeldKey } from './held-keys.ts';
-
-/** Warns of keys that cannot be used as they are in the directory, once of each. */
-export type WarnOfKey = (keyId: string, message: string) => void;
-
-/** At most so many ids are remembered; then all may be warned of again. */
-export function createWarnOfKey(
-  log: Pick<Logger, 'warn'>,
-  { idsMax }: { readonly idsMax: number },
-): WarnOfKey {
-  const warned = new Set<string>();
-  return (keyId, message) => {
-    if (warned.has(keyId)) return;
-    if (warned.size >= idsMax) warned.clear();
-    warned.add(keyId);
-    log.warn({ keyId }, message);
-  };
-}
 
 /** What a secret of a key of the directory is worth under a configuration, which wins where both have an id or a secret. */
 export function readSecret(

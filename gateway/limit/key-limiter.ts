@@ -76,6 +76,8 @@ export function createKeyLimiter(deps: {
   windowsMs: WindowsMs;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
+  /** Under the key's name in the store lies what the store cannot use. */
+  onUnusable: (keyId: string) => void;
   /** Hears of every state of a key that was decided, by the store or alone. */
   bans: Pick<BanLog, 'observe'>;
   bounds: KeyLimiterBounds;
@@ -230,7 +232,8 @@ export function createKeyLimiter(deps: {
         ledger.giveUp(call, false);
       } else {
         failed += 1;
-        failure = reply?.reason ?? 'no reply';
+        if (reply?.keyOnly) deps.onUnusable(call.keyId);
+        else failure = reply?.reason ?? 'no reply';
         ledger.giveUp(call, reply?.mayHaveRun ?? true);
       }
     }

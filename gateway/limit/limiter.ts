@@ -16,6 +16,7 @@ import type {
 import { watchMissingCommands } from '../redis/missing-commands.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import { redisKeys } from '../redis-keys.ts';
+import { createWarnOfKey } from '../structures/warn-of-key.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
@@ -135,6 +136,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const backing = redis === undefined ? openMemory() : openShared(redis);
   const { addresses, preflights, docs, limits } = backing;
   const bans = createBanLog({ log: deps.banLog ?? log, nowMs: clock.nowMs, planOf, onEvent, bounds });
+  const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   let decidedAlone = 0;
   let decidedLocally = 0;
 
@@ -149,6 +151,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     bounds,
     onFailure: redis?.onFailure ?? 'local',
     bans,
+    onUnusable(keyId) {
+      const name = redisKeys.quota.name(redis?.prefix ?? '', keyId);
+      const meanwhile = redis?.onFailure === 'refuse' ? 'the key gets 503' : 'each process counts on its own';
+      warn(
+        keyId,
+        `what Redis has under ${name} is not the counts of this key: delete it; until then ${meanwhile}`,
+      );
+    },
     onDecidedAlone(requests) {
       decidedAlone += requests;
       decidedLocally += requests;

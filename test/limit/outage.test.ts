@@ -1,14 +1,16 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Decision } from '../../gateway/model.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { inspect } from '../support/inspect.ts';
 import { limitsOf } from '../support/limits-of.ts';
+import { freshPrefix } from '../support/redis.ts';
 import { type RedisServer, startRedis } from '../support/start-redis.ts';
 import { steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 import {
   count,
+  dayUsed,
   decideInTurn,
   decideTogether,
   expectOneOutage,
@@ -190,6 +192,42 @@ it('a call that timed out and ran after all is not charged twice', async () => {
     );
     return decision?.source === 'shared' && decision.rateLimit.windows[1]?.remaining === 95;
   });
+});
+
+it('a key whose name has something else in Redis is decided alone and named once, and Redis counts for all others', async () => {
+  const prefix = freshPrefix();
+  const limiter = openLimiter({ url: server.url, prefix });
+  const [broken, sound] = [keyOf(10, 100), keyOf(10, 100)];
+  await inspector.set(`${prefix}:{${broken.id}}`, 'no hash');
+  const decisions = [
+    ...(await decideInTurn(limiter, broken, 12)),
+    ...(await decideInTurn(limiter, sound, 1)),
+    ...(await Promise.all([limiter.decide(broken, noBans), limiter.decide(sound, noBans)])),
+  ];
+  expect(decisions.map(({ kind, source }) => `${kind} ${source}`)).toEqual([
+    ...Array(10).fill('admitted local'),
+    ...['refused local', 'refused local', 'admitted shared', 'refused local', 'admitted shared'],
+  ]);
+  expect(limiter.state()).toMatchObject({ available: true });
+  expect(limiter.logged).toEqual([expect.objectContaining({ level: 40, keyId: broken.id })]);
+
+  await inspector.del(`${prefix}:{${broken.id}}`);
+  await until('what was admitted alone is written back', async () => {
+    return (await dayUsed(inspector, prefix, broken)) === 10;
+  });
+});
+
+it('where the ACL stops a decision in the middle, what Redis has charged is not charged once more', async () => {
+  const prefix = freshPrefix();
+  const user = ['on', '>pw', '~*', '&*', '+@all', '-pttl'];
+  await inspector.call('ACL', 'SETUSER', prefix, ...user);
+  onTestFinished(async () => void (await inspector.call('ACL', 'DELUSER', prefix)));
+  const limiter = openLimiter({ url: server.url.replace('//', `//${prefix}:pw@`), prefix });
+  const key = keyOf(100, 1_000);
+  const decisions = await decideInTurn(limiter, key, 3);
+  // The first one opens the windows, and so needs what the user may not do.
+  expect(decisions.map(({ source }) => source)).toEqual(['local', 'shared', 'shared']);
+  expect(await dayUsed(inspector, prefix, key)).toBe(3);
 });
 
 it('a Redis that lost its scripts still decides', async () => {

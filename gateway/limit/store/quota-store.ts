@@ -45,4 +45,6 @@ export interface StoreFailure {
   readonly kind: 'failed';
   readonly mayHaveRun: boolean;
   readonly reason: string;
+  /** The store is there, and decides other keys: under the name of this one lies what it cannot use. */
+  readonly keyOnly?: boolean;
 }

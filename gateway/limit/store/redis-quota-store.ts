@@ -163,7 +163,7 @@ function readReplies(
   for (const [index, { limits }] of calls.entries()) {
     const first = reply[at];
     if (typeof first === 'string') {
-      arrived[from + index] = { kind: 'failed', mayHaveRun: false, reason: first };
+      arrived[from + index] = toRefusal(first);
       at += 1;
     } else if (first === -1) {
       arrived[from + index] = stale;
@@ -232,9 +232,18 @@ function unpackGrant(packed: string): Grant {
 
 type ScriptReply = readonly (number | string)[];
 
-/** An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. */
 function toFailure(error: Error): StoreFailure {
-  return { kind: 'failed', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+  if (error instanceof ReplyError) return toRefusal(error.message);
+  return { kind: 'failed', mayHaveRun: true, reason: error.message };
+}
+
+/**
+ * An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. Only `ERR` may
+ * come later: a command that the ACL refuses ends the script where it stands, and what was written before stays.
+ */
+function toRefusal(reason: string): StoreFailure {
+  const keyOnly = reason.startsWith('WRONGTYPE ');
+  return { kind: 'failed', mayHaveRun: reason.startsWith('ERR '), reason, ...(keyOnly && { keyOnly }) };
 }
 
 declare module 'ioredis' {
