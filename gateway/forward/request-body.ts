@@ -65,7 +65,9 @@ export class RequestBody implements StreamedBody {
     let hasRoom = true;
     for (const chunk of this.chunks) hasRoom = sink.write(chunk);
     this.release();
-    if (hasRoom) this.options.req.resume();
+    // Node reports the end as soon as all of a body is read, paused or not: it may have been reported before.
+    if (this.options.req.readableEnded) sink.end();
+    else if (hasRoom) this.options.req.resume();
   }
 
   resume(): void {
