@@ -12,6 +12,7 @@ import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, tlsRequiredMessage } from '../tls/tls-front.ts';
 import { type Connection, createConnection } from './client-connection.ts';
+import { gatherPieces } from './gather-pieces.ts';
 import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
@@ -184,6 +185,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     // HTTP/1.0, since a client of another protocol begins with it.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) req.httpVersion = '';
+    const { headers } = req;
+    if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+      gatherPieces(req);
     connection?.receive(res);
   }
 

@@ -89,6 +89,21 @@ describe('what the backend receives', () => {
     expect(contentOf(backend.requests[0]?.rawBody ?? '') === content).toBe(true);
   });
 
+  it('is a body of chunks of one octet in larger ones, so that none costs a write, and a fault in them is still found', async () => {
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n';
+    const small = Array.from({ length: 45_000 }, (_, i) => String.fromCharCode(33 + (i % 90)));
+    const large = 'large'.repeat(2_000);
+    const content = [...small, large, ...small, large, ...small.slice(1)];
+    const body = content.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('');
+    expect(statusOf(await sendRaw(front.port, `${head}${body}0\r\n\r\n`))).toBe(200);
+    const { rawBody = '' } = backend.requests[0] ?? {};
+    expect(contentOf(rawBody) === content.join('')).toBe(true);
+    expect(rawBody.match(/[0-9a-f]+\r\n/g)?.length).toBeLessThan(1_000);
+
+    expect(statusOf(await sendRaw(front.port, `${head}${'1\r\nx\r\n'.repeat(1_000)}no chunk\r\n`))).toBe(400);
+    expect(backend.requests).toHaveLength(1);
+  });
+
   it.each([
     ['POST', 5],
     ['GET', 5],
