@@ -24,8 +24,16 @@ export interface Migration {
  * Three limiters decide the requests of one key while its slot is moved from one master to the next: to others that keep
  * keys, and to one that is new and that no limiter was connected to.
  */
-export async function measureMigration(options: { limit: number; requests: number }): Promise<Migration> {
-  const { limit, requests } = options;
+export async function measureMigration({
+  limit,
+  requests,
+  movesMin = 1,
+}: {
+  readonly limit: number;
+  readonly requests: number;
+  /** Each of so many moves has its share of the requests, however fast either is. */
+  readonly movesMin?: number;
+}): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });
   const place = { cluster: cluster.urls };
   const all = await openBareLimiters(3, { place, prefix, bounds: patientStore });
@@ -41,22 +49,30 @@ export async function measureMigration(options: { limit: number; requests: numbe
     );
     const route = [await cluster.addMaster(), ...cluster.masters.filter((master) => master !== first), first];
     const decisions: Decision[] = [];
-    let left = requests;
+    let sent = 0;
+    let moves = 0;
+    let moved = Promise.withResolvers<void>();
     const clients = all.flatMap(({ limiter }) =>
       Array.from({ length: 10 }, async () => {
-        while (left-- > 0) {
+        while (sent < requests) {
+          if (sent >= (requests / movesMin) * (moves + 1)) {
+            await moved.promise;
+            continue;
+          }
+          sent += 1;
           const decision = await limiter.decide(key, bans);
           if (decision.kind !== 'stale') decisions.push(decision);
         }
       }),
     );
     let owner = first;
-    let moves = 0;
-    while (left > 0) {
+    while (sent < requests) {
       const next = route[moves % route.length] as ClusterServer;
       await moveSlot(slot, owner, next);
       owner = next;
       moves += 1;
+      moved.resolve();
+      moved = Promise.withResolvers();
     }
     await Promise.all(clients);
     const used = Number(await owner.inspector.hget(`${prefix}:{${key.id}}`, 'dayUsed'));

@@ -5,9 +5,9 @@ import { startCluster } from '../support/start-cluster.ts';
 import { patientStore } from '../support/tuning.ts';
 
 it('while the slot of a key is moved from server to server, exactly its limit is admitted, all by Redis', async () => {
-  const found = await measureMigration({ limit: 3_000, requests: 9_000 });
+  const found = await measureMigration({ limit: 3_000, requests: 9_000, movesMin: 10 });
   expect(found).toMatchObject({ requests: 9_000, admitted: 3_000, used: 3_000, local: 0 });
-  expect(found.moves).toBeGreaterThan(3);
+  expect(found.moves).toBeGreaterThanOrEqual(10);
 });
 
 it('a master that dies between a script and its reply charges nothing twice', async () => {
