@@ -3,7 +3,7 @@ import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
-import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
+import { countStatuses, type LoadResponse, type RunningLoad, startLoad } from '../support/load.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
 import type { Tuning } from '../support/tuning.ts';
@@ -119,12 +119,14 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     if (fault === 'failed over') replica = await startReplica(fleet.redis);
     const before = { tight: await spend(tight.secret, limit / 4), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
+    await untilAnswered(refusingLoad, 200);
     await replica?.catchUp();
     await sentinel?.killMaster();
     await breakRedis(fleet, fault, bounds?.storeDeadlineMs ?? defaultBounds.storeDeadlineMs);
     await Promise.all(fleet.gateways.map((gateway) => gateway.line(({ msg }) => msg === 'Redis is away')));
     const away = { tight: await spend(tight.secret, 2 * limit), resumed: await spend(resumed.secret, 5) };
     await sleep(holdMs);
+    await untilAnswered(refusingLoad, 503);
     const [ready, unready] = await Promise.all([readiness(one), readiness(refuser)]);
 
     const repairedAtMs = performance.now();
@@ -175,6 +177,11 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
     await Promise.all([replica?.stop(), fleet.stop()]);
     await sentinel?.stop();
   }
+}
+
+/** Waits until some request of the load was answered with this status. */
+function untilAnswered({ responses }: RunningLoad, status: number): Promise<void> {
+  return until(`a request is answered ${status}`, () => responses.some((one) => one.status === status));
 }
 
 /** Sentinels that promote nothing until they are told to. */
