@@ -6,7 +6,7 @@ import { until } from '../support/until.ts';
 
 /** Row 33 of the list of faults: processes that are killed while they issue a key. */
 
-const tuning = { bounds: { ...patientStore, adminResponseTimeoutMs: 60_000 } };
+const tuning = { bounds: patientStore };
 const writer = makeToken('write');
 let fleet: Fleet;
 beforeAll(async () => {

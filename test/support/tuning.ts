@@ -27,6 +27,8 @@ export const patientStore = {
   storePatientDeadlineMs: 20_000,
   directoryLookUpDeadlineMs: 20_000,
   usageCallTimeoutMs: 20_000,
+  // A response of the admin API may wait for several calls.
+  adminResponseTimeoutMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
 /** The same of a whole gateway: nor is a target that answers late silent. */
