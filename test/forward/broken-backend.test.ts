@@ -242,8 +242,11 @@ it('a request whose client went away before it was forwarded never reaches the b
 });
 
 it('a body shorter than its Content-Length is the fault of the client, not of the backend', async () => {
-  const client = sendRawAndLeave('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf');
-  setTimeout(() => client.destroy(), 50);
+  const fields = 'Host: a\r\nExpect: 100-continue\r\nContent-Length: 100000';
+  const client = sendRawAndLeave(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
+  // The 100: the body is waited for.
+  await once(client, 'data');
+  client.write('half', () => client.destroy());
   await front.ended(1);
   expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'invalid_request', attempts: 0 }]);
   expect(backend.requests).toEqual([]);

@@ -86,8 +86,12 @@ it('a request whose body is still coming when its upstream is removed is 503, an
   client.on('data', (text: string) => {
     received += text;
   });
-  client.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nha');
-  await sleep(50);
+  const fields = 'Host: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close';
+  client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
+  // The 100: the upstream has been found.
+  await once(client, 'data');
+  received = '';
+  client.write('ha');
   const [store, other] = [upstreamAt(backend.url), upstreamAt(backend.url, { name: 'another' })];
   front.forwarder.setUpstreams([other]);
   client.write('lf');
