@@ -169,7 +169,8 @@ it('what throws outside the API is answered 500 too, and logged', async () => {
 });
 
 it('a request that does not arrive is answered 408, with the body and fields of every error', async () => {
-  const hasty = await startHasty({ headersTimeoutMs: 300, connectionsCheckingIntervalMs: 50 });
+  // It begins with the connection, and what the client sends must be read before it ends.
+  const hasty = await startHasty({ headersTimeoutMs: 2_000, connectionsCheckingIntervalMs: 50 });
   const client = await openRawClient(hasty);
   client.send('GET /healthz HTTP/1.1\r\nHost: loc');
   const { status, headers, body } = await client.response();

@@ -22,6 +22,8 @@ const token = makeToken('read');
 const bounds = {
   ...patientStore,
   usageFlushIntervalMs: 300,
+  // What was counted last is sent when a gateway ends.
+  usageCloseTimeoutMs: 20_000,
   usageSlicesPerFlush: 3,
   usageActiveNotedMs: 0,
 };

@@ -6,7 +6,7 @@ import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../su
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
-import { patientStore } from '../../support/tuning.ts';
+import { patientGateway, patientStore } from '../../support/tuning.ts';
 
 const caller = { requests: 1, clientErrors: 0, serverErrors: 0, lastSeenMs: 0 };
 const none = { operationId: 'listPets', fromAt: '', toAt: '', caller };
@@ -31,7 +31,7 @@ beforeAll(async () => {
       admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
       bans: { after: 1_000 },
     }),
-    { tuning: { windowsMs: freshWindows(Date.now()) } },
+    { tuning: { windowsMs: freshWindows(Date.now()), bounds: patientGateway } },
   );
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
   await send(acme.secret, 9, '/pets');
@@ -285,17 +285,18 @@ describe('two processes on one Redis', () => {
 });
 
 it('changes says of an empty list no more than is known: while Redis is away, that other processes are not shown', async () => {
-  const sentences = async (url: string) => {
+  const sentences = async (url: string, bounds = {}) => {
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
     const upstream = { url: backend.url };
     const gateway = await startGateway(
       testConfig({ upstream, admin, redis: { url, prefix: freshPrefix() } }),
+      { tuning: { bounds } },
     );
     onTestFinished(async () => void (await gateway.stop('SIGKILL')));
     const at = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
     return (await runTollgate(['changes'], at)).stdout;
   };
-  expect(await sentences(redisUrl())).toBe('No change is on record.\n');
+  expect(await sentences(redisUrl(), patientStore)).toBe('No change is on record.\n');
   expect(await sentences('redis://127.0.0.1:1')).toBe(
     'Redis is away: only the process that answered is shown.\nNo change is on record.\n',
   );
