@@ -362,8 +362,8 @@ describe('what the pages say', () => {
       ['n', '/'],
       ['k', '/keys'],
     ] as const) {
-      await page.keyboard.press('g');
-      await page.keyboard.press(letter);
+      // Without waiting for the first: the page waits for the second for a second and a half.
+      await Promise.all([page.keyboard.press('g'), page.keyboard.press(letter)]);
       await expect.poll(() => new URL(page.url()).pathname).toBe(path);
     }
     await page.waitForSelector('tbody tr');
@@ -398,7 +398,7 @@ describe('figures that change', () => {
     const running = await startForTest();
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
-    expect(await textOf(page, '.chart .note')).toContain('No request was recorded in this time.');
+    await expect.poll(() => textOf(page, '.chart .note')).toContain('No request was recorded in this time.');
     // As the loop that `npm start` prints: one after the other until the minute is spent.
     await send(running.api, limited.secret, 61);
     await page.waitForFunction(
