@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { access, constants, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -25,8 +26,9 @@ export async function requireProgram(options: {
   );
   // The package must not start a server of its own.
   const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
-  await run('apt-get', ['update'], install);
-  await run('apt-get', ['install', '--yes', '--no-install-recommends', packageName], install);
+  const commands = `apt-get update && apt-get install --yes --no-install-recommends ${packageName}`;
+  // Test files that run at the same time may need the same program, and apt-get fails while another one runs.
+  await run('flock', [join(tmpdir(), 'tollgate-tests-apt.lock'), 'sh', '-c', commands], install);
   const installed = await findOnPath(names);
   if (installed === undefined) throw new Error(advice);
   return installed;
