@@ -35,10 +35,25 @@ export function createTunnels(bounds: Bounds): Tunnels {
 
   /** Ends the target's side first: its last octets still reach the client, and then the client's side ends. */
   function endGently(socket: Socket, targetSocket: Socket): void {
-    socket.unpipe(targetSocket);
-    // What the client still sends is read and dropped: unread data would turn the close into a reset.
-    socket.resume();
+    dropInput(socket, targetSocket);
     targetSocket.end();
+    destroySoon(socket);
+  }
+
+  /** The target has closed its side. The client has as long to read the rest as for any response, and then closes too. */
+  function endClient(socket: Socket, targetSocket: Socket): void {
+    dropInput(socket, targetSocket);
+    socket.setTimeout(bounds.writeTimeoutMs);
+    socket.end(() => socket.destroyed || destroySoon(socket));
+  }
+
+  /** What the client still sends is read: left unread, it would turn our close into a reset, and hide the client's own. */
+  function dropInput(socket: Socket, targetSocket: Socket): void {
+    socket.unpipe(targetSocket);
+    socket.resume();
+  }
+
+  function destroySoon(socket: Socket): void {
     const timer = setTimeout(() => socket.destroy(), bounds.lingerTimeoutMs);
     socket.once('close', () => clearTimeout(timer));
   }
@@ -56,6 +71,7 @@ export function createTunnels(bounds: Bounds): Tunnels {
       // Octets of both directions pass through the client's socket, so its timeout sees when neither side moves any.
       socket.setTimeout(bounds.tunnelIdleTimeoutMs, () => socket.destroy());
       socket.once('close', () => targetSocket.destroy());
+      targetSocket.once('close', () => endClient(socket, targetSocket));
     },
     drain() {
       draining = true;

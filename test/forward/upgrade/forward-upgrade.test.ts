@@ -86,8 +86,8 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
 }
 
 /** A tunnel whose handshake got 101. */
-async function openTunnel(front: Front): Promise<Socket> {
-  const client = connect(front.port, '127.0.0.1');
+async function openTunnel(front: Front, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
+  const client = connect({ port: front.port, host: '127.0.0.1', ...options });
   client.on('error', () => {});
   client.write(handshake);
   const [response] = await once(client, 'data');
@@ -342,6 +342,28 @@ describe('a WebSocket', () => {
     await tunnels(front, 1);
     (await openTunnel(front)).destroy();
     second.destroy();
+    await tunnels(front, 0);
+  });
+
+  it.each([
+    ['sends more and closes too', (client: Socket) => client.end('more')],
+    ['sends more and stays', (client: Socket) => client.write('more')],
+    ['only stays', () => {}],
+  ])('is over soon after its backend has closed it, when the client %s', async (_what, react) => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write(switching());
+      socket.once('data', () => socket.end('last words'));
+    });
+    const front = await startFor(backend.url, { lingerTimeoutMs: 100 });
+    const client = await openTunnel(front, { allowHalfOpen: true });
+    let received = '';
+    client.on('data', (text) => {
+      received += text;
+    });
+    client.write('close');
+    await once(client, 'end');
+    expect(received).toBe('last words');
+    react(client);
     await tunnels(front, 0);
   });
 
