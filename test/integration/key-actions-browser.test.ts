@@ -376,9 +376,6 @@ it('why figures are old covers no title of a narrow page', async () => {
   await cutOff(page, '/keys/al');
   await page.waitForFunction(
     "document.querySelectorAll('.section .age.with-reason:not(:empty)').length === 4",
-    {
-      timeout: 60_000,
-    },
   );
   const covered = `[...document.querySelectorAll('.section > header')].filter((header) => {
     const [title, age] = ['h2', '.age'].map((name) => header.querySelector(name).getBoundingClientRect());
@@ -395,9 +392,6 @@ it('until when a key is banned is read on a narrow page, also when that is old',
   await cutOff(page, '/api/v1/keys?');
   await page.waitForFunction(
     "/ s old$/.test(document.querySelector('.rows li > .muted')?.textContent ?? '')",
-    {
-      timeout: 60_000,
-    },
   );
   const state = 'document.querySelector(\'.rows li:has([href="/keys/oscorp"]) .bad\')';
   expect(await page.evaluate(`${state}.textContent`)).toMatch(/^banned until .*\d\d:\d\d:\d\d$/);

@@ -163,7 +163,7 @@ it('the simulator is asked again when the gateway did not answer', async () => {
   await page.goto(`${origin}/plans?plan=free#token=${token}`);
   await page.waitForSelector('.what-if [role=alert]');
   isAway = false;
-  await expect.poll(() => verdictOf(page), { timeout: 30_000 }).toMatch(/^10 requests of 127/);
+  await expect.poll(() => verdictOf(page)).toMatch(/^10 requests of 127/);
   expect(await page.$$('.what-if [role=alert]')).toEqual([]);
 });
 

@@ -4,6 +4,9 @@ import { type Browser, launch, type Page } from 'puppeteer-core';
 import { onTestFinished } from 'vitest';
 import { requireProgram } from './require-program.ts';
 
+/** As long as `until` waits. A browser takes long for its start and for each page where the machine is slow. */
+const timeoutMs = 60_000;
+
 /** Chromium: one on the PATH, or as root on Debian the distribution's own, which takes a minute to install. */
 export async function startBrowser(): Promise<Browser> {
   const executablePath = await requireProgram({
@@ -12,7 +15,7 @@ export async function startBrowser(): Promise<Browser> {
     advice: 'The tests of the API reference need a browser and found none: put chromium on the PATH.',
   });
   // Tests run as root in containers, where Chromium's own sandbox is not available. It opens pages of this machine alone.
-  return launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: timeoutMs });
 }
 
 export interface WatchedPage {
@@ -27,6 +30,7 @@ export async function watchedPage(browser: Browser, origin: string, width: numbe
   const context = await browser.createBrowserContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
+  page.setDefaultTimeout(timeoutMs);
   await page.setViewport({ width, height: 900 });
   const complaints: string[] = [];
   page.on('console', (message) => {
