@@ -282,7 +282,6 @@ it('while a worker is missing new connections are served by another one, and /re
   process.kill(victim.pid, 'SIGKILL');
   const line = await gateway.line(({ msg }) => msg === 'a worker ended, and is replaced');
   expect(line).toMatchObject({ worker: 1, pid: victim.pid, reason: 'SIGKILL', pauseMs: 10_000 });
-  expect(await statusesOf(gateway, 60)).toEqual([200]);
   const { httpStatus, body } = await readiness(gateway);
   expect({ httpStatus, ...body }).toMatchObject({
     httpStatus: 200,
@@ -290,6 +289,7 @@ it('while a worker is missing new connections are served by another one, and /re
     reasons: ['1 of 2 workers serve'],
     workers: { configured: 2, serving: 1, replaced: 1 },
   });
+  expect(await statusesOf(gateway, 60)).toEqual([200]);
   await until('both serve', async () => (await workersOf(gateway, token.token)).length === 2);
   expect(await statusesOf(gateway, 60)).toEqual([200]);
   await counts(gateway, 120);
