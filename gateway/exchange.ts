@@ -84,6 +84,14 @@ export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number |
   return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;
 }
 
+/**
+ * By whose fault it failed, where that is not the client's: it was answered 5xx, or its response ended too early, whatever its
+ * status.
+ */
+export function failureOf({ fault }: Pick<Exchange, 'fault'>): Exclude<Fault, 'client'> | undefined {
+  return fault === 'client' ? undefined : fault;
+}
+
 /** Whether the client speaks TLS with the gateway itself. */
 export function isOverTls({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;

@@ -11,7 +11,7 @@ export interface ProcessState {
   readonly configVersion: string;
   /** In the last ten seconds. */
   readonly requestsPerSecond: number;
-  /** Requests per second, by what they were answered. */
+  /** Requests per second, by what they were answered; 429 by the gateway. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Those that failed by fault of the gateway or the upstream. */
   readonly failuresPerSecond: number;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createEventLoopBatch } from '../event-loop-batch.ts';
-import { type Exchange, openExchange, upstreamMsOf } from '../exchange.ts';
+import { type Exchange, failureOf, openExchange, upstreamMsOf } from '../exchange.ts';
 import { createForwarder } from '../forward/forwarder.ts';
 import { createListener, type Listener } from '../listen/listener.ts';
 import { matchOperation } from '../match/operation-table.ts';
@@ -184,9 +184,10 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
   };
 }
 
-function trafficEndingOf({ decidedMs, decision, fault, status }: Exchange): EndedExchange['ending'] {
-  if (status >= 500 && fault !== 'client')
-    return fault === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
+function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {
+  const { decidedMs, decision, status } = exchange;
+  const failure = failureOf(exchange);
+  if (failure !== undefined) return failure === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
   if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
   // Too many unfinished bodies, or WebSockets, of one key.
   if (status >= 500) return 'refused';

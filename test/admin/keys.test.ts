@@ -26,12 +26,16 @@ const bounds = {
   usageCloseTimeoutMs: 20_000,
   usageSlicesPerFlush: 3,
   usageActiveNotedMs: 0,
+  recentFiguresMs: 600_000,
 };
 
 let backend: RecordingBackend;
 beforeAll(async () => {
   backend = await startRecordingBackend({
-    react: ({ target }, socket) => socket.write(okResponse('{}', target.endsWith('/404') ? 404 : 200)),
+    react({ target }, socket) {
+      if (target.endsWith('/cut')) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf');
+      else socket.write(okResponse('{}', Number(/[45]\d\d$/.exec(target)?.[0] ?? 200)));
+    },
   });
   return () => backend.close();
 });
@@ -86,6 +90,10 @@ interface Item {
   readonly refused24h: number;
   readonly lastSeenMs?: number;
   readonly windows: readonly { name: string; used: number; remaining: number }[];
+}
+interface Recent {
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly failuresPerSecond: number;
 }
 interface Page {
   readonly keys: readonly Item[];
@@ -237,6 +245,27 @@ it('a 5xx that only its client can mend is no failure of the gateway, and a body
   const { figures } = await readMetrics(gateway.adminUrl);
   expect(figures.get('tollgate_upstream_duration_seconds_count')).toBe(0);
   expect(figures.get('tollgate_request_duration_seconds_count')).toBe(2);
+});
+
+it('a response that the upstream cut off is its failure, and a 429 of its own is no refusal', async () => {
+  const key = makeCustomKey(1_000, 1_000);
+  const gateway = await start({ keys: [key.entry] });
+  const headers = { authorization: `Bearer ${key.secret}` };
+  const cut = fetch(`${gateway.baseUrl}/pets?/cut`, { headers }).then((response) => response.text());
+  await expect(cut).rejects.toThrow();
+  expect(await send(gateway, key.secret, 2, '/pets?/429')).toEqual({ 429: 2 });
+  expect(await send(gateway, key.secret, 1, '/pets?/503')).toEqual({ 503: 1 });
+  const { rows } = await ask<{ readonly rows: readonly object[] }>(gateway, '/traffic?step=hour');
+  expect(rows).toEqual([
+    expect.objectContaining({ requests: 4, served: 2, refused: 0, failedByUpstream: 2, failedByGateway: 0 }),
+  ]);
+  const { processes } = await ask<{ readonly processes: readonly Recent[] }>(gateway, '/state');
+  const [{ outcomes, failuresPerSecond } = { outcomes: {}, failuresPerSecond: 0 }] = processes;
+  expect(outcomes).toMatchObject({ '429': 0, '4xx': failuresPerSecond });
+  expect(failuresPerSecond).toBeGreaterThan(0);
+  const { figures } = await readMetrics(gateway.adminUrl);
+  expect(figures.get('tollgate_failures_total{fault="upstream"}')).toBe(2);
+  expect(figures.get('tollgate_failures_total{fault="gateway"}')).toBe(0);
 });
 
 describe('the list of keys', () => {

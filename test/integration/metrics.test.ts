@@ -80,7 +80,7 @@ it('every request is counted once, by operation, status and decision, and promto
   const statuses = [];
   for (let request = 0; request < 4; request++) statuses.push(await send(tight.secret, '/pets/1'));
   expect(statuses).toEqual([200, 200, 429, 429]);
-  for (let request = 0; request < 3; request++) await send('nobody');
+  for (const path of ['/pets/1', '/pets', '/pets']) await send('nobody', path);
   expect(await send(roomy.secret, '/nothing')).toBe(404);
   expect(await send(roomy.secret, '/pets/7')).toBe(502);
 
@@ -91,13 +91,15 @@ it('every request is counted once, by operation, status and decision, and promto
     'tollgate_requests_total{operation="listPets",status="200",decision="admitted"}': 3,
     'tollgate_requests_total{operation="getPet",status="200",decision="admitted"}': 2,
     'tollgate_requests_total{operation="getPet",status="429",decision="refused"}': 2,
-    'tollgate_requests_total{operation="listPets",status="401",decision="counted"}': 2,
+    'tollgate_requests_total{operation="getPet",status="401",decision="counted"}': 1,
+    'tollgate_requests_total{operation="listPets",status="401",decision="counted"}': 1,
     'tollgate_requests_total{operation="listPets",status="429",decision="bucket_refused"}': 1,
     'tollgate_requests_total{operation="",status="404",decision="admitted"}': 1,
     'tollgate_requests_total{operation="getPet",status="502",decision="admitted"}': 1,
   });
   expect(figures.get('tollgate_refused_total{plan="enterprise",window="minute"}')).toBe(2);
   expect(figures.get('tollgate_rejected_total{code="invalid_key"}')).toBe(2);
+  // Without the one of nobody's key.
   expect(figures.get('tollgate_deprecated_requests_total{operation="getPet"}')).toBe(5);
   expect(figures.get('tollgate_operation_sunset_timestamp_seconds{operation="getPet"}')).toBe(
     Date.UTC(2030, 11, 5) / 1000,
@@ -280,7 +282,7 @@ it('with 10,000 keys and 50 operations it is smaller than 200 kB, and no label n
     if (!series.startsWith('tollgate_')) continue;
     for (const [, label] of series.matchAll(/[{,](\w+)="/g)) labels.add(label ?? '');
   }
-  const known = 'operation status decision code plan window state result upstream target cause version le';
+  const known = 'operation status decision code plan window state result upstream target cause fault version le';
   expect([...labels].toSorted()).toEqual(known.split(' ').toSorted());
   expect(text).not.toMatch(/customer-|secret-|nobody-|\/operation/);
 });

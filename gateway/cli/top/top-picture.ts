@@ -114,7 +114,11 @@ function problemsOf(state: State, version: string): Problem[] {
       : [warning(`${workers.serving} of ${counted(workers.configured, 'worker')} of this gateway serve.`)]),
     ...(isComplete ? [] : [warning(incompleteText)]),
     ...(failing > 0
-      ? [bad(`${rate(failing)} requests a second fail: 5xx by fault of the gateway or the upstream.`)]
+      ? [
+          bad(
+            `${rate(failing)} requests a second fail by fault of the gateway or the upstream: 5xx, or cut off.`,
+          ),
+        ]
       : []),
     ...upstreams.flatMap(({ name, targets, lookupError }) => {
       const sick = targets.filter(({ healthy }) => !healthy);
@@ -160,7 +164,8 @@ function figureLines({ processes, store }: State, nowMs: number, { columns, pain
     const perSecond = sum((one) => one.outcomes[name] ?? 0);
     const text = `${name} ${rate(perSecond)}`;
     // A 5xx may be the client's fault: a method that nobody knows.
-    if (name === '5xx' && sum((one) => one.failuresPerSecond) > 0) return `  ${paint('bad', text)}`;
+    if (name === '5xx' && perSecond > 0 && sum((one) => one.failuresPerSecond) > 0)
+      return `  ${paint('bad', text)}`;
     return `  ${name === '429' && perSecond > 0 ? paint('warning', text) : text}`;
   });
   const span = (of: (one: State['processes'][number]) => number | undefined) => {

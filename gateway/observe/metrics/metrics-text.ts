@@ -133,8 +133,8 @@ function createRegistry(observe: () => ObservedState): Registry {
       [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
     ),
   );
-  family('deprecated_requests_total', 'counter', 'Requests of deprecated operations.', () =>
-    deprecated().map(({ id }) => ({ labels: { operation: id }, value: total(observe().requests, id) })),
+  family('deprecated_requests_total', 'counter', 'Requests of keys for deprecated operations.', () =>
+    deprecated().map(({ id }) => ({ labels: { operation: id }, value: totalOfKeys(observe().requests, id) })),
   );
   family('operation_sunset_timestamp_seconds', 'gauge', 'When a deprecated operation is removed.', () =>
     deprecated().flatMap(({ id, deprecation }) =>
@@ -195,6 +195,9 @@ function createRegistry(observe: () => ObservedState): Registry {
       labels: { upstream },
       value: targets.filter(({ healthy }) => healthy).length,
     })),
+  );
+  family('failures_total', 'counter', 'Requests that failed, by whose fault: gateway or upstream.', () =>
+    by('fault', observe().requests.failures),
   );
   family('upstream_retries_total', 'counter', 'Attempts beyond the first of a request.', () =>
     one(observe().requests.upstreamRetries),
@@ -267,10 +270,13 @@ function by(label: string, counts: Iterable<readonly [string, number]>): Value[]
   return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
 }
 
-function total({ requests }: RequestCounts, operation: string): number {
+/** Without those that had no valid key: nobody can be told that the operation ends. */
+function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;
   for (const byDecision of requests.get(operation)?.values() ?? []) {
-    for (const count of byDecision.values()) sum += count;
+    for (const decision of decisionsOfKeys) sum += byDecision.get(decision) ?? 0;
   }
   return sum;
 }
+
+const decisionsOfKeys = ['admitted', 'refused', 'banned', 'unavailable'] as const;

@@ -1,13 +1,13 @@
 import { bucketsSeconds } from '../../structures/histogram.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import type { RequestMetrics } from './request-metrics.ts';
+import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
 /** What a process has done in the last seconds. */
 export interface RecentFigures {
   readonly requestsPerSecond: number;
-  /** Requests per second by what they were answered. `2xx` has also 1xx, and `4xx` has not 429. */
+  /** Requests per second by what they were answered. `2xx` has also 1xx, and of 429 `4xx` has those of the upstream. */
   readonly outcomes: Readonly<Record<Outcome, number>>;
-  /** Those of the 5xx that are the fault of the gateway or the upstream: a method that nobody knows is the client's. */
+  /** Those that failed by fault of the gateway or the upstream: see `failureOf`. */
   readonly failuresPerSecond: number;
   /** Of the gateway's own part in a request: half took at most the first, 99 of 100 the second. Absent without any. */
   readonly p50Ms?: number;
@@ -31,7 +31,7 @@ interface Reading {
 
 /** Compares what was counted until now with readings of the last seconds, so that a request pays nothing for it. */
 export function createRecentFigures(
-  metrics: Pick<RequestMetrics, 'counts' | 'failures'>,
+  metrics: Pick<RequestMetrics, 'counts'>,
   bounds: Pick<Bounds, 'recentFiguresMs' | 'presenceIntervalMs'>,
 ): { read(): RecentFigures; close(): void } {
   let readings = [readNow(metrics)];
@@ -67,25 +67,26 @@ export function createRecentFigures(
   };
 }
 
-function readNow(metrics: Pick<RequestMetrics, 'counts' | 'failures'>): Reading {
-  const { requests, ownDuration, upstreamDuration } = metrics.counts();
+function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
+  const { requests, failures, ownDuration, upstreamDuration } = metrics.counts();
   const byOutcome: Record<Outcome, number> = { '2xx': 0, '3xx': 0, '4xx': 0, '429': 0, '5xx': 0 };
   for (const byStatus of requests.values()) {
     for (const [status, byDecision] of byStatus) {
-      for (const count of byDecision.values()) byOutcome[outcomeOf(status)] += count;
+      for (const [decision, count] of byDecision) byOutcome[outcomeOf(status, decision)] += count;
     }
   }
   return {
     atMs: performance.now(),
     byOutcome,
-    failures: metrics.failures(),
+    failures: [...failures.values()].reduce((sum, count) => sum + count, 0),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],
   };
 }
 
-function outcomeOf(status: number): Outcome {
-  if (status === 429) return '429';
+/** A 429 of an admitted request is the upstream's own: no limit of the gateway has refused it. */
+function outcomeOf(status: number, decision: DecisionLabel): Outcome {
+  if (status === 429 && decision !== 'admitted') return '429';
   if (status >= 500) return '5xx';
   if (status >= 400) return '4xx';
   return status >= 300 ? '3xx' : '2xx';

@@ -1,4 +1,4 @@
-import { type Exchange, upstreamMsOf } from '../../exchange.ts';
+import { type Exchange, failureOf, upstreamMsOf } from '../../exchange.ts';
 import { Histogram } from '../../structures/histogram.ts';
 
 /** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
@@ -23,6 +23,8 @@ export interface RequestCounts {
   readonly rejected: ReadonlyMap<string, number>;
   /** Requests of a key that a window refused, by plan and window. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Requests that failed, by whose fault that was: see `failureOf`. */
+  readonly failures: ReadonlyMap<string, number>;
   /** Requests that the upstream failed, by error code. */
   readonly upstreamFailures: ReadonlyMap<string, number>;
   readonly upstreamRetries: number;
@@ -40,8 +42,6 @@ export interface RequestMetrics {
   counts(): RequestCounts;
   /** Exchanges that began and are not over. */
   readonly inFlight: () => number;
-  /** Requests that were answered 5xx by fault of the gateway or the upstream, until now. */
-  readonly failures: () => number;
   /** An exchange began. */
   begin(): void;
   /** An exchange is over. */
@@ -52,6 +52,10 @@ export function createRequestMetrics(): RequestMetrics {
   const requests = new Map<string, Map<number, Map<DecisionLabel, number>>>();
   const rejected = new Map<string, number>();
   const refused = new Map<string, Map<string, number>>();
+  const failures = new Map<string, number>([
+    ['gateway', 0],
+    ['upstream', 0],
+  ]);
   const upstreamFailures = new Map<string, number>();
   const requestDuration = new Histogram();
   const ownDuration = new Histogram();
@@ -59,13 +63,13 @@ export function createRequestMetrics(): RequestMetrics {
   const decisionDuration = new Histogram();
   let upstreamRetries = 0;
   let inFlight = 0;
-  let failures = 0;
 
   return {
     counts: () => ({
       requests,
       rejected,
       refused,
+      failures,
       upstreamFailures,
       upstreamRetries,
       requestDuration,
@@ -74,7 +78,6 @@ export function createRequestMetrics(): RequestMetrics {
       decisionDuration,
     }),
     inFlight: () => inFlight,
-    failures: () => failures,
     begin() {
       inFlight += 1;
     },
@@ -85,7 +88,8 @@ export function createRequestMetrics(): RequestMetrics {
       const byStatus = child(requests, offered?.operation.id ?? '');
       const label = labelOf(exchange);
       add(child(byStatus, status), label);
-      if (status >= 500 && fault !== 'client') failures += 1;
+      const failure = failureOf(exchange);
+      if (failure !== undefined) add(failures, failure);
       const totalMs = endedMs - startedMs;
       requestDuration.add(totalMs);
       // A WebSocket is over when it is closed.

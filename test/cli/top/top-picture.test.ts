@@ -149,7 +149,7 @@ describe('the picture of top', () => {
           processState(index, { outcomes: { '5xx': 2 }, failuresPerSecond: 1 }),
         ),
       },
-      ['2.0 requests a second fail: 5xx by fault of the gateway or the upstream.'],
+      ['2.0 requests a second fail by fault of the gateway or the upstream: 5xx, or cut off.'],
     ],
   ])('says in words what is wrong: %s', (_, members, sentences) => {
     const text = topPicture(dataOf(members), { nowMs }, plain).join('\n');

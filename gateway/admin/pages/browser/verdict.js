@@ -100,7 +100,7 @@ function upstreamFaults({ upstreams }) {
   });
 }
 
-/** From how many 5xx in a minute, and which part of its requests, one of them is worth a sentence. */
+/** From how many failures in a minute, and which part of its requests, one of them is worth a sentence. */
 const errorsMin = 5;
 const errorPartMin = 0.01;
 
@@ -112,7 +112,7 @@ function errorFaults(lastMinute) {
   /** @type {{ tone: 'bad', text: string }[]} */
   const found = [];
   if (isMany(failedByUpstream)) {
-    const text = `${percent(failedByUpstream / requests)} of the requests of the last minute failed at the upstream (${count(failedByUpstream)} × 5xx); the gateway itself is well.`;
+    const text = `${percent(failedByUpstream / requests)} of the requests of the last minute failed at the upstream (${count(failedByUpstream)} × 5xx or cut off); the gateway itself is well.`;
     found.push({ tone: 'bad', text });
   }
   if (isMany(failedByGateway)) {
