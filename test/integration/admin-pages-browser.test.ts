@@ -243,12 +243,43 @@ describe('what the pages say', () => {
         expect.stringMatching(/own p50 \/ p99.* ms$/s),
         // Other tests of this file limit more keys.
         expect.stringMatching(/keys limited\s*[1-9]/s),
-        expect.stringMatching(/upstream 5xx, 15 min\s*0/s),
+        expect.stringMatching(/upstream failures, 15 min\s*0/s),
       ]);
     expect(await firstText(page, '.chip')).toBe('test');
     expect(await firstText(page, '.facts')).toMatch(
       /config [0-9a-f]{6} · .*ago.*store memory.*1 process.*targets 1 of 1/s,
     );
+  });
+
+  it('Now and Operations: the same of a sunset, and what is served beyond it is not said to be removed', async () => {
+    const dayMs = 86_400_000;
+    const operations = shared.settings.operations.map((operation) => {
+      const sinceMs = Date.UTC(2025, 0, 1);
+      if (operation.id === 'getPet')
+        return {
+          ...operation,
+          deprecation: { sinceMs, sunsetMs: Date.now() + 11.5 * dayMs, afterSunset: 'gone' as const },
+        };
+      if (operation.id !== 'listOrders') return operation;
+      const sunsetMs = Date.now() - 3.5 * dayMs;
+      return { ...operation, deprecation: { sinceMs, sunsetMs, afterSunset: 'serve' as const } };
+    });
+    const running = await startForTest({}, { operations });
+    await send(running.api, calm.secret, 1, '/pets/1');
+    await send(running.api, calm.secret, 1, '/store/orders');
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/', '.rows li b');
+    await expect
+      .poll(() => textOf(page, '.rows li').then((lines) => lines.filter((line) => line.includes('sunset'))))
+      .toEqual([
+        expect.stringMatching(/^listOrders.*past its sunset/s),
+        expect.stringMatching(/^getPet.*sunset in 11 days/s),
+      ]);
+    await open(page, running, '/operations', 'tbody .state');
+    expect((await textOf(page, '[data-label=State]')).slice(0, 2)).toEqual([
+      expect.stringMatching(/^deprecated, sunset 3 days ago/),
+      expect.stringMatching(/^deprecated, removed in 11 days/),
+    ]);
   });
 
   it('Key: why it gets what it gets, its windows, what it asked for', async () => {

@@ -1,7 +1,17 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask, nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, duration, milliseconds, noFigure, percent, rate } from '../formats.js';
+import {
+  clock,
+  count,
+  counted,
+  duration,
+  milliseconds,
+  noFigure,
+  percent,
+  rate,
+  relative,
+} from '../formats.js';
 import { useHistory } from '../live.js';
 import {
   Fresh,
@@ -115,8 +125,8 @@ function Figures({ live, traffic, refused }) {
       values=${found.map((row) => row?.ownTime.p99Ms)} label=${`Own time, p99, ${minutes}`} />
     <${Figure} name="keys limited" value=${limited.text}
       values=${limitedHistory} label="Keys limited or banned since this page was opened" />
-    <${Figure} name="upstream 5xx, 15 min" value=${count(theirs)} tone=${theirs > 0 ? 'bad' : ''}
-      values=${found.map((row) => row?.failedByUpstream)} label=${`5xx of the upstream ${minutes}`} />
+    <${Figure} name="upstream failures, 15 min" value=${count(theirs)} tone=${theirs > 0 ? 'bad' : ''}
+      values=${found.map((row) => row?.failedByUpstream)} label=${`Failures of the upstream ${minutes}`} />
   </dl><//>`;
 }
 
@@ -140,8 +150,8 @@ const endings = [
   { label: 'admitted', colour: 'blue', of: (row) => row.served },
   { label: 'refused', colour: 'orange', of: (row) => row.refused + row.rejected },
   { label: 'banned', colour: 'grey', of: (row) => row.banned },
-  { label: 'our 5xx', colour: 'violet', of: (row) => row.failedByGateway },
-  { label: 'upstream 5xx', colour: 'red', of: (row) => row.failedByUpstream },
+  { label: 'our failures', colour: 'violet', of: (row) => row.failedByGateway },
+  { label: 'upstream failures', colour: 'red', of: (row) => row.failedByUpstream },
 ];
 
 const times = [
@@ -367,9 +377,11 @@ function resets({ resetMs }, now) {
   return resetMs > now ? `resets in ${duration(Math.max(1_000, resetMs - now))}` : 'resets now';
 }
 
-function SunsetLine({ operation: { operationId, daysToSunset, callers } }) {
+function SunsetLine({ operation: { operationId, sunsetAt, callers } }) {
+  const now = nowMs();
+  const atMs = Date.parse(sunsetAt);
   return html`<b>${operationId}</b>
-    <span class="near">${daysToSunset <= 0 ? 'past its sunset' : `sunset in ${counted(daysToSunset, 'day')}`}</span>
+    <span class="near">${atMs <= now ? 'past its sunset' : `sunset ${relative(atMs, now)}`}</span>
     <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
 }
 
@@ -386,7 +398,7 @@ function useSunsets() {
       const { callers, more = 0 } = await ask(
         `/operations/${encodeURIComponent(operationId)}/callers?limit=1`,
       );
-      return { operationId, daysToSunset: deprecation.daysToSunset, callers: callers.length + more };
+      return { operationId, sunsetAt: deprecation.sunsetAt, callers: callers.length + more };
     });
     Promise.all(asked).then(
       (all) => !isLeft && setFound(all.filter(({ callers }) => callers > 0)),

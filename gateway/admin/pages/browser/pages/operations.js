@@ -101,12 +101,12 @@ function Times({ p50Ms, p99Ms }) {
 function OperationState({ stability, deprecation, isCalled }) {
   if (deprecation === undefined)
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
-  const { daysToSunset, sunsetAt, successor } = deprecation;
+  const { daysToSunset, sunsetAt, afterSunset, successor } = deprecation;
   const isUrgent = isCalled && daysToSunset !== undefined && daysToSunset <= 30;
   const when =
     sunsetAt === undefined
       ? ''
-      : html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${daysToSunset > 0 ? 'removed ' : 'removed since '} />`;
+      : html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${afterSunset === 'gone' ? 'removed ' : 'sunset '} />`;
   return html`<span class=${`state ${isUrgent ? 'bad' : 'near'}`}>deprecated</span>${when}${
     successor !== undefined && html`<span class="muted">, use ${successor}</span>`
   }`;
@@ -115,14 +115,15 @@ function OperationState({ stability, deprecation, isCalled }) {
 /** Whether the calls become fewer, and how long there is until the operation is removed. */
 function Trend({ days, deprecation, callers, operationId }) {
   const perDay = days.map((/** @type {any} */ { requests }) => requests);
-  const { daysToSunset, sunsetAt } = deprecation ?? {};
+  const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
+  const isGone = afterSunset === 'gone';
   // As in the table above.
   const left =
     daysToSunset === undefined
       ? ''
       : daysToSunset > 0
-        ? `, and it is removed ${relative(Date.parse(sunsetAt), nowMs())}`
-        : ', and it was removed';
+        ? `, and ${isGone ? 'it is removed' : 'its sunset is'} ${relative(Date.parse(sunsetAt), nowMs())}`
+        : `, and ${isGone ? 'it was removed' : 'its sunset is over'}`;
   const text = `${counted(callers, 'key')} called it in the last 24 hours${deprecation ? left : ''}. Calls by day, today last: ${perDay.map(count).join(', ')}.`;
   return html`<div class="trend">
     <p class="sentence">${text} <span class="muted">The mailing list: <code>tollgate callers ${operationId} --csv</code></span></p>
