@@ -93,13 +93,13 @@ export function createForwarder({
   let sweep = startSweep();
 
   function startSweep(): NodeJS.Timeout {
-    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
-    return setInterval(() => setImmediate(checkDeadlines), upstreams.sweepIntervalMs()).unref();
+    // One turn later, as in `connection-pool.ts`.
+    const check = () => setImmediate(checkDeadlines, performance.now());
+    return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }
 
   /** One timer for all requests is cheaper than timers for each. */
-  function checkDeadlines(): void {
-    const nowMs = performance.now();
+  function checkDeadlines(nowMs: number): void {
     for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
   }
 

@@ -58,9 +58,12 @@ export class ConnectionPool implements ConnectionOwner {
     const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
     this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
-    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read.
-    const expire = () => this.expireOverdue();
-    this.sweep = setInterval(() => setImmediate(expire), sweepIntervalMs);
+    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read. What becomes overdue in that
+    // turn waits for the next sweep: the process may have been stopped in the middle of it.
+    const expire = (nowMs: number) => {
+      for (const connection of this.connections) connection.expire(nowMs);
+    };
+    this.sweep = setInterval(() => setImmediate(expire, performance.now()), sweepIntervalMs);
     this.sweep.unref();
   }
 
@@ -221,11 +224,6 @@ export class ConnectionPool implements ConnectionOwner {
       this.connecting++;
       this.connections.add(new TargetConnection({ host, port, tls, bounds, owner: this }));
     }
-  }
-
-  private expireOverdue(): void {
-    const nowMs = performance.now();
-    for (const connection of this.connections) connection.expire(nowMs);
   }
 
   private closeIfEmpty(): void {
