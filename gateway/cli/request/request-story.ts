@@ -40,8 +40,13 @@ function howItEnded(entry: LogEntry): string {
       : `, of which ${milliseconds(Number(upstreamMs))} ms passed at the upstream`;
   const tries = typeof attempts === 'number' && attempts > 1 ? `, at attempt ${attempts}` : '';
   const sentTo = target === undefined ? '' : ` (sent to ${target}${tries})`;
-  if (status === 499) return `ended without a response, because the client went away first, ${took}${sentTo}`;
-  if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'}, which ended ${took}`;
+  if (status === 499)
+    return `ended before its response was complete, because the client went away first, ${took}${sentTo}`;
+  // Its line is written at the handshake.
+  if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'} ${took}`;
+  // The status of an error that came when the response had begun is that of the response.
+  if (error !== undefined && target !== undefined && (errorOf(error)?.status ?? status) !== status)
+    return `was answered ${status} by ${target}${tries}, and that was cut off (${error}) ${took}${atUpstream}`;
   if (error !== undefined)
     return `was answered ${status} (${error}) by the gateway ${took}${atUpstream}${sentTo}`;
   if (target === undefined) return `was answered ${status} by the gateway itself ${took}`;
@@ -90,8 +95,12 @@ function limitReason(entry: LogEntry): string | undefined {
 
 /** What the gateway told the client, without the advice behind it. */
 function errorReason({ error }: LogEntry): string | undefined {
-  const known = Object.entries(errors).find(([code]) => code === error);
-  return known?.[1].message.replace(/[;:].*|\.$/s, '');
+  return errorOf(error)?.message.replace(/[;:].*|\.$/s, '');
+}
+
+/** Another version may have written the line, with codes of its own. */
+function errorOf(code: unknown): (typeof errors)[keyof typeof errors] | undefined {
+  return Object.entries(errors).find(([known]) => known === code)?.[1];
 }
 
 function faultReason({ fault, cause }: LogEntry): string | undefined {

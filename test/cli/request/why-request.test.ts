@@ -271,12 +271,26 @@ describe('the story of a request', () => {
     [
       'gone',
       { status: 499, fault: 'client', decision: 'admitted', source: 'shared' },
-      'ended without a response, because the client went away first, after 12.3 ms.',
+      'ended before its response was complete, because the client went away first, after 12.3 ms.',
+    ],
+    [
+      'cut off by the upstream',
+      {
+        status: 200,
+        error: 'upstream_failed',
+        fault: 'upstream',
+        cause: 'the target closed the connection before its response was complete',
+        target: '10.0.0.7:3000',
+        attempts: 1,
+        upstreamMs: 9.5,
+        decision: 'admitted',
+      },
+      'was answered 200 by 10.0.0.7:3000, and that was cut off (upstream_failed) after 12.3 ms, of which 9.50 ms passed at the upstream.',
     ],
     [
       'a WebSocket',
       { status: 101, target: '10.0.0.7:3000', attempts: 1, upstreamMs: 1, decision: 'admitted' },
-      'became a WebSocket to 10.0.0.7:3000, which ended after 12.3 ms.',
+      'became a WebSocket to 10.0.0.7:3000 after 12.3 ms.',
     ],
     [
       'an address without a key',
