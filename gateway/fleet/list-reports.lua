@@ -55,12 +55,14 @@ end
 local function claim(what, entry, process, number, agoMs, mergedWithinMs, reportsMax, overdueMs, keptMs)
   local report = process .. ':' .. number
   local own, toAdd = take(report, overdueMs)
+  local atMs = nowMs - agoMs
   if own then
+    -- Its first arrival may have waited, in the socket of a server that was stopped: the report knew nothing of that time.
+    if atMs < tonumber(own[3]) then own[3] = string.format('%.0f', atMs) end
     table.insert(toAdd, 1, own)
     return toAdd
   end
 
-  local atMs = nowMs - agoMs
   local last, same, nearestMs = {}, nil, tonumber(mergedWithinMs)
   for id, at in string.gmatch(redis.call('HGET', KEYS[1], 'what:' .. what) or '', '(%S+) (%d+)') do
     local reports = redis.call('HGET', KEYS[1], 'id:' .. id)

@@ -122,6 +122,28 @@ it('what happened while Redis was away is listed at its time, once for all proce
   expect(Math.abs((times[0] ?? Number.NaN) - backMs)).toBeLessThan(30_000);
 });
 
+it('what happened when Redis had stopped replying is listed at its time, though Redis read of it when it went on', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const shared = { url: server.url, prefix: freshPrefix() };
+  const events = eventsOf('p1', shared, { ...bounds, storePatientDeadlineMs: 200 });
+  await expect.poll(() => listed(events)).toEqual([]);
+  server.freeze();
+  const awayMs = Date.now();
+  // It is sent at once, and waits in the server's socket.
+  events.record(away());
+  await until('it is away', async () => !(await events.read({ limit: 1 })).isComplete);
+  const outageMs = 3_600_000;
+  pass(outageMs);
+  // It lasts longer than the deadline of what was sent before.
+  await events.read({ limit: 1 });
+  server.thaw();
+  await expect.poll(() => listed(events)).toEqual(['store_away  1']);
+  const [event] = (await events.read({ limit: 1 })).events;
+  // For Redis no hour has passed.
+  expect(Math.abs(Date.parse(event?.at ?? '') - (awayMs - outageMs))).toBeLessThan(30_000);
+});
+
 it('of a flood of bans the first are listed, all others are counted, and what happened before is still there', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const own = { ...bounds, eventsAtOnceMax: defaultBounds.eventsAtOnceMax, eventsSummaryPauseMs: 100 };
