@@ -39,6 +39,8 @@ export class ClientResponse extends ServerResponse {
    * @param fields flat name, value, …; the fields of the connection are added to them
    */
   begin(status: number, fields: string[]): void {
+    // HTTP/1.0 has no chunks: without a length the response ends with the connection.
+    if (!this.useChunkedEncodingByDefault && !hasLength(fields)) this.shouldKeepAlive = false;
     if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue(this.keepAliveSeconds));
     this.writeHead(status, reasonPhrase(status), fields);
   }
@@ -89,4 +91,9 @@ export class ClientResponse extends ServerResponse {
       socket?.write(body, onWritten);
     }
   }
+}
+
+/** @param fields flat name, value, … */
+function hasLength(fields: readonly string[]): boolean {
+  return fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length');
 }

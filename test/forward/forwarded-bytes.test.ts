@@ -267,6 +267,20 @@ describe('what the client receives', () => {
     ]);
   });
 
+  it('is a response whose length is not known in HTTP/1.0 without Keep-Alive, since it is the last of its connection', async () => {
+    let finish = () => {};
+    backend.react = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n');
+      finish = () => void socket.write('0\r\n\r\n');
+    };
+    const request = 'GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n';
+    const response = await sendRaw(front.port, request, (received) => {
+      if (received.endsWith('\r\n\r\nhi')) finish();
+    });
+    expect(response.match(/^(?:connection|keep-alive): .*$/gim)).toEqual(['Connection: close']);
+    expect(response).toMatch(/\r\n\r\nhi$/);
+  });
+
   it('is a body of many small chunks in a few larger ones, so that each does not cost a write', async () => {
     let finish = () => {};
     backend.react = (_request, socket) => {
