@@ -73,7 +73,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   let closesWhenIdle = false;
   /** Requests that the client has pipelined behind the one that is being served. */
   const waiting: ClientResponse[] = [];
-  /** Whether reading is paused, because requests wait. */
+  /** Whether reading is paused, because requests wait or none is served any more. */
   let isPaused = false;
   /** How long neither side has moved a byte, and how many both had moved when that was measured. */
   let inactiveMs = 0;
@@ -86,7 +86,13 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   socket.destroySoon = close;
 
   function receive(res: ClientResponse): void {
-    if (intake === 'none' || state.kind === 'closed') return;
+    if (state.kind === 'closed') return;
+    if (intake === 'none') {
+      // Node's parser would go on, and keep everything that it makes of a flood until the last response is written.
+      if (!isPaused) setImmediate(pauseReading);
+      isPaused = true;
+      return;
+    }
     if (intake === 'last' || isOld(res.req) || waiting.length + 1 === bounds.pipelinedMax) endAfter(res);
     if (state.kind !== 'serving') {
       begin(res);
@@ -141,7 +147,11 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
 
   /** The end of the client's side stays unread too: Node would take it for the end of both sides. */
   function pauseWhileWaiting(): void {
-    if (waiting.length === 0) return;
+    if (waiting.length > 0) pauseReading();
+  }
+
+  function pauseReading(): void {
+    if (state.kind === 'closed') return;
     isPaused = true;
     socket.pause();
   }

@@ -270,6 +270,29 @@ describe('pipelining', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test('what comes behind the last request of a connection is not read while that one is served', async () => {
+    // To Node's parser this client keeps its connection, and to the gateway it speaks HTTP/1.0 and does not.
+    const last = 'GET /last HTTP/1.0\r\nHost: a\r\nProxy-Connection: keep-alive\r\n\r\n';
+    const held = Promise.withResolvers<ClientResponse>();
+    const { port } = await startListener({
+      handlers: { onRequest: (req, res) => (req.url === '/last' ? held.resolve(res) : res.end('ok')) },
+    });
+    const client = await openRawClient(port);
+    client.send(last);
+    const res = await held.promise;
+    client.send(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(4_000)}\r\n\r\n`.repeat(8_000));
+    const other = await openRawClient(port);
+    for (let i = 0; i < 200; i++) {
+      other.send(get);
+      await other.response();
+    }
+    expect(res.socket?.bytesRead).toBeLessThan(8_000_000);
+    res.end('the last');
+    expect(await client.response()).toMatchObject({ body: 'the last' });
+    client.destroy();
+    other.destroy();
+  });
+
   test('bytes behind a request with Connection: close are ignored', async () => {
     const { port, served } = await startListener();
     const responses = await exchangeRaw(
