@@ -17,6 +17,7 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
+import { withinOneMinute } from '../support/within-one-minute.ts';
 
 const token = makeToken('read');
 const bounds = {
@@ -236,6 +237,7 @@ it('a 5xx that only its client can mend is no failure of the gateway, and a body
   const gateway = await start({ keys: [key.entry], bodyBytesMax: 10 });
   const url = `${gateway.baseUrl}/pets`;
   const headers = { authorization: `Bearer ${key.secret}` };
+  await withinOneMinute(10_000);
   expect((await fetch(url, { method: 'BREW', headers })).status).toBe(501);
   expect((await fetch(url, { method: 'POST', headers, body: 'x'.repeat(11) })).status).toBe(413);
   const { rows } = await ask<{ readonly rows: readonly object[] }>(gateway, '/traffic?step=hour');
@@ -251,6 +253,7 @@ it('a response that the upstream cut off is its failure, and a 429 of its own is
   const key = makeCustomKey(1_000, 1_000);
   const gateway = await start({ keys: [key.entry] });
   const headers = { authorization: `Bearer ${key.secret}` };
+  await withinOneMinute(10_000);
   const cut = fetch(`${gateway.baseUrl}/pets?/cut`, { headers }).then((response) => response.text());
   await expect(cut).rejects.toThrow();
   expect(await send(gateway, key.secret, 2, '/pets?/429')).toEqual({ 429: 2 });
