@@ -7,6 +7,7 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../../
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientGateway, patientStore } from '../../support/tuning.ts';
+import { withinOneMinute } from '../../support/within-one-minute.ts';
 
 const caller = { requests: 1, clientErrors: 0, serverErrors: 0, lastSeenMs: 0 };
 const none = { operationId: 'listPets', fromAt: '', toAt: '', caller };
@@ -34,6 +35,8 @@ beforeAll(async () => {
     { tuning: { windowsMs: freshWindows(Date.now()), bounds: patientGateway } },
   );
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
+  // All that it was refused stands in one line.
+  await withinOneMinute(10_000);
   await send(acme.secret, 9, '/pets');
   await send(long.secret, 2, '/pets/404');
 });
