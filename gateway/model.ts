@@ -232,8 +232,6 @@ export type StoreEvent =
       readonly kind: 'store_back';
       readonly server?: string;
       readonly awayMs: number;
-      /** Requests that this process decided meanwhile. */
-      readonly decidedAlone: number;
     };
 
 export type TargetEvent =

@@ -86,11 +86,9 @@ export function eventText(happening: Happening, nowMs: number): string {
       }${happening.server === undefined ? '' : ' of its keys'} ${
         happening.onFailure === 'local' ? 'on its own' : 'are answered 503'
       }.`;
-    case 'store_back': {
-      const { awayMs, decidedAlone } = happening;
-      const alone = decidedAlone === 0 ? '' : `; ${figure(decidedAlone)} requests were decided without it`;
-      return `${storeOf(happening)} is back after ${durationText(awayMs)}${alone}.`;
-    }
+    case 'store_back':
+      // Without how many requests were decided alone: each process has its own number, and the event is one for all.
+      return `${storeOf(happening)} is back after ${durationText(happening.awayMs)}.`;
     case 'target_unhealthy': {
       const { upstream, target, health, reason } = happening;
       const effect =

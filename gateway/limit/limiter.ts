@@ -283,7 +283,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       describeOutage: () => ({ requestsDecidedAlone: decidedAlone, keysToWriteBack: ledger.unsentKeys() }),
       onAway: (reason, change) => onEvent?.({ kind: 'store_away', ...change, reason, onFailure }),
       onReturn(outage, change) {
-        if (outage !== undefined) onEvent?.({ kind: 'store_back', ...change, ...outage, decidedAlone });
+        if (outage !== undefined) onEvent?.({ kind: 'store_back', ...change, ...outage });
         decidedAlone = 0;
         void keys.report();
       },
