@@ -226,12 +226,12 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // After a pause of this process, or of all, what the workers have said is still to be read.
-      const wasAway = now - lookedMs > 2 * bounds.workerReportIntervalMs;
+      // That this process, or all, paused is no silence of a worker: what it has said meanwhile is still to be read.
+      const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {
         if (worker === undefined) continue;
-        if (wasAway) worker.heardMs = now;
+        worker.heardMs += lateMs;
         if (now - worker.heardMs < bounds.workerSilenceMaxMs) continue;
         logger.error({ worker: number, pid: worker.pid }, 'a worker says nothing, and is killed');
         worker.kill();

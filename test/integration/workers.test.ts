@@ -5,6 +5,7 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -248,11 +249,23 @@ it('a worker whose event loop hangs is killed; the pause before it is replaced g
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
+    // None lives for so long, however long this takes.
+    workerSteadyMs: 600_000,
     workerSilenceMaxMs: 8_000,
   });
   const [hangs] = await workersOf(gateway, token.token);
   process.kill(hangs?.pid ?? 0, 'SIGSTOP');
-  await gateway.line(({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === hangs?.pid);
+  const isTold = () =>
+    gateway.lines.some(
+      ({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === hangs?.pid,
+    );
+  await until('it is killed, though the supervisor pauses now and then', async () => {
+    gateway.child.kill('SIGSTOP');
+    await sleep(3 * patient.workerReportIntervalMs);
+    gateway.child.kill('SIGCONT');
+    await sleep(10 * patient.workerReportIntervalMs);
+    return isTold();
+  });
   await until('another one serves', async () => {
     const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
     return pids.length === 2 && !pids.includes(hangs?.pid ?? 0);
