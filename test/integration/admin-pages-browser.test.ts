@@ -282,6 +282,18 @@ describe('what the pages say', () => {
     ]);
   });
 
+  it('Operations: a 501 of a client’s own method is counted, and not red', async () => {
+    const running = await startForTest();
+    const headers = { authorization: `Bearer ${calm.secret}` };
+    expect((await fetch(`${running.api}/pets`, { method: 'BREW', headers })).status).toBe(501);
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/operations', 'tbody td i');
+    const shown = await page.$$eval('tbody tr:has(i) td[data-label="5xx"]', (cells) =>
+      cells.map(({ textContent, className }) => [textContent, className.trim()]),
+    );
+    expect(shown).toEqual([['1', 'number']]);
+  });
+
   it('Key: why it gets what it gets, its windows, what it asked for', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys/globex', '.why p');

@@ -73,6 +73,8 @@ function OperationRow({
   const refused = sumOf((status) => status === 429);
   const clientErrors = sumOf((status) => status >= 400 && status < 500 && status !== 429);
   const serverErrors = sumOf((status) => status >= 500);
+  // Without an operation a 501 is of a method that nobody knows: the client's own fault.
+  const isFaulty = sumOf((status) => status >= 500 && !(status === 501 && operationId === '')) > 0;
   const name =
     operationId === ''
       ? html`<i>no operation</i>`
@@ -87,7 +89,7 @@ function OperationRow({
     <td class="number" data-label="Calls">${count(requests)}</td>
     <td class="number" data-label="429">${count(refused)}</td>
     <td class="number" data-label="Other 4xx">${count(clientErrors)}</td>
-    <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
+    <td class=${`number ${isFaulty ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
     <td class="number" data-label="Own ms"><${Times} ...${ownTime} /></td>
     <td class="number" data-label="Upstream ms"><${Times} ...${upstreamTime} /></td>
     <td class="number" data-label="Last call"><${Instant} atMs=${lastMs} /></td>
