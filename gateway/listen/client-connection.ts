@@ -5,6 +5,7 @@ import type { Rejection } from '../errors.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { bytesTaken } from '../tls/bytes-taken.ts';
 import { closeGently } from './close-gently.ts';
+import { dropRequests } from './parser-internals.ts';
 
 /** One client connection: which of its requests is served when, its idle and write timeouts, and how it is closed. */
 export interface Connection {
@@ -88,7 +89,8 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   function receive(res: ClientResponse): void {
     if (state.kind === 'closed') return;
     if (intake === 'none') {
-      // Node's parser would go on, and keep everything that it makes of a flood until the last response is written.
+      // Behind the last request nothing is served, so nothing is kept and no more is read.
+      dropRequests(socket);
       if (!isPaused) setImmediate(pauseReading);
       isPaused = true;
       return;

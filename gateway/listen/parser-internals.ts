@@ -2,14 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The undocumented part of Node's parser that the two functions below need; there is no documented way to learn what they
- * find out. In a Node without it, they find nothing.
+ * The undocumented part of Node's parser that the functions below need; there is no documented way to do what they do. In
+ * a Node without it, they do nothing.
  */
 interface NodeParser {
   /** @returns the number of octets that were parsed, or why they cannot be */
   execute(bytes: Buffer): number | Error;
   /** A copy of the packet that is being parsed. */
   getCurrentBuffer(): Buffer;
+  /** Called with each request; @returns what is done with its body: 0, it is parsed. */
+  onIncoming: (req: IncomingMessage) => number;
 }
 
 function parserOf(socket: Socket): NodeParser | undefined {
@@ -43,6 +45,15 @@ function bodyFault(): Error {
     code: 'HPE_INVALID_CHUNK_SIZE',
     reason: 'the body cannot be parsed',
   });
+}
+
+/**
+ * Drops all further requests of a connection, also those of the packet that is being parsed. Node would make a response for
+ * each and keep both until the connection closes: 4 kB for the 18 octets of the shortest request.
+ */
+export function dropRequests(socket: Socket): void {
+  const parser = parserOf(socket);
+  if (parser !== undefined) parser.onIncoming = () => 0;
 }
 
 /**

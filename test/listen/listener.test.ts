@@ -1,11 +1,21 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { plainAddress } from '../../gateway/address-group.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function heapUsed(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
 
 const get = 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -291,6 +301,23 @@ describe('pipelining', () => {
     expect(await client.response()).toMatchObject({ body: 'the last' });
     client.destroy();
     other.destroy();
+  });
+
+  test('what comes together with the last request of a connection takes no memory while that one is served', async () => {
+    const held: ClientResponse[] = [];
+    const all = Promise.withResolvers<void>();
+    const connections = 20;
+    const { port } = await startListener({
+      bounds: { pipelinedMax: 4 },
+      handlers: { onRequest: (_req, res) => held.push(res) === connections && all.resolve() },
+    });
+    const flood = Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(3_500), 'latin1');
+    const before = heapUsed();
+    const clients = await Promise.all(Array.from({ length: connections }, () => openRawClient(port)));
+    for (const client of clients) client.send(flood);
+    await all.promise;
+    expect(heapUsed() - before).toBeLessThan(20_000_000);
+    for (const client of clients) client.destroy();
   });
 
   test('bytes behind a request with Connection: close are ignored', async () => {
