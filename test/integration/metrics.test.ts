@@ -282,7 +282,8 @@ it('with 10,000 keys and 50 operations it is smaller than 200 kB, and no label n
     if (!series.startsWith('tollgate_')) continue;
     for (const [, label] of series.matchAll(/[{,](\w+)="/g)) labels.add(label ?? '');
   }
-  const known = 'operation status decision code plan window state result upstream target cause fault version le';
+  const known =
+    'operation status decision code plan window state result upstream target cause fault version le';
   expect([...labels].toSorted()).toEqual(known.split(' ').toSorted());
   expect(text).not.toMatch(/customer-|secret-|nobody-|\/operation/);
 });
