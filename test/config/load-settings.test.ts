@@ -239,12 +239,12 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'an unquoted variable in braces, once',
     main('redis: { url: $' + '{REDIS_URL:-}, prefix: x }\nbans: {}'),
-    'tollgate.yaml:9:15: inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`\n  9 | redis: { url: ${REDIS_URL:-}, prefix: x }\n    |               ^',
+    'tollgate.yaml:9:15: inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`\n  9 | redis: { url: ${REDIS_URL:-}, prefix: x }\n    |               ^',
   ],
   [
     'an unquoted variable in brackets',
     main('trustedProxies: [$' + '{PROXY}]'),
-    'tollgate.yaml:9:18: inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`\n  9 | trustedProxies: [${PROXY}]\n    |                  ^',
+    'tollgate.yaml:9:18: inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`\n  9 | trustedProxies: [${PROXY}]\n    |                  ^',
   ],
   [
     'a tab as indentation',

@@ -124,7 +124,10 @@ function syntaxProblems(
     const [offset] = error.pos;
     if (canFill && text.slice(offset - 1, offset + 1) === '${') {
       problems.push(
-        problemAt(offset - 1, 'inside `{ }` and `[ ]` a value with a variable needs quotes: `"${NAME}"`'),
+        problemAt(
+          offset - 1,
+          'inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`',
+        ),
       );
       // All further syntax errors follow from this one.
       break;
