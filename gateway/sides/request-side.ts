@@ -178,8 +178,7 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
     operationId: offered?.operation.id ?? '',
     status,
     ending: trafficEndingOf(exchange),
-    // A WebSocket is over when it is closed.
-    ownMs: status === 101 ? undefined : endedMs - startedMs - (upstream?.upstreamMs ?? 0),
+    ownMs: endedMs - startedMs - (upstream?.upstreamMs ?? 0),
     upstreamMs: upstreamMsOf(exchange),
   };
 }

@@ -12,8 +12,8 @@ export interface EndedRequest {
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;
-  /** What it took apart from the upstream; undefined for a WebSocket. */
-  readonly ownMs: number | undefined;
+  /** What it took apart from the upstream; of a WebSocket its handshake. */
+  readonly ownMs: number;
   /** Undefined where no upstream was asked. */
   readonly upstreamMs: number | undefined;
 }
@@ -65,7 +65,7 @@ export class OperationsUsage {
     const known = this.lastOperation;
     const operation = known?.id === operationId ? known : this.operationOf(operationId);
     operation.byStatus[status] = (operation.byStatus[status] ?? 0) + 1;
-    if (ownMs !== undefined) operation.own.add(ownMs);
+    operation.own.add(ownMs);
     if (upstreamMs !== undefined) operation.upstream.add(upstreamMs);
     if (atMs > operation.lastMs) operation.lastMs = atMs;
   }

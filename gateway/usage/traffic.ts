@@ -42,14 +42,14 @@ export class Traffic {
     this.unsent = unsent;
   }
 
-  count(ending: number, atMs: number, ownMs: number | undefined, upstreamMs: number | undefined): void {
+  count(ending: number, atMs: number, ownMs: number, upstreamMs: number | undefined): void {
     const minute = Math.floor(atMs / this.calendar.minuteMs);
     if (minute !== this.minute) {
       this.close();
       this.minute = minute;
     }
     increase(this.ended, ending);
-    if (ownMs !== undefined) increase(this.own, bucketOf(ownMs));
+    increase(this.own, bucketOf(ownMs));
     if (upstreamMs !== undefined) increase(this.upstream, bucketOf(upstreamMs));
   }
 

@@ -3,12 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 
 const key = makeKey();
+const { token, entry } = makeToken();
 const accepts = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 const api = {
   openapi: '3.1.0',
@@ -45,6 +47,7 @@ async function start(bounds: Tuning['bounds'] = {}): Promise<GatewayProcess> {
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry],
+      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
       api: join(folder, 'openapi.json'),
     }),
     { tuning: { bounds } },
@@ -72,6 +75,18 @@ it('a drain does not wait for open WebSockets: they are closed, and the process 
   const ended = once(client.socket, 'end');
   expect(await gateway.stop()).toBe(0);
   await ended;
+});
+
+it('what a handshake took is told while the WebSocket is open', async () => {
+  backend.react = (_request, socket) => void socket.write(accepts);
+  const gateway = await start();
+  const client = await askForWebSocket(gateway);
+  expect((await client.response()).status).toBe(101);
+  const adminPort = Number(new URL(gateway.adminUrl).port);
+  await expect
+    .poll(async () => (await askAdmin(adminPort, '/api/v1/state', { token })).body.processes)
+    .toEqual([expect.objectContaining({ p50Ms: expect.any(Number), upstreamP50Ms: expect.any(Number) })]);
+  client.destroy();
 });
 
 it('a long response instead of 101 reaches a client that reads completely', async () => {

@@ -92,8 +92,7 @@ export function createRequestMetrics(): RequestMetrics {
       if (failure !== undefined) add(failures, failure);
       const totalMs = endedMs - startedMs;
       requestDuration.add(totalMs);
-      // A WebSocket is over when it is closed.
-      if (status !== 101) ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));
+      ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && label === 'refused') {
