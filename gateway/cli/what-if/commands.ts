@@ -158,12 +158,14 @@ function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undef
 }
 
 function limitOf(text: string): number | typeof noLimit {
-  if (text === noLimit) return noLimit;
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or none.');
-  return Number(text);
+  return text === noLimit ? noLimit : numberOf(text, 'It must be a whole number, or none.');
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return numberOf(text, 'It must be a whole number.');
+}
+
+function numberOf(text: string, otherwise: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError(otherwise);
   return Number(text);
 }

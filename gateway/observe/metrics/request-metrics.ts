@@ -1,4 +1,4 @@
-import { type Exchange, failureOf, upstreamMsOf } from '../../exchange.ts';
+import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../exchange.ts';
 import { Histogram } from '../../structures/histogram.ts';
 
 /** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
@@ -90,9 +90,8 @@ export function createRequestMetrics(): RequestMetrics {
       add(child(byStatus, status), label);
       const failure = failureOf(exchange);
       if (failure !== undefined) add(failures, failure);
-      const totalMs = endedMs - startedMs;
-      requestDuration.add(totalMs);
-      ownDuration.add(totalMs - (upstream?.upstreamMs ?? 0));
+      requestDuration.add(endedMs - startedMs);
+      ownDuration.add(ownMsOf(exchange));
       if (decidedMs !== undefined) decisionDuration.add(decidedMs - startedMs);
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && label === 'refused') {
