@@ -4,17 +4,19 @@ import type { Rejection } from './errors.ts';
 import { type ErrorCode, errors, type WholeResponse } from './errors.ts';
 import type { AtTurnEnd } from './event-loop-batch.ts';
 import { addressOf, type Exchange, isOverTls, originFields } from './exchange.ts';
+import type { TunnelOpener } from './forward/forward-types.ts';
 import type { Forwarder, ForwardOutcome } from './forward/forwarder.ts';
 import { type ClientOrigin, clientOrigin } from './identify/client-origin.ts';
-import { type Identity, type UnreadSecret, unknownSecret } from './identify/identify-key.ts';
+import type { Identity } from './identify/identify-key.ts';
 import type { Limiter } from './limit/limiter.ts';
 import { type ScreenBounds, type ScreenedRequest, screenRequest } from './listen/screen-request.ts';
 import { isGone, matchOperation, mayCall } from './match/operation-table.ts';
-import type { BucketDecision, Decision } from './model.ts';
+import type { BucketDecision, Decision, Operation } from './model.ts';
 import { limitsPage } from './pages/limits-page.ts';
 import { isPageMethod, pageMethods } from './pages/own-pages.ts';
 import type { ServedFile } from './pages/served-file.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
+import { identify, identifyAfresh, type Presented, readKey } from './read-key.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
@@ -126,7 +128,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (match.kind === 'matched') exchange.offered = match.offered;
 
   let identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-  if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
+  if (identity.kind === 'unread')
+    identity = await readKey(presentedBy(exchange, screened), identity, stations);
   if (identity.kind !== 'identified') return refuseUnidentified(exchange, stations, identity);
   let { key } = identity;
   exchange.key = key;
@@ -156,20 +159,11 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(exchange, stations);
 }
 
-/**
- * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. What was read may
- * be forgotten before this request is told, so the answer of its own look-up counts.
- */
-async function readKey(
+function presentedBy(
   exchange: Exchange,
-  { directory, nowMs }: Stations,
   { authorization }: Pick<ScreenedRequest, 'authorization'>,
-  unread: UnreadSecret,
-): Promise<Identity<KnownKey>> {
-  const { settings, identifyKey } = exchange.snapshot;
-  const read = await directory?.lookUp(unread.digest, addressGroup(addressOf(exchange)), settings);
-  if (read === 'absent') return unknownSecret(unread.digest);
-  return typeof read === 'object' ? identifyKey(authorization, nowMs(), read) : unread;
+): Presented {
+  return { snapshot: exchange.snapshot, authorization, address: addressOf(exchange) };
 }
 
 /** The key was changed after it was read: it is read once more, and decided as it is now. */
@@ -184,8 +178,7 @@ async function decideAgain(
   exchange.key = undefined;
   for (let reads = 0; reads < stations.bounds.directoryRereadsMax; reads++) {
     stations.directory?.drop(key.id, key.generation);
-    let identity = snapshot.identifyKey(screened.authorization, stations.nowMs());
-    if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
+    const identity = await identify(presentedBy(exchange, screened), stations);
     if (identity.kind !== 'identified') return refuseUnidentified(exchange, stations, identity);
     ({ key } = identity);
     const decision = await stations.limiter.decide(key, snapshot.settings.bans);
@@ -236,7 +229,7 @@ async function answerLimits(
   screened: Pick<ScreenedRequest, 'authorization'>,
   knownKey: KnownKey,
 ): Promise<Ending> {
-  const { limiter, directory, nowMs } = stations;
+  const { limiter } = stations;
   let key = knownKey;
   const looks = await limiter.chargeLimits(key.id);
   exchange.decision = looks;
@@ -245,11 +238,7 @@ async function answerLimits(
   }
   if (!isPageMethod(exchange.req.method)) return pageIsRead;
   if (key.generation !== undefined) {
-    // Nothing is decided, so nothing would show that the key was changed since it was read.
-    await directory?.readAgain(key.id);
-    let identity = exchange.snapshot.identifyKey(screened.authorization, nowMs());
-    // The key is gone, or this secret is not its any more, or this process has just changed it.
-    if (identity.kind === 'unread') identity = await readKey(exchange, stations, screened, identity);
+    const identity = await identifyAfresh(presentedBy(exchange, screened), key.id, stations);
     if (identity.kind !== 'identified') {
       exchange.key = undefined;
       return refuseUnidentified(exchange, stations, identity);
@@ -328,10 +317,22 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   };
   const outcome =
     arrival.kind === 'upgrade'
-      ? await forwarder.forwardUpgrade({ ...request, socket: arrival.socket, head: arrival.head })
+      ? await forwarder.forwardUpgrade({
+          ...request,
+          socket: arrival.socket,
+          head: arrival.head,
+          opener: tunnelOpener(exchange, offered.operation),
+        })
       : await forwarder.forward(request);
   exchange.upstream = outcome;
   return endingOf(outcome, exchange);
+}
+
+/** Nothing of the snapshot: a WebSocket may stay open for days. */
+function tunnelOpener(exchange: Exchange, operation: Operation): TunnelOpener {
+  const { id: requestId, key, req } = exchange;
+  const { authorization } = req.headers;
+  return { requestId, keyId: key?.id ?? '', address: addressOf(exchange), authorization, operation };
 }
 
 function endingOf(outcome: ForwardOutcome, exchange: Exchange): Ending {

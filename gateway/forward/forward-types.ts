@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode, WholeResponse } from '../errors.ts';
+import type { Operation } from '../model.ts';
 
 /** The response to the client: what forwarding needs of it beside Node's methods. Fields are flat name, value, … */
 export interface ForwardedResponse extends ServerResponse {
@@ -40,6 +41,24 @@ export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly socket: Duplex;
   /** What the client sent behind its handshake, if anything. */
   readonly head: Buffer;
+  readonly opener: TunnelOpener;
+}
+
+/** Who opened a WebSocket, and for what: whether it may stay open is looked at again and again. */
+export interface TunnelOpener {
+  readonly requestId: string;
+  readonly keyId: string;
+  /** The client's. */
+  readonly address: string;
+  /** The field's raw value. */
+  readonly authorization: string | undefined;
+  readonly operation: Operation;
+}
+
+export interface OpenTunnel {
+  readonly opener: TunnelOpener;
+  /** Closes it gently: what the target has sent still reaches the client. @returns false when it closes already */
+  end(): boolean;
 }
 
 /** What the attempts to get a response came to. */

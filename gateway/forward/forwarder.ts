@@ -4,14 +4,14 @@ import type { AtTurnEnd } from '../event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../model.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
+import type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
 import { type RelayContext, RequestRelay } from './request-relay.ts';
 import { createUnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { type ResolveTargets, resolveTargets } from './upstream/resolve-targets.ts';
 import { createUpstreams, type UpstreamState } from './upstream/upstreams.ts';
 
-export type { ForwardOutcome, ForwardRequest, UpgradeRequest } from './forward-types.ts';
+export type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
 
 export interface Forwarder {
   /** Sends a request to a target and the response to the client. Rejects only with a bug; the outcome tells a failure. */
@@ -22,6 +22,8 @@ export interface Forwarder {
   setUpstreams(upstreams: readonly Upstream[]): void;
   /** The first step of a drain: closes WebSockets gently and opens no more. Requests are forwarded as before. */
   drainTunnels(): void;
+  /** The WebSockets that are open now. */
+  openTunnels(): readonly OpenTunnel[];
   /** By the upstream's name. */
   state(): Readonly<Record<string, UpstreamState>>;
   /** Closes WebSockets at once, requests in flight after `upstreamCloseTimeoutMs`. */
@@ -111,6 +113,7 @@ export function createForwarder({
       }),
     forwardUpgrade: upgrades.forward,
     drainTunnels: upgrades.drain,
+    openTunnels: upgrades.open,
     setUpstreams(next) {
       upstreams.replace(next);
       clearInterval(sweep);

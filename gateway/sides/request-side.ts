@@ -18,6 +18,7 @@ import { createFailedHandshakes } from '../tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/recorder.ts';
 import type { Counted, ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
+import { createTunnelWatch } from './tunnel-watch.ts';
 
 /** What serves requests: the public listener, and the stations behind it. */
 export interface RequestSide extends Pick<Listener, 'listen' | 'alsoAccept'> {
@@ -96,6 +97,14 @@ export function createRequestSide({
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
 
+  const tunnelWatch = createTunnelWatch({
+    forwarder,
+    snapshot: () => snapshot,
+    reader: stations,
+    log: logger,
+    bounds,
+  });
+
   function reportBug(bug: unknown, requestId?: string): void {
     logger.error({ err: bug, requestId }, 'a bug in the request path');
   }
@@ -130,6 +139,7 @@ export function createRequestSide({
       snapshot = createSnapshot(next, referenceAssets, directory);
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
+      tunnelWatch.check();
       if (next.listen.tls) listener.setCertificate(next.listen.tls);
     },
     process() {
@@ -160,6 +170,7 @@ export function createRequestSide({
     },
     async drain() {
       // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
+      tunnelWatch.close();
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await forwarder.close();

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
 import { createEventLoopBatch } from '../../gateway/event-loop-batch.ts';
+import type { TunnelOpener } from '../../gateway/forward/forward-types.ts';
 import { createForwarder, type Forwarder, type ForwardOutcome } from '../../gateway/forward/forwarder.ts';
 import type { TargetState } from '../../gateway/forward/upstream/targets.ts';
 import { createListener } from '../../gateway/listen/listener.ts';
@@ -12,6 +13,15 @@ import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { backendTls } from '../support/backend-tls.ts';
 import { patientForwarding } from '../support/tuning.ts';
+
+/** Of the WebSockets. */
+export const opener: TunnelOpener = {
+  requestId: '1',
+  keyId: 'acme',
+  address: '127.0.0.1',
+  authorization: undefined,
+  operation: { id: 'feed', method: 'GET', template: '/feed', upstream: 'default' },
+};
 
 export interface FrontOptions {
   readonly url: string;
@@ -85,7 +95,7 @@ export async function startFront({
           case 'upgrade': {
             const { socket, head } = arrival;
             void forwarder
-              .forwardUpgrade({ ...common, req: res.req, res, socket, head })
+              .forwardUpgrade({ ...common, req: res.req, res, socket, head, opener })
               .then((outcome) => end(outcome, res))
               .catch(cut(res));
           }

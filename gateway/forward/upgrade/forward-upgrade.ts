@@ -7,7 +7,7 @@ import { startDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
 import { connectionErrorText } from '../../transport/target-tls.ts';
-import type { ForwardOutcome, UpgradeRequest } from '../forward-types.ts';
+import type { ForwardOutcome, OpenTunnel, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
 import type { Target } from '../upstream/targets.ts';
@@ -17,6 +17,8 @@ import { createTunnels } from './tunnels.ts';
 
 export interface Upgrades {
   forward(request: UpgradeRequest): Promise<ForwardOutcome>;
+  /** The tunnels that are open now. */
+  open(): readonly OpenTunnel[];
   /** Closes open tunnels gently; later handshakes, and those not answered yet, are refused. */
   drain(): void;
   /** Closes the connections of all tunnels and handshakes at once. */
@@ -171,7 +173,7 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
           return;
         }
         stopHeadersTimeout();
-        tunnels.open(request.req.socket, targetSocket);
+        tunnels.open(request.req.socket, targetSocket, request.opener);
         withoutWriting(socket, () => joinSockets?.(response, targetSocket, first));
       }),
     );
@@ -199,6 +201,7 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
 
   return {
     forward,
+    open: tunnels.opened,
     drain: tunnels.drain,
     close: tunnels.close,
   };

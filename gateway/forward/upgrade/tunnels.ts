@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { OpenTunnel, TunnelOpener } from '../forward-types.ts';
 import type { Target } from '../upstream/targets.ts';
 
 export interface Tunnels {
@@ -8,7 +9,8 @@ export interface Tunnels {
   /** Counts a client's connection, from its handshake until it closes. */
   count(socket: Socket, by: { readonly target: Target; readonly holder: string }): void;
   /** The target switched protocols. From now on the tunnel is closed when it idles, and when the gateway drains. */
-  open(socket: Socket, targetSocket: Socket): void;
+  open(socket: Socket, targetSocket: Socket, opener: TunnelOpener): void;
+  opened(): readonly OpenTunnel[];
   /** Closes open tunnels gently; no other may be opened. */
   drain(): void;
   isDraining(): boolean;
@@ -20,8 +22,8 @@ export interface Tunnels {
 export function createTunnels(bounds: Bounds): Tunnels {
   const counted = new Set<Socket>();
   const countByHolder = new Map<string, number>();
-  /** The open tunnels: the client's socket to the target's. */
-  const opened = new Map<Socket, Socket>();
+  /** The open tunnels by the client's socket, without those that the gateway closes already. */
+  const opened = new Map<Socket, OpenTunnel>();
   let draining = false;
 
   function forget(socket: Socket, target: Target, holder: string): void {
@@ -34,10 +36,12 @@ export function createTunnels(bounds: Bounds): Tunnels {
   }
 
   /** Ends the target's side first: its last octets still reach the client, and then the client's side ends. */
-  function endGently(socket: Socket, targetSocket: Socket): void {
+  function endGently(socket: Socket, targetSocket: Socket): boolean {
+    if (!opened.delete(socket)) return false;
     dropInput(socket, targetSocket);
     targetSocket.end();
     destroySoon(socket);
+    return true;
   }
 
   /** The target has closed its side. The client has as long to read the rest as for any response, and then closes too. */
@@ -66,16 +70,17 @@ export function createTunnels(bounds: Bounds): Tunnels {
       countByHolder.set(holder, (countByHolder.get(holder) ?? 0) + 1);
       socket.once('close', () => forget(socket, target, holder));
     },
-    open(socket, targetSocket) {
-      opened.set(socket, targetSocket);
+    open(socket, targetSocket, opener) {
+      opened.set(socket, { opener, end: () => endGently(socket, targetSocket) });
       // Octets of both directions pass through the client's socket, so its timeout sees when neither side moves any.
       socket.setTimeout(bounds.tunnelIdleTimeoutMs, () => socket.destroy());
       socket.once('close', () => targetSocket.destroy());
       targetSocket.once('close', () => endClient(socket, targetSocket));
     },
+    opened: () => [...opened.values()],
     drain() {
       draining = true;
-      for (const [socket, targetSocket] of opened) endGently(socket, targetSocket);
+      for (const tunnel of opened.values()) tunnel.end();
     },
     isDraining: () => draining,
     close() {

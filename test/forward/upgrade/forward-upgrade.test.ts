@@ -14,7 +14,7 @@ import {
   startRecordingBackend,
 } from '../../support/recording-backend.ts';
 import { stopTimers } from '../../support/stopped-clock.ts';
-import { type Front, type FrontOptions, get, sendRaw, startFront, statusOf } from '../start-front.ts';
+import { type Front, type FrontOptions, get, opener, sendRaw, startFront, statusOf } from '../start-front.ts';
 
 const started: { close(): Promise<void> }[] = [];
 
@@ -74,7 +74,7 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
     res.assignSocket(socket);
     const fields = { requestFields: [], responseFields: [], keepForwarded: false };
     forwarder
-      .forwardUpgrade({ req, res, socket, head, holder: 'acme', upstream: 'default', ...fields })
+      .forwardUpgrade({ req, res, socket, head, holder: 'acme', opener, upstream: 'default', ...fields })
       .catch((bug) => {
         bugs.push(bug);
         res.destroy();

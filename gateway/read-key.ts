@@ -1,0 +1,55 @@
+import { addressGroup } from './address-group.ts';
+import type { KeyDirectory } from './directory/key-directory.ts';
+import { type Identity, type UnreadSecret, unknownSecret } from './identify/identify-key.ts';
+import type { KnownKey, Snapshot } from './snapshot.ts';
+
+/** A secret, and under which configuration it is looked at. */
+export interface Presented {
+  readonly snapshot: Pick<Snapshot, 'settings' | 'identifyKey'>;
+  /** The field's raw value. */
+  readonly authorization: string | undefined;
+  /** The client's: a look-up takes of the share of its group. */
+  readonly address: string;
+}
+
+export interface KeyReader {
+  /** Absent: all keys are in the configuration. */
+  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain'>;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+/** Whose secret it is; `unread` when the directory gives no answer. */
+export async function identify(presented: Presented, reader: KeyReader): Promise<Identity<KnownKey>> {
+  const identity = presented.snapshot.identifyKey(presented.authorization, reader.nowMs());
+  return identity.kind === 'unread' ? readKey(presented, identity, reader) : identity;
+}
+
+/**
+ * The same where nothing is decided for the key afterwards, which would show that it was changed since it was read.
+ *
+ * @param keyId of the key of the directory that had the secret when it was read last
+ */
+export async function identifyAfresh(
+  presented: Presented,
+  keyId: string,
+  reader: KeyReader,
+): Promise<Identity<KnownKey>> {
+  await reader.directory?.readAgain(keyId);
+  // Unread by now: the key is gone, or this secret is not its any more, or this process has just changed it.
+  return identify(presented, reader);
+}
+
+/**
+ * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. What was read may
+ * be forgotten before the caller is told, so the answer of its own look-up counts.
+ */
+export async function readKey(
+  { snapshot, authorization, address }: Presented,
+  unread: UnreadSecret,
+  { directory, nowMs }: KeyReader,
+): Promise<Identity<KnownKey>> {
+  const read = await directory?.lookUp(unread.digest, addressGroup(address), snapshot.settings);
+  if (read === 'absent') return unknownSecret(unread.digest);
+  return typeof read === 'object' ? snapshot.identifyKey(authorization, nowMs(), read) : unread;
+}

@@ -1,0 +1,124 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Forwarder, OpenTunnel } from '../forward/forwarder.ts';
+import type { Identity } from '../identify/identify-key.ts';
+import { mayCall } from '../match/operation-table.ts';
+import type { Operation } from '../model.ts';
+import { identify, identifyAfresh, type KeyReader, type Presented } from '../read-key.ts';
+import type { KnownKey, Snapshot } from '../snapshot.ts';
+import type { Bounds } from '../timeouts-and-sizes.ts';
+
+/**
+ * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call their operation. A request is looked
+ * at when it arrives; a WebSocket would outlive its key for as long as both sides please.
+ */
+export interface TunnelWatch {
+  /** Looks at all of them now: the configuration has changed. */
+  check(): void;
+  close(): void;
+}
+
+export function createTunnelWatch({
+  forwarder,
+  snapshot,
+  reader,
+  log,
+  bounds,
+}: {
+  readonly forwarder: Pick<Forwarder, 'openTunnels'>;
+  /** The configuration in force. */
+  readonly snapshot: () => Snapshot;
+  readonly reader: KeyReader;
+  readonly log: Logger;
+  readonly bounds: Pick<Bounds, 'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn'>;
+}): TunnelWatch {
+  const check = oneAtATime(checkHeld);
+  const read = oneAtATime(readAgain);
+  const timers = [
+    setInterval(check, bounds.tunnelCheckIntervalMs).unref(),
+    setInterval(read, bounds.tunnelReadIntervalMs).unref(),
+  ];
+
+  /** By what this process has in memory, so that an expiry or a reload does not wait for Redis. */
+  async function checkHeld(): Promise<void> {
+    for await (const tunnel of openTunnels()) judge(tunnel, heldIdentity(tunnel));
+  }
+
+  /** One after the other: many WebSockets make this take longer, and nobody's request wait. */
+  async function readAgain(): Promise<void> {
+    const readKeys = new Set<string>();
+    for await (const tunnel of openTunnels()) {
+      const held = heldIdentity(tunnel);
+      if (held.kind === 'unread') {
+        judge(tunnel, await identify(presentedFor(tunnel), reader));
+      } else if (held.kind === 'identified' && held.key.generation !== undefined) {
+        const { id } = held.key;
+        if (readKeys.has(id)) continue;
+        readKeys.add(id);
+        judge(tunnel, await identifyAfresh(presentedFor(tunnel), id, reader));
+      }
+    }
+  }
+
+  async function* openTunnels(): AsyncGenerator<OpenTunnel> {
+    for (const [index, tunnel] of forwarder.openTunnels().entries()) {
+      if (index % bounds.tunnelsCheckedPerTurn === 0) await nextTurn();
+      yield tunnel;
+    }
+  }
+
+  function presentedFor({ opener: { authorization, address } }: OpenTunnel): Presented {
+    return { snapshot: snapshot(), authorization, address };
+  }
+
+  function heldIdentity({ opener }: OpenTunnel): Identity<KnownKey> {
+    return snapshot().identifyKey(opener.authorization, reader.nowMs());
+  }
+
+  function judge(tunnel: OpenTunnel, identity: Identity<KnownKey>): void {
+    const { opener } = tunnel;
+    const reason = reasonToClose(identity, opener.operation);
+    if (reason === undefined || !tunnel.end()) return;
+    const { requestId, keyId, operation } = opener;
+    log.info({ requestId, keyId, operation: operation.id, reason }, 'a WebSocket is closed with its key');
+  }
+
+  /** While it runs, further calls make it run once more. */
+  function oneAtATime(run: () => Promise<void>): () => void {
+    let running = false;
+    let wanted = false;
+    return async () => {
+      wanted = true;
+      if (running) return;
+      running = true;
+      while (wanted) {
+        wanted = false;
+        await run().catch((bug: unknown) => log.error({ err: bug }, 'a bug in the look at open WebSockets'));
+      }
+      running = false;
+    };
+  }
+
+  return {
+    check() {
+      check();
+      // A secret that has left the configuration may be the directory's by now.
+      read();
+    },
+    close() {
+      for (const timer of timers) clearInterval(timer);
+    },
+  };
+}
+
+/** Without an answer of the directory it stays open, as a key that was read before stays valid for a while. */
+function reasonToClose(identity: Identity<KnownKey>, operation: Operation): string | undefined {
+  switch (identity.kind) {
+    case 'unread':
+      return undefined;
+    case 'refused':
+      return identity.code === 'invalid_key' ? identity.presented.status : identity.code;
+    case 'identified':
+      return mayCall(identity.key, operation) ? undefined : 'operation_not_allowed';
+  }
+}
