@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Rejection } from '../errors.ts';
 import { ClientResponse } from '../respond/client-response.ts';
+import { startDeadline } from '../structures/within-deadline.ts';
 import { bytesTaken } from '../tls/bytes-taken.ts';
 import { closeGently } from './close-gently.ts';
 import { dropRequests } from './parser-internals.ts';
@@ -43,6 +44,7 @@ export interface ConnectionOptions {
   readonly serve: (res: ClientResponse) => void;
   readonly bounds: {
     readonly pipelinedMax: number;
+    readonly requestTimeoutMs: number;
     readonly keepAliveTimeoutMs: number;
     readonly keepAliveAnnouncedSeconds: number;
     readonly writeTimeoutMs: number;
@@ -76,6 +78,10 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   const waiting: ClientResponse[] = [];
   /** Whether reading is paused, because requests wait or none is served any more. */
   let isPaused = false;
+  /** How many requests have arrived. */
+  let arrived = 0;
+  /** Node's timeout of a request that was arriving, which passed while reading was paused. */
+  let unfairTimeout: Rejection | undefined;
   /** How long neither side has moved a byte, and how many both had moved when that was measured. */
   let inactiveMs = 0;
   let bytesMoved = 0;
@@ -88,6 +94,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
 
   function receive(res: ClientResponse): void {
     if (state.kind === 'closed') return;
+    arrived++;
     if (intake === 'none') {
       // Behind the last request nothing is served, so nothing is kept and no more is read.
       dropRequests(socket);
@@ -143,7 +150,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
       else resumeReading();
       return;
     }
-    if (!next.req.complete) resumeReading();
+    if (!next.req.complete) resumeReading(next.req);
     begin(next);
   }
 
@@ -158,10 +165,23 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     socket.pause();
   }
 
-  function resumeReading(): void {
+  /** @param arriving the request whose body is read on; undefined: a head is */
+  function resumeReading(arriving?: IncomingMessage): void {
     if (!isPaused) return;
     isPaused = false;
     socket.resume();
+    if (unfairTimeout !== undefined) restartTimeout(unfairTimeout, arriving);
+    unfairTimeout = undefined;
+  }
+
+  /** The request that is arriving gets its time anew: Node's clock went on while this side did not read. */
+  function restartTimeout(rejection: Rejection, arriving: IncomingMessage | undefined): void {
+    const arrivedBefore = arrived;
+    const stop = startDeadline(bounds.requestTimeoutMs, () => {
+      const isHere = arriving === undefined ? arrived > arrivedBefore : arriving.complete;
+      if (!isHere) reject(rejection, { isHead: false });
+    });
+    socket.once('close', stop);
   }
 
   /** `res` is the last response of the connection. */
@@ -176,6 +196,10 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
 
   function reject(rejection: Rejection, { isHead }: { readonly isHead: boolean }): void {
     if (state.kind === 'closed' || socket.destroyed) return;
+    if (isPaused && rejection.code === 'request_timeout') {
+      unfairTimeout = rejection;
+      return;
+    }
     const faulty = newest();
     if (faulty?.req.complete === false) {
       intake = 'none';

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { plainAddress } from '../../gateway/address-group.ts';
 import type { ClientResponse } from '../../gateway/respond/client-response.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
-import { expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
+import { answer, expectRejection, refuse, startListener } from '../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
 
 setFlagsFromString('--expose-gc');
@@ -75,6 +75,49 @@ describe('times', () => {
     const responses = await exchangeRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
     expect(responses).toHaveLength(1);
     expectRejection(responses[0], 'request_timeout');
+  });
+
+  describe.each([
+    ['head', 'GET / HTTP/1.1\r\nHos', 't: a\r\n\r\n'],
+    ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab', 'cd'],
+  ])('a %s whose beginning came behind requests that wait', (_, begin, rest) => {
+    const put = 'PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
+
+    /** The first response is held until the times of the last request have passed, and reading pauses until then. */
+    async function sendBehindWaiting(later: string) {
+      const held = Promise.withResolvers<void>();
+      const { port } = await startListener({
+        bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000 },
+        handlers: {
+          async onRequest(req, res) {
+            if (req.method === 'PUT') await held.promise;
+            return answer(req, res);
+          },
+        },
+      });
+      const client = await openRawClient(port);
+      client.send(`${put}${get}${begin}`);
+      await sleep(2_500);
+      client.send(later);
+      held.resolve();
+      for (let each = 0; each < 2; each++) expect((await client.response()).status).toBe(200);
+      return client;
+    }
+
+    test('is no fault of its client', async () => {
+      const client = await sendBehindWaiting(rest);
+      expect((await client.response()).status).toBe(200);
+      await sleep(2_500);
+      client.send(get);
+      expect((await client.response()).status).toBe(200);
+      client.destroy();
+    });
+
+    test('is answered 408 when it stays unfinished', async () => {
+      const client = await sendBehindWaiting('');
+      expectRejection(await client.response(), 'request_timeout');
+      client.destroy();
+    });
   });
 
   test('a connection without a byte is closed without a response', async () => {

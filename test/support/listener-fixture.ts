@@ -85,7 +85,12 @@ async function refuseRejected(res: ClientResponse): Promise<void> {
   if (rejection !== undefined) refuse(res, rejection.code, rejection.message);
 }
 
-async function answer(req: IncomingMessage, res: ClientResponse, served: string[]): Promise<void> {
+/** What the fixture does with a request. @param served gets its method and URI */
+export async function answer(
+  req: IncomingMessage,
+  res: ClientResponse,
+  served: string[] = [],
+): Promise<void> {
   const screened = screenRequest(req, defaultBounds);
   if (screened.kind === 'accepted') served.push(`${req.method} ${req.url}`);
   await sleep(1);
