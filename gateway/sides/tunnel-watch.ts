@@ -32,39 +32,40 @@ export function createTunnelWatch({
   readonly log: Logger;
   readonly bounds: Pick<Bounds, 'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn'>;
 }): TunnelWatch {
-  const check = oneAtATime(checkHeld);
-  const read = oneAtATime(readAgain);
+  // By what this process has in memory, so that an expiry or a reload does not wait for Redis.
+  const check = oneAtATime(() => judgeAll(heldIdentity));
+  const read = oneAtATime(() => {
+    const readKeys = new Set<string>();
+    return judgeAll((tunnel) => readIdentity(tunnel, readKeys));
+  });
   const timers = [
     setInterval(check, bounds.tunnelCheckIntervalMs).unref(),
     setInterval(read, bounds.tunnelReadIntervalMs).unref(),
   ];
 
-  /** By what this process has in memory, so that an expiry or a reload does not wait for Redis. */
-  async function checkHeld(): Promise<void> {
-    for await (const tunnel of openTunnels()) judge(tunnel, heldIdentity(tunnel));
-  }
-
   /** One after the other: many WebSockets make this take longer, and nobody's request wait. */
-  async function readAgain(): Promise<void> {
-    const readKeys = new Set<string>();
-    for await (const tunnel of openTunnels()) {
-      const held = heldIdentity(tunnel);
-      if (held.kind === 'unread') {
-        judge(tunnel, await identify(presentedFor(tunnel), reader));
-      } else if (held.kind === 'identified' && held.key.generation !== undefined) {
-        const { id } = held.key;
-        if (readKeys.has(id)) continue;
-        readKeys.add(id);
-        judge(tunnel, await identifyAfresh(presentedFor(tunnel), id, reader));
+  async function judgeAll(
+    identityOf: (tunnel: OpenTunnel) => Identity<KnownKey> | Promise<Identity<KnownKey>>,
+  ): Promise<void> {
+    for (const [index, tunnel] of forwarder.openTunnels().entries()) {
+      if (index % bounds.tunnelsCheckedPerTurn === 0) await nextTurn();
+      try {
+        judge(tunnel, await identityOf(tunnel));
+      } catch (bug) {
+        const { requestId } = tunnel.opener;
+        log.error({ err: bug, requestId }, 'a bug in the look at open WebSockets');
       }
     }
   }
 
-  async function* openTunnels(): AsyncGenerator<OpenTunnel> {
-    for (const [index, tunnel] of forwarder.openTunnels().entries()) {
-      if (index % bounds.tunnelsCheckedPerTurn === 0) await nextTurn();
-      yield tunnel;
-    }
+  /** @param readKeys ids of the keys that were read already; this one is added */
+  function readIdentity(tunnel: OpenTunnel, readKeys: Set<string>): Promise<Identity<KnownKey>> {
+    const held = heldIdentity(tunnel);
+    const readBefore =
+      held.kind === 'identified' && held.key.generation !== undefined ? held.key.id : undefined;
+    if (readBefore === undefined || readKeys.has(readBefore)) return identify(presentedFor(tunnel), reader);
+    readKeys.add(readBefore);
+    return identifyAfresh(presentedFor(tunnel), readBefore, reader);
   }
 
   function presentedFor({ opener: { authorization, address } }: OpenTunnel): Presented {
@@ -93,7 +94,7 @@ export function createTunnelWatch({
       running = true;
       while (wanted) {
         wanted = false;
-        await run().catch((bug: unknown) => log.error({ err: bug }, 'a bug in the look at open WebSockets'));
+        await run();
       }
       running = false;
     };

@@ -136,6 +136,14 @@ it('a WebSocket is closed when its secret ends', async () => {
 });
 
 describe('a WebSocket of a key of the directory', () => {
+  // What the read finds is still remembered when it comes to the next WebSocket, and no other look closes that one.
+  const bounds = {
+    ...patientStore,
+    tunnelReadIntervalMs: 500,
+    tunnelCheckIntervalMs: 600_000,
+    directoryAbsentMs: 600_000,
+  };
+
   it.each<[string, string, (directory: DirectoryOfTest) => Promise<unknown>]>([
     ['is revoked', 'disabled', (directory) => directory.edit('issued', { disabled: true })],
     ['is removed', 'unknown', (directory) => directory.discard('issued')],
@@ -145,7 +153,7 @@ describe('a WebSocket of a key of the directory', () => {
       (directory) => directory.edit('issued', { secrets: [secretOf('another')] }),
     ],
   ])('is closed on every process when the key %s, and no other is', async (_, reason, change) => {
-    const fleet = await start(2, [], { ...patientStore, tunnelReadIntervalMs: 500 });
+    const fleet = await start(2, [], bounds);
     const directory = await directoryFor(fleet);
     await directory.issue('issued', ['secret']);
     await directory.issue('other', ['secret of another']);
@@ -158,9 +166,22 @@ describe('a WebSocket of a key of the directory', () => {
     await expectOpen(neighbour);
   });
 
-  it('stays open while Redis is away, and is closed when it is back where the key was revoked', async () => {
-    const bounds = { ...steadyStore, directoryCachedMs: 300, tunnelReadIntervalMs: 300 };
+  it('is closed although the record of another key is broken', async () => {
     const fleet = await start(1, [], bounds);
+    const directory = await directoryFor(fleet);
+    await directory.issue('broken', ['secret of another']);
+    await directory.issue('issued', ['secret']);
+    await open(fleet, 'secret of another');
+    const client = await open(fleet, 'secret');
+    // Not by a gateway: by hand, for example.
+    await directory.edit('broken', { operations: 5 as unknown as string[] });
+    await directory.edit('issued', { disabled: true });
+    await client.closed;
+  });
+
+  it('stays open while Redis is away, and is closed when it is back where the key was revoked', async () => {
+    const away = { ...steadyStore, directoryCachedMs: 300, tunnelReadIntervalMs: 300 };
+    const fleet = await start(1, [], away);
     const directory = await directoryFor(fleet);
     await directory.issue('issued', ['secret']);
     const client = await open(fleet, 'secret');
