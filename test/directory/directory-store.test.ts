@@ -271,7 +271,7 @@ describe('the directory in Redis', () => {
     expect(await store.readMany(['acme', 'other'])).toEqual({ kind: 'found', keys: [undefined, undefined] });
   });
 
-  it('a key can be revoked and removed while Redis is out of memory, and none can be created', async () => {
+  it('a key can be rotated, revoked and removed while Redis is out of memory, and none can be created', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const { client, open: openStore, redis } = await redisDirectorySubject({ place: { url: server.url } });
@@ -281,16 +281,19 @@ describe('the directory in Redis', () => {
     const before = await store.read('acme');
     await client.config('SET', 'maxmemory', '1');
     expect(await store.create(keyWith('other', ['c']))).toMatchObject({ kind: 'away', mayHaveRun: false });
-    const revoked = keyWith('acme', ['a'], { disabled: true });
-    expect(await store.replace(revoked, version(1))).toEqual({
+    const rotated = keyWith('acme', ['a', 'd']);
+    expect(await store.replace(rotated, version(1))).toMatchObject({ kind: 'written' });
+    expect(await foundBy(store, 'a', 'b', 'd')).toEqual(['acme', 'absent', 'acme']);
+    const revoked = keyWith('acme', ['d'], { disabled: true });
+    expect(await store.replace(revoked, version(2))).toEqual({
       kind: 'written',
-      key: { ...revoked, revision: 2 },
+      key: { ...revoked, revision: 3 },
     });
     const found = await store.read('acme');
-    expect(found).toMatchObject({ key: { disabled: true, revision: 2 } });
+    expect(found).toMatchObject({ key: { disabled: true, revision: 3 } });
     expect(found).not.toHaveProperty('generation', before.kind === 'found' ? before.generation : undefined);
-    expect(await foundBy(store, 'a', 'b')).toEqual(['acme', 'absent']);
-    expect(await store.remove('acme', version(2))).toEqual({ kind: 'removed' });
+    expect(await foundBy(store, 'a', 'd')).toEqual(['absent', 'acme']);
+    expect(await store.remove('acme', version(3))).toEqual({ kind: 'removed' });
   });
 
   it('without a connection nothing has run; a change whose reply is late may have', async () => {
