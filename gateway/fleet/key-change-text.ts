@@ -35,12 +35,17 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
   }
 }
 
-/** ": plan free → pro, limits". */
+/**
+ * ": plan free → pro, limits". Values are those of the configuration alone: what a customer calls itself may turn the text behind
+ * it around, or read like a change of its own.
+ */
 function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const parts = names.map((name) => {
     const [from, to] = [before[name], after[name]];
-    return typeof from === 'string' && typeof to === 'string' ? `${name} ${from} → ${to}` : name;
+    return name === 'plan' && typeof from === 'string' && typeof to === 'string'
+      ? `plan ${from} → ${to}`
+      : name;
   });
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }

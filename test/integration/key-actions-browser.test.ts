@@ -444,6 +444,27 @@ it('neither the longest name of a plan nor a name that turns text around disturb
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
+it('a name that turns text around leaves a change with what was before what is', async () => {
+  const { body } = await api('POST', '/keys', { id: 'swapped', plan: 'free', name: '\u202Eabc' });
+  expect((await api('PATCH', `/keys/${body.id}`, { name: 'xyz' })).status).toBe(200);
+  const { page, origin } = await openKey('swapped');
+  const [change] = await told(page, origin);
+  expect(change).toMatch(/^alice changed swapped: name\./);
+  await page.goto(`${origin}/changes`);
+  await page.waitForSelector('.changes .members');
+  const left = (word: string) =>
+    page.evaluate(`(() => {
+      const texts = document.createTreeWalker(document.querySelector('.changes .members'), NodeFilter.SHOW_TEXT);
+      while (!texts.nextNode()?.textContent.includes('${word}'));
+      const range = document.createRange();
+      const from = texts.currentNode.textContent.indexOf('${word}');
+      range.setStart(texts.currentNode, from);
+      range.setEnd(texts.currentNode, from + '${word}'.length);
+      return range.getBoundingClientRect().left;
+    })()`);
+  expect(await left('abc')).toBeLessThan(Number(await left('xyz')));
+});
+
 it('a token that may only read is offered nothing', async () => {
   const { page } = await openKey('initech', { token: reader.token });
   await page.waitForSelector('.chart canvas');

@@ -45,21 +45,26 @@ function What({ change: { action, by, key, text, before, after, processes } }) {
       return html`Configuration <b>${shortVersion(after)}</b> in force on ${where}, ${shortVersion(before)} before (${who})`;
     default:
       return html`<${TextWithKey} text=${text ?? `Tokens of the admin API were changed by ${who}.`} keyId=${key} />
-        <span class="muted members">${membersInWords(before, after)}</span>`;
+        <span class="muted members"><${Members} before=${before} after=${after} /></span>`;
   }
 }
 
-/** plan free → pro, secret 9f86d081. @param {Record<string, any>} [before] @param {Record<string, any>} [after] */
-function membersInWords(before = {}, after = {}) {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .map((name) => {
-      const [from, to] = [before[name], after[name]].map((value) =>
-        value === undefined ? undefined : inWords(value),
-      );
-      if (from === undefined) return `${name} ${to}`;
-      return to === undefined ? `${name} was ${from}` : `${name} ${from} → ${to}`;
-    })
-    .join(' · ');
+/**
+ * plan free → pro · secret 9f86d081. Each value is isolated: a name from right to left would otherwise swap what was and what is.
+ *
+ * @param {{ before?: Record<string, any>, after?: Record<string, any> }} members
+ */
+function Members({ before = {}, after = {} }) {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((name, index) => {
+    const [from, to] = [before[name], after[name]].map((value) =>
+      value === undefined ? undefined : html`<bdi>${inWords(value)}</bdi>`,
+    );
+    const separator = index === 0 ? '' : ' · ';
+    if (from === undefined) return html`${separator}${name} ${to}`;
+    return to === undefined
+      ? html`${separator}${name} was ${from}`
+      : html`${separator}${name} ${from} → ${to}`;
+  });
 }
 
 /** @param {any} value @returns {string} */
