@@ -58,6 +58,26 @@ it('whose a secret is: of the configuration with its line, of the directory, exp
   }
 });
 
+it('whose a secret is that the configuration leaves no place for: of another key’s id, or on a plan that is gone', async () => {
+  const { gateways, redis } = await startGateways(1);
+  const issued = async (id: string) => (await gateways[0]?.ask('POST', '/keys', { id, plan: 'pro' }))?.body;
+  const [namesake, planless] = [await issued('namesake'), await issued('planless')];
+  const overrides = { plans: { free: { perMinute: 5 } } };
+  const keys = [makeKey({ id: 'namesake', plan: 'free' }).entry];
+  const { gateways: others } = await startGateways(1, { redis, overrides, keys });
+  for (const [{ id, secret }, refusedFor] of [
+    [namesake, 'id_in_configuration'],
+    [planless, 'no_plan'],
+  ]) {
+    const reply = await others[0]?.ask('POST', '/whoami', { sha256: digestSecret(secret) });
+    expect(reply?.body).toEqual({
+      ...{ known: true, id, plan: 'pro', source: 'directory' },
+      ...{ isExpired: false, isDisabled: false, refusedFor },
+    });
+    expect(await others[0]?.call(secret)).toBe(401);
+  }
+});
+
 it('all of a directory moves to another one: every key with its secrets, ends and plan; done again nothing changes', async () => {
   const { gateways } = await startGateways(1);
   const { gateways: others } = await startGateways(2);

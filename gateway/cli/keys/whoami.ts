@@ -8,7 +8,7 @@ import { placeText } from '../admin/keys-view.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
-import { table } from '../output/table.ts';
+import { type Cell, table } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
 
 /** Whose a secret is, in the words of the admin API. */
@@ -24,6 +24,7 @@ const owner = z.discriminatedUnion('known', [
     expiresAt: z.string().optional(),
     isExpired: z.boolean(),
     isDisabled: z.boolean(),
+    refusedFor: z.string().optional(),
   }),
 ]);
 
@@ -57,22 +58,31 @@ export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string)
 
 export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
   if (!found.known) return [unknownText(secret)];
-  const { id, plan, source, expiresAt, isExpired, isDisabled } = found;
-  const option = source === 'directory' ? ' --directory' : '';
-  const state = isDisabled
-    ? { text: 'revoked: the key is refused with all its secrets', tone: 'good' as const }
-    : isExpired
-      ? { text: 'expired: this secret is refused', tone: 'good' as const }
-      : { text: `valid: "keys rotate ${id} --overlap 0s${option}" ends it`, tone: 'bad' as const };
+  const { id, plan, expiresAt } = found;
   const rows = [
     ['plan', plan],
     ['written in', placeText(found)],
     ['secret', `${digestStart(digestSecret(secret))}… (of its SHA-256)`],
     ['expires', expiresAt === undefined ? 'never' : `${instant(expiresAt)} UTC`],
-    ['state', state],
+    ['state', stateOf(found)],
   ];
   return table([{ title: 'KEY' }, { title: id, cutsTo: 12 }], rows, screen);
 }
+
+function stateOf({ id, source, isExpired, isDisabled, refusedFor }: Extract<Owner, { known: true }>): Cell {
+  if (isDisabled) return { text: 'revoked: the key is refused with all its secrets', tone: 'good' };
+  if (isExpired) return { text: 'expired: this secret is refused', tone: 'good' };
+  if (refusedFor !== undefined) {
+    return { text: `refused: ${refusals[refusedFor] ?? refusedFor}`, tone: 'good' };
+  }
+  const option = source === 'directory' ? ' --directory' : '';
+  return { text: `valid: "keys rotate ${id} --overlap 0s${option}" ends it`, tone: 'bad' };
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  id_in_configuration: 'the configuration has another key with this id, which is used',
+  no_plan: 'the configuration has no limits for it on its plan',
+};
 
 function unknownText(secret: string): string {
   const sentence = 'No key has this secret.';

@@ -4,6 +4,7 @@ import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/sec
 import { configFolder } from '../../support/config-folder.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { startStubAdmin } from '../../support/stub-admin.ts';
 import { until } from '../../support/until.ts';
 
 const secret = issueSecret();
@@ -85,6 +86,24 @@ test('where there is a directory, whoami does not call a secret unknown that no 
     /^No key in .*keys\.yaml has this secret\. Of those in the directory a gateway is asked: Which token\?/,
   );
 });
+
+test.each([
+  ['id_in_configuration', 'the configuration has another key with this id, which is used'],
+  ['no_plan', 'the configuration has no limits for it on its plan'],
+  ['of a later version', 'of a later version'],
+])(
+  'whoami calls a secret that a gateway refuses for %s refused, and not valid',
+  async (refusedFor, reason) => {
+    const owner = { known: true, id: 'acme', plan: 'pro', source: 'directory' };
+    const { url } = await startStubAdmin(() => ({
+      body: { ...owner, isExpired: false, isDisabled: false, refusedFor },
+    }));
+    const env = { TOLLGATE_ADMIN: url, TOLLGATE_ADMIN_TOKEN: 'x' };
+    const { exitCode, stdout } = await runTollgate(['keys', 'whoami'], env, secret);
+    expect(exitCode).toBe(0);
+    expect(stdout.replace(/\s+/g, ' ')).toContain(`state refused: ${reason}`);
+  },
+);
 
 test('at a terminal the secret is asked for, and nothing of it is shown; Ctrl-C and Ctrl-D end the question', async () => {
   const { file } = configFolder({ 'keys.yaml': entries() });

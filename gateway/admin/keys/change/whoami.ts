@@ -1,4 +1,4 @@
-import { expiryOf } from '../../../directory/directory-key.ts';
+import { type DirectoryKey, expiryOf, keyOf } from '../../../directory/directory-key.ts';
 import { digestOf, fields } from '../../../shapes/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
@@ -14,7 +14,11 @@ interface Owner {
   readonly disabled: boolean;
   readonly expiresMs: number;
   readonly from: { readonly source: string; readonly file?: string; readonly line?: number };
+  readonly refusedFor?: RefusedFor | undefined;
 }
+
+/** Why a key of the directory is refused that is neither revoked nor expired: the configuration in force has no place for it. */
+type RefusedFor = 'id_in_configuration' | 'no_plan';
 
 /** `POST /whoami`: whose a secret is, by its digest. It is looked for as for a request: first in the configuration. */
 export function whoamiRoute({
@@ -40,7 +44,8 @@ export function whoamiRoute({
           const secret = secrets.find(({ digest }) => digest === sha256);
           const expiresMs = secret === undefined ? 0 : expiryOf(secret);
           const from = { source: 'directory' };
-          return jsonResponse(ownerView({ id, plan, disabled, expiresMs, from }));
+          const refusedFor = refusalOf(found.key);
+          return jsonResponse(ownerView({ id, plan, disabled, expiresMs, from, refusedFor }));
         }
         default:
           return jsonResponse({ known: false });
@@ -56,7 +61,13 @@ export function whoamiRoute({
     return { id, plan, disabled, expiresMs: found.secret.expiresMs, from };
   }
 
-  function ownerView({ id, plan, disabled, expiresMs, from }: Owner): object {
+  function refusalOf(key: DirectoryKey): RefusedFor | undefined {
+    const { keys, plans } = settings();
+    if (keys.has(key.id)) return 'id_in_configuration';
+    return keyOf(key, plans) === undefined ? 'no_plan' : undefined;
+  }
+
+  function ownerView({ id, plan, disabled, expiresMs, from, refusedFor }: Owner): object {
     return {
       known: true,
       id,
@@ -65,6 +76,7 @@ export function whoamiRoute({
       ...(Number.isFinite(expiresMs) && { expiresAt: instantOf(expiresMs) }),
       isExpired: expiresMs <= nowMs(),
       isDisabled: disabled,
+      ...(refusedFor && { refusedFor }),
     };
   }
 }
