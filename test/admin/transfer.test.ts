@@ -130,6 +130,7 @@ it('an import refuses each key that would take another one’s id or secret, or 
       secrets: Array.from({ length: 17 }, (_, index) => ({ sha256: digestSecret(`rotation ${index}`) })),
     }),
     moved('..'),
+    moved('doubled', { secrets: [...moved('doubled').secrets, ...moved('doubled').secrets] }),
   ];
   const reply = await one?.ask('POST', '/directory', { keys });
   expect([reply?.status, reply?.body]).toEqual([
@@ -151,6 +152,7 @@ it('an import refuses each key that would take another one’s id or secret, or 
             'It has 17 secrets, and a key of the directory at most 16: leave out those that have ended.',
         },
         { id: '..', reason: 'The id of a key of the directory must be more than dots.' },
+        { id: 'doubled', reason: 'It has a secret twice.' },
       ],
     },
   ]);

@@ -140,7 +140,8 @@ async function importOne(
   owners: ReadonlyMap<string, string>,
 ): Promise<Outcome> {
   const { id } = stated;
-  const fault = termsFault(stated, settings()) ?? keptFault(id, secrets.length, bounds);
+  const digests = secrets.map(({ sha256 }) => sha256);
+  const fault = termsFault(stated, settings()) ?? keptFault(id, digests, bounds);
   if (fault !== undefined) return { kind: 'refused', reason: fault };
   if (settings().keys.has(id))
     return { kind: 'refused', reason: 'The configuration has a key with this id.' };
@@ -158,7 +159,7 @@ async function importOne(
     await indexed(directory, read.key);
     return { kind: 'unchanged' };
   }
-  for (const { sha256 } of secrets) {
+  for (const sha256 of digests) {
     const isElsewhere = settings().keys.find(sha256) !== undefined || owners.get(sha256) !== id;
     const found = isElsewhere ? undefined : await directory.find(sha256);
     if (found?.kind === 'away') return found;
@@ -175,15 +176,16 @@ async function importOne(
   }
 }
 
-/** What a keys file may have and a directory may not. Other keys of the same file are none the worse for it. */
+/** What an import may have and a directory may not. Other keys of the same import are none the worse for it. */
 function keptFault(
   id: string,
-  secrets: number,
+  digests: readonly string[],
   { directorySecretsPerKeyMax: secretsMax }: KeyChangeSources['bounds'],
 ): string | undefined {
   if (!newKeyId.safeParse(id).success) return 'The id of a key of the directory must be more than dots.';
-  if (secrets <= secretsMax) return undefined;
-  return `It has ${secrets} secrets, and a key of the directory at most ${secretsMax}: leave out those that have ended.`;
+  if (new Set(digests).size < digests.length) return 'It has a secret twice.';
+  if (digests.length <= secretsMax) return undefined;
+  return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: leave out those that have ended.`;
 }
 
 /** Equal where two definitions are; when a secret was created says nothing of what the key is. */
