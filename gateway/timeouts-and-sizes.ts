@@ -155,8 +155,9 @@ export const defaultBounds = Object.freeze({
   tunnelIdleTimeoutMs: 600_000,
   /** How often the keys of open WebSockets are looked at in memory, as at every reload: by then their end is seen. */
   tunnelCheckIntervalMs: 1_000,
-  /** How often those of the directory are read again, one after the other: a thousand take 0.1 to 0.3 s. */
+  /** How often those of the directory are read again, and of how many WebSockets at once: a thousand take 0.1 to 0.3 s. */
   tunnelReadIntervalMs: 5_000,
+  tunnelsReadAtOnce: 16,
   /** WebSockets that are looked at in one turn of the event loop: a millisecond or less. */
   tunnelsCheckedPerTurn: 256,
   /** Header block of a response with the interim responses before it; also all its trailers. */

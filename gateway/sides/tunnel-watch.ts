@@ -4,7 +4,7 @@ import type { Forwarder, OpenTunnel } from '../forward/forwarder.ts';
 import type { Identity } from '../identify/identify-key.ts';
 import { mayCall } from '../match/operation-table.ts';
 import type { Operation } from '../model.ts';
-import { identify, identifyAfresh, type KeyReader, type Presented } from '../read-key.ts';
+import { identify, type KeyReader, type Presented } from '../read-key.ts';
 import type { KnownKey, Snapshot } from '../snapshot.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
@@ -18,6 +18,8 @@ export interface TunnelWatch {
   close(): void;
 }
 
+type IdentityOf = (tunnel: OpenTunnel) => Identity<KnownKey> | Promise<Identity<KnownKey>>;
+
 export function createTunnelWatch({
   forwarder,
   snapshot,
@@ -30,42 +32,55 @@ export function createTunnelWatch({
   readonly snapshot: () => Snapshot;
   readonly reader: KeyReader;
   readonly log: Logger;
-  readonly bounds: Pick<Bounds, 'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn'>;
+  readonly bounds: Pick<
+    Bounds,
+    'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn' | 'tunnelsReadAtOnce'
+  >;
 }): TunnelWatch {
   // By what this process has in memory, so that an expiry or a reload does not wait for Redis.
-  const check = oneAtATime(() => judgeAll(heldIdentity));
+  const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldIdentity));
   const read = oneAtATime(() => {
-    const readKeys = new Set<string>();
-    return judgeAll((tunnel) => readIdentity(tunnel, readKeys));
+    const reads = new Map<string, Promise<void>>();
+    return judgeAll(bounds.tunnelsReadAtOnce, (tunnel) => readIdentity(tunnel, reads));
   });
   const timers = [
     setInterval(check, bounds.tunnelCheckIntervalMs).unref(),
     setInterval(read, bounds.tunnelReadIntervalMs).unref(),
   ];
 
-  /** One after the other: many WebSockets make this take longer, and nobody's request wait. */
-  async function judgeAll(
-    identityOf: (tunnel: OpenTunnel) => Identity<KnownKey> | Promise<Identity<KnownKey>>,
-  ): Promise<void> {
-    for (const [index, tunnel] of forwarder.openTunnels().entries()) {
-      if (index % bounds.tunnelsCheckedPerTurn === 0) await nextTurn();
-      try {
-        judge(tunnel, await identityOf(tunnel));
-      } catch (bug) {
-        const { requestId } = tunnel.opener;
-        log.error({ err: bug, requestId }, 'a bug in the look at open WebSockets');
-      }
+  /** A few at once: many WebSockets make this take longer, and nobody's request wait. */
+  async function judgeAll(atOnce: number, identityOf: IdentityOf): Promise<void> {
+    const tunnels = forwarder.openTunnels();
+    for (let next = 0; next < tunnels.length; next += atOnce) {
+      await nextTurn();
+      await Promise.all(tunnels.slice(next, next + atOnce).map((tunnel) => judge(tunnel, identityOf)));
     }
   }
 
-  /** @param readKeys ids of the keys that were read already; this one is added */
-  function readIdentity(tunnel: OpenTunnel, readKeys: Set<string>): Promise<Identity<KnownKey>> {
+  async function judge(tunnel: OpenTunnel, identityOf: IdentityOf): Promise<void> {
+    const { requestId, keyId, operation } = tunnel.opener;
+    try {
+      const reason = reasonToClose(await identityOf(tunnel), operation);
+      if (reason === undefined || !tunnel.end()) return;
+      log.info({ requestId, keyId, operation: operation.id, reason }, 'a WebSocket is closed with its key');
+    } catch (bug) {
+      log.error({ err: bug, requestId }, 'a bug in the look at open WebSockets');
+    }
+  }
+
+  /** @param reads of keys by their ids, so that each is read once; this one's is added */
+  async function readIdentity(
+    tunnel: OpenTunnel,
+    reads: Map<string, Promise<void>>,
+  ): Promise<Identity<KnownKey>> {
     const held = heldIdentity(tunnel);
-    const readBefore =
-      held.kind === 'identified' && held.key.generation !== undefined ? held.key.id : undefined;
-    if (readBefore === undefined || readKeys.has(readBefore)) return identify(presentedFor(tunnel), reader);
-    readKeys.add(readBefore);
-    return identifyAfresh(presentedFor(tunnel), readBefore, reader);
+    if (held.kind === 'identified' && held.key.generation !== undefined) {
+      const { id } = held.key;
+      const reading = reads.get(id) ?? reader.directory?.readAgain(id) ?? Promise.resolve();
+      reads.set(id, reading);
+      await reading;
+    }
+    return identify(presentedFor(tunnel), reader);
   }
 
   function presentedFor({ opener: { authorization, address } }: OpenTunnel): Presented {
@@ -74,14 +89,6 @@ export function createTunnelWatch({
 
   function heldIdentity({ opener }: OpenTunnel): Identity<KnownKey> {
     return snapshot().identifyKey(opener.authorization, reader.nowMs());
-  }
-
-  function judge(tunnel: OpenTunnel, identity: Identity<KnownKey>): void {
-    const { opener } = tunnel;
-    const reason = reasonToClose(identity, opener.operation);
-    if (reason === undefined || !tunnel.end()) return;
-    const { requestId, keyId, operation } = opener;
-    log.info({ requestId, keyId, operation: operation.id, reason }, 'a WebSocket is closed with its key');
   }
 
   /** While it runs, further calls make it run once more. */

@@ -179,6 +179,18 @@ describe('a WebSocket of a key of the directory', () => {
     await client.closed;
   });
 
+  it('is closed soon although Redis is far away and there are many of other keys', async () => {
+    const ids = Array.from({ length: 64 }, (_, i) => `issued-${i}`);
+    const fleet = await start(1, [], { ...bounds, tunnelsReadAtOnce: ids.length });
+    const directory = await directoryFor(fleet);
+    await Promise.all(ids.map((id) => directory.issue(id, [id])));
+    const opened = await Promise.all(ids.map((id) => open(fleet, id)));
+    // One after the other they would take longer than a test may.
+    fleet.relay?.delay({ toServerMs: 600, toClientMs: 600 });
+    await Promise.all(ids.map((id) => directory.edit(id, { disabled: true })));
+    for (const client of opened) await client.closed;
+  });
+
   it('stays open while Redis is away, and is closed when it is back where the key was revoked', async () => {
     const away = { ...steadyStore, directoryCachedMs: 300, tunnelReadIntervalMs: 300 };
     const fleet = await start(1, [], away);
