@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { makeKey } from '../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { lastChange, reader, startGateways } from './change-fixture.ts';
 
 const key = makeKey({ plan: 'free', id: 'acme' });
@@ -75,6 +78,46 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       expect.objectContaining({ msg: 'a key was changed', action: 'unban', keyId: 'acme', by: 'alice' }),
     );
   });
+});
+
+it('a change that was made is answered with what it made, also when Redis gives no answer from then on', async () => {
+  const url = new URL(redisUrl());
+  const [port, hostname] = [Number(url.port), url.hostname];
+  let isLast = false;
+  const relay = createServer((client) => {
+    const redis = connect(port, hostname);
+    let isSent = false;
+    let isSilent = false;
+    client.on('data', (bytes) => {
+      if (isSilent) return;
+      isSent ||= isLast && bytes.includes('\r\ngrant\r\n');
+      redis.write(bytes);
+    });
+    redis.on('data', (bytes) => {
+      isSilent = isSent;
+      client.write(bytes);
+    });
+    for (const [one, other] of [
+      [client, redis],
+      [redis, client],
+    ] as const) {
+      one.on('close', () => other.destroy()).on('error', () => {});
+    }
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  onTestFinished(() => void relay.close());
+  url.host = `127.0.0.1:${(relay.address() as AddressInfo).port}`;
+  const redis = { url: url.href, prefix: freshPrefix() };
+  const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, redis });
+  for (const perMinute of [8, 9]) {
+    isLast = perMinute === 9;
+    const reply = await gateways[0]?.ask('POST', '/keys/acme/grant', {
+      limits: { perMinute },
+      untilAt: at(hourMs),
+    });
+    expect([reply?.status, reply?.body.grant?.limits]).toEqual([200, { perMinute }]);
+  }
 });
 
 it('a grant that makes no sense is refused, and the message names the member', async () => {

@@ -1,4 +1,4 @@
-import type { Key, KeyStatus } from '../../model.ts';
+import type { Grant, Key, KeyStatus } from '../../model.ts';
 import { type LimitsByField, toLimitFields } from '../../shapes/limit-fields.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import type { ListedKey } from './find-keys.ts';
@@ -71,7 +71,7 @@ export function keyItem(facts: ItemFacts): KeyItem {
     windows: (status?.rateLimit.windows ?? []).map(({ name, limit, remaining, resetMs }, index) => {
       return { name, limit, used: status?.used[index] ?? 0, remaining, resetMs };
     }),
-    ...(status && banAndGrant(status)),
+    ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.banUntilMs })),
     ...(recent !== 'off' &&
       recent !== 'unknown' && {
         ...(recent && { lastSeenMs: recent.lastSeenMs }),
@@ -83,10 +83,14 @@ export function keyItem(facts: ItemFacts): KeyItem {
 
 /** The members of an item that say what was done to a key for a while. */
 export function banAndGrant({
-  rateLimit: { banUntilMs },
+  banUntilMs,
   banLevel,
   grant,
-}: KeyStatus): Pick<KeyItem, 'ban' | 'grant'> {
+}: {
+  readonly banUntilMs: number | undefined;
+  readonly banLevel: number;
+  readonly grant?: Grant | undefined;
+}): Pick<KeyItem, 'ban' | 'grant'> {
   return {
     ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
     ...(grant && { grant: { limits: toLimitFields(grant.limits), untilMs: grant.untilMs } }),

@@ -113,22 +113,25 @@ async function change(
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
   const reply = await run(key.id);
-  const failed = reply.kind === 'failed' ? storeFailed(reply) : undefined;
-  if (reply.kind === 'changed' || reply.mayHaveRun) {
-    const members = { before: before(earlier), ...(after && { after }) };
-    record({
-      action,
-      by: request.token.name,
-      key: key.id,
-      ...members,
-      ...(failed && { error: failed.message }),
+  const members = { before: before(earlier), ...(after && { after }) };
+  const changed = { action, by: request.token.name, key: key.id, ...members };
+  if (reply.kind === 'changed') {
+    record(changed);
+    const { strikes, bannedUntilMs, banLevel, grant } = reply.state;
+    const isRunning = (untilMs: number) => untilMs > reply.nowMs;
+    return jsonResponse({
+      id: key.id,
+      strikes,
+      ...banAndGrant({
+        banUntilMs: isRunning(bannedUntilMs) ? bannedUntilMs : undefined,
+        banLevel,
+        grant: grant && isRunning(grant.untilMs) ? grant : undefined,
+      }),
     });
   }
-  if (failed) return failed.response;
-  const [now] = (await readStatus([key])) ?? [];
-  return now === undefined
-    ? storeUnavailable()
-    : jsonResponse({ id: key.id, strikes: now.strikes, ...banAndGrant(now) });
+  const failed = storeFailed(reply);
+  if (reply.mayHaveRun) record({ ...changed, error: failed.message });
+  return failed.response;
 }
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {

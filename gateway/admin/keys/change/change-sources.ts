@@ -36,7 +36,18 @@ export interface KeyVerbs {
 }
 
 export type VerbReply =
-  | { readonly kind: 'changed' }
+  | {
+      readonly kind: 'changed';
+      /** The store's clock, epoch ms. */
+      readonly nowMs: number;
+      /** What the store has of the key now. A ban or grant that has ended may still be there. */
+      readonly state: {
+        readonly strikes: number;
+        readonly bannedUntilMs: number;
+        readonly banLevel: number;
+        readonly grant: Grant | undefined;
+      };
+    }
   | { readonly kind: 'failed'; readonly mayHaveRun: boolean; readonly reason: string };
 
 /** Of a request that changes a key. */
