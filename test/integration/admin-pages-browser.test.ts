@@ -251,6 +251,43 @@ describe('what the pages say', () => {
     );
   });
 
+  it('Now: what a list has no room for is counted, on a wide page and on a narrow one', async () => {
+    const seven = Array.from({ length: 7 }, (_, number) => makeKey({ id: `key-${number}`, plan: 'free' }));
+    const running = await startForTest({
+      keys: seven.map(({ entry }) => entry),
+      plans: { free: { perDay: 1 } },
+    });
+    for (const { secret } of seven) await send(running.api, secret, 2);
+    const { page } = await watchedPage(browser, running.origin, 1280);
+    await open(page, running, '/', '.section:not(.happened) .rows li');
+    const shown = async (selector: string) =>
+      page.$$eval(`.section:not(.happened) ${selector}`, (elements) =>
+        elements
+          .filter((element) => (element as unknown as { offsetHeight: number }).offsetHeight > 0)
+          .map(({ textContent }) => textContent),
+      );
+    await expect.poll(() => shown('.more')).toEqual(['and 1 more']);
+    expect(await shown('.rows li')).toHaveLength(6);
+    await page.setViewport({ width: 390, height: 900 });
+    await expect.poll(() => shown('.more')).toEqual(['and 3 more']);
+    expect(await shown('.rows li')).toHaveLength(4);
+  });
+
+  it('Now: when something happened stands beside the first line of what it was', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/', '.happened .rows li');
+    // Each line of text has a rectangle of its own; half of a line's height is 10 px.
+    const apart = `[...document.querySelectorAll('.happened .rows li')].map((row) => {
+      const [when, what] = ['.when', '.what'].map((name) => {
+        const range = document.createRange();
+        range.selectNodeContents(row.querySelector(name));
+        return range.getClientRects()[0].top;
+      });
+      return Math.abs(when - what);
+    }).filter((distance) => distance > 5)`;
+    expect(await page.evaluate(apart)).toEqual([]);
+  });
+
   it('Now and Operations: the same of a sunset, and what is served beyond it is not said to be removed', async () => {
     const dayMs = 86_400_000;
     const operations = shared.settings.operations.map((operation) => {

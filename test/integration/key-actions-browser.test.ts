@@ -349,6 +349,17 @@ it('the key of a change leads to its page, also when its id begins the name of w
   expect(await page.evaluate(before)).toBe('alice granted ');
 });
 
+it.each([1280, 390])('Changes at %i px shows all of them', async (width) => {
+  const { page, origin } = await openKey('al', { width });
+  await page.goto(`${origin}/changes`);
+  await page.waitForSelector('.changes li');
+  const { body } = await api('GET', '/changes?limit=50');
+  expect(body.changes.length).toBeGreaterThanOrEqual(inDirectory.length);
+  const shown =
+    "[...document.querySelectorAll('.changes li')].filter(({ offsetHeight }) => offsetHeight > 0).length";
+  expect(await page.evaluate(shown)).toBe(body.changes.length);
+});
+
 it('Operations says once how long there is until one is removed', async () => {
   await call(secrets.get('al'), '/pets/1');
   const { page, origin } = await openKey('al');

@@ -291,6 +291,8 @@ function PeriodChoice({ period }) {
 }
 
 const linesMax = 6;
+/** On a narrow page: `styles.css` hides the others. */
+const narrowLinesMax = 4;
 const sunsetWithinDays = 30;
 
 /** Keys and operations that somebody will ask about, those first that fail now. */
@@ -317,7 +319,6 @@ function NeedsALook({ refused }) {
       content: html`<${SunsetLine} operation=${operation} />`,
     })),
   ];
-  const more = lines.length - linesMax;
   const all = html`<a href="/keys">All keys</a>`;
   return html`<${Section} title="Needs a look" polled=${refused} tools=${all} name="lines">
     ${
@@ -334,8 +335,14 @@ function NeedsALook({ refused }) {
             row=${({ content }) => html`<li>${content}</li>`}
           />`
     }
-    ${more > 0 && html`<p class="more">${`and ${count(more)} more`}</p>`}
+    <${More} of=${lines.length} shown=${linesMax} name="of-six" />
+    <${More} of=${lines.length} shown=${narrowLinesMax} name="of-four" />
   <//>`;
+}
+
+/** @param {{ of: number, shown: number, name: string }} options `name`: at which width it is true */
+function More({ of, shown, name }) {
+  return of > shown && html`<p class=${`more ${name}`}>${`and ${count(of - shown)} more`}</p>`;
 }
 
 /** @param {any} key @param {number} now */
