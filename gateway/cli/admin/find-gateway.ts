@@ -75,7 +75,7 @@ function tokenText({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.P
   if (TOLLGATE_ADMIN_TOKEN_FILE)
     return readText('TOLLGATE_ADMIN_TOKEN_FILE', TOLLGATE_ADMIN_TOKEN_FILE).trim();
   throw new CommandError(
-    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it; "tollgate admin token --name NAME --may read" makes one, and the line for `admin.tokens` of the configuration.',
+    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it; "tollgate admin token --name NAME --may read" makes one (--may write for commands that change something), and the line for `admin.tokens` of the configuration.',
   );
 }
 

@@ -76,7 +76,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
       ? []
       : [['ban', `until ${clock(key.ban.untilMs, nowMs)} UTC, level ${key.ban.level}`] as const]),
     ...(key.grant === undefined ? [] : [['grant', grantText(key.grant, nowMs)] as const]),
-    ['strikes', `${counted(key.strikes, 'refusal')} that count towards the next ban`],
+    ['strikes', `${counted(key.strikes, 'refusal that counts', 'refusals that count')} towards the next ban`],
     ['last seen', key.lastSeenMs === undefined ? 'not on record' : ago(key.lastSeenMs, nowMs)],
     ...(key.offered24h === undefined
       ? []

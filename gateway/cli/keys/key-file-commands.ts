@@ -14,7 +14,7 @@ import { configuredTable } from './key-views.ts';
 import { tellChange } from './tell-change.ts';
 import { importedLines, importToFile, movedJson, movedKey, parseExport } from './transfer.ts';
 import { exportDirectory, importToDirectory, writeExport } from './transfer-directory.ts';
-import { type Owner, ownerBy, ownerIn, ownerLines, readSecret } from './whoami.ts';
+import { type Owner, ownerBy, ownerIn, ownerLines, readSecret, refuseArguments } from './whoami.ts';
 
 interface Options extends GatewayOptions {
   readonly json?: true;
@@ -36,7 +36,9 @@ export function addLookingCommands(keys: Command): void {
       'after',
       '\nThe secret is read from standard input; a gateway is told its SHA-256 digest alone.',
     )
-    .action(async (options: Options) => {
+    .allowExcessArguments()
+    .action(async (options: Options, { args }: Command) => {
+      refuseArguments(args);
       const secret = await readSecret(process.stdin, defaultBounds.secretInputCharsMax);
       const owner = await findOwner(secret, options);
       if (options.json) printJson(owner);

@@ -66,8 +66,10 @@ function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
 }
 
 export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: number): string {
-  const state = key.disabled ? 'revoked' : 'not revoked';
-  if (!isChanged) return `${key.id} was ${state} already, in ${where}: nothing was changed.`;
+  if (!isChanged) {
+    const state = key.disabled ? 'was revoked already' : 'was not revoked';
+    return `${key.id} ${state}, in ${where}: nothing was changed.`;
+  }
   const isInFile = key.source === 'file';
   const option = isInFile ? '' : ' --directory';
   const when = isInFile ? 'within 2 s' : 'from the next one on, on every process';

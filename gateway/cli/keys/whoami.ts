@@ -103,10 +103,20 @@ export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Pr
   const text = input.isTTY ? await readHidden(input) : await readAll(input, bytesMax);
   const secret = text.trim();
   if (/^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new CommandError(
-    'Which secret? It is read from standard input, one line and nothing else: printf %s "$SECRET" | tollgate keys whoami.',
-  );
+  throw new CommandError(`Which secret? ${howToGiveIt}`);
 }
+
+/** A secret that was given as an argument all the same is not repeated: what a command says is often kept. */
+export function refuseArguments(args: readonly string[]): void {
+  if (args.length > 0) {
+    throw new CommandError(
+      `A secret is no argument: others can read it, and the shell keeps it. ${howToGiveIt}`,
+    );
+  }
+}
+
+const howToGiveIt =
+  'It is read from standard input, one line and nothing else: printf %s "$SECRET" | tollgate keys whoami.';
 
 async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
   let text = '';

@@ -46,7 +46,7 @@ export function addWhatIfCommands(program: Command): void {
   for (const window of planWindows) {
     simulate.option(
       `${limitOption(limitFieldOf[window])} <count>`,
-      `requests in a ${window}, or none`,
+      `requests per ${window}, or none`,
       limitOf,
     );
   }

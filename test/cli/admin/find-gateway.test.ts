@@ -114,7 +114,7 @@ describe('the token', () => {
     [
       'missing',
       '',
-      /^Which token\? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE.*"tollgate admin token/,
+      /^Which token\? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE.*"tollgate admin token.*--may write/,
     ],
     ['wrong', 'hidden', /^The gateway at http.* does not know the token: TOLLGATE_ADMIN_TOKEN must be one/],
     ['two words', 'hidden hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],

@@ -15,7 +15,8 @@ const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 5 } });
 const long = makeKey({ id: `long-${'x'.repeat(94)}`, plan: 'business' });
 const others = Array.from({ length: 8 }, (_, index) => makeKey({ id: `customer-${index}`, plan: 'pro' }));
-const keys = [acme, long, ...others].map(({ entry }) => entry);
+const once = makeKey({ id: 'once', plan: 'enterprise', limits: { perDay: 1 } });
+const keys = [acme, long, once, ...others].map(({ entry }) => entry);
 const named = keys.map((entry) => ({ ...entry, name: `The company \u202e of ${entry.id} 猫` }));
 
 let backend: RecordingBackend;
@@ -190,6 +191,15 @@ describe('what people read', () => {
     );
     expect(stdout).toMatch(/^listPets +9 +4 +0$/m);
     expect(stdout).toMatch(/ +day 4$/m);
+    expect(stdout).toMatch(/^strikes +4 refusals that count towards the next ban$/m);
+  });
+
+  it('keys show counts one refusal as one', async () => {
+    await send(once.secret, 2, '/nowhere');
+    // A refusal is reported a little after its response.
+    await expect
+      .poll(() => run('keys', 'show', 'once'))
+      .toMatch(/^strikes +1 refusal that counts towards the next ban$/m);
   });
 
   it('usage adds up what was offered, admitted and refused', async () => {

@@ -278,7 +278,7 @@ test('keys revoke and keys restore leave the file as it was, and say so when the
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(commentedKeys);
   expect(await run('restore')).toMatchObject({
     exitCode: 0,
-    stdout: expect.stringContaining('was not revoked already'),
+    stdout: expect.stringContaining('was not revoked, in '),
   });
 });
 

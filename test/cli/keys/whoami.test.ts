@@ -67,6 +67,13 @@ test.each([
   expect(stderr).toMatch(/^Which secret\? It is read from standard input/);
 });
 
+test('a secret that is given to whoami as an argument is not repeated, and how to give it is said', async () => {
+  const { exitCode, stdout, stderr } = await whoami(entries(), '', secret);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toMatch(/^A secret is no argument: .*printf %s "\$SECRET" \| tollgate keys whoami\.\n$/);
+  expect(stderr).not.toContain(secret);
+});
+
 test('whoami without a configuration and a gateway says what to name', async () => {
   const { exitCode, stderr } = await runTollgate(['keys', 'whoami'], { TOLLGATE_ADMIN_TOKEN: 'x' }, secret);
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Which gateway\? /) });
