@@ -217,7 +217,7 @@ export const defaultBounds = Object.freeze({
   /** Header fields of a request there, with its URI, and the URI alone. */
   adminHeadersBytesMax: 16_384,
   adminTargetBytesMax: 2_048,
-  /** Requests to the admin API under way; beyond it 503. */
+  /** Requests to the admin API under way, shared among tokens as `shares.ts` says; beyond it 503. */
   adminRequestsMax: 64,
   /** How long one may take before it is answered 503: each part of it has a shorter deadline of its own. */
   adminResponseTimeoutMs: 10_000,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import { plainAddress } from '../../address-group.ts';
 import type { AdminSettings, AdminToken } from '../../model.ts';
+import { Shares } from '../../structures/shares.ts';
 import { withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
@@ -54,7 +55,8 @@ export function createAdminApi({
     namesMax: bounds.adminTokensCountedMax,
     nowMs,
   });
-  let underWay = 0;
+  /** By token: one that floods, or lets bodies drip in, leaves places to those who have to revoke a key meanwhile. */
+  const underWay = new Shares(bounds.adminRequestsMax);
 
   return async (req, requestId) => {
     const { tokens } = admin();
@@ -67,16 +69,14 @@ export function createAdminApi({
         return refuseToken(req);
       case 'identified':
     }
-    if (underWay >= bounds.adminRequestsMax) return busy();
-    underWay += 1;
-    const responding = respond(req, identity.token).catch((bug) => {
+    const { token } = identity;
+    if (!underWay.take(token.name, 1)) return busy();
+    const responding = respond(req, token).catch((bug) => {
       log.error({ err: bug, requestId }, 'a bug in the admin API');
       return errorResponse('internal');
     });
     // One that is given up goes on, and is counted until it ends.
-    void responding.finally(() => {
-      underWay -= 1;
-    });
+    void responding.finally(() => underWay.give(token.name, 1));
     return withinDeadline(responding, bounds.adminResponseTimeoutMs, busy);
   };
 
