@@ -11,6 +11,7 @@ import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
+import { until } from '../support/until.ts';
 
 const reader = makeToken('read', 'ada');
 const writer = makeToken('write', 'bob');
@@ -58,6 +59,22 @@ const routes = [
     respond: () => new Promise(() => {}),
   }),
 ];
+
+/** Requests that look at many keys, in the order in which they are looked after; each lasts until `end` is called. */
+const large: { readonly by: string; end(): void }[] = [];
+routes.push(
+  defineRoute({
+    method: 'GET',
+    path: '/large',
+    needs: 'read',
+    query: noQuery,
+    isLarge: true,
+    respond: ({ token }) =>
+      new Promise((resolve) => {
+        large.push({ by: token.name, end: () => resolve(jsonResponse({})) });
+      }),
+  }),
+);
 
 const tokens = [reader.entry, writer.entry];
 const admin = () => ({ host: '', port: 0, tokens, hosts: [] });
@@ -160,6 +177,23 @@ describe('a route', () => {
     expect(logged).toEqual([[{ err, requestId: headers['x-request-id'] }, expect.any(String)]]);
     expect((await ask('/things/x/parts/1')).status).toBe(200);
   });
+});
+
+it('those that look at many keys are done one after the other, and each token has its turn; others do not wait', async () => {
+  large.length = 0;
+  const asked = Array.from({ length: 4 }, () => ask('/large'));
+  await until('the first is looked after', () => large.length === 1);
+  // All have arrived when later ones have been answered.
+  for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
+  expect(large).toHaveLength(1);
+  asked.push(ask('/large', { token: writer.token }));
+  expect((await ask('/things/x/parts/1', { token: writer.token })).status).toBe(200);
+  for (let ended = 0; ended < asked.length; ended++) {
+    await until('it is looked after', () => large.length === ended + 1);
+    large[ended]?.end();
+  }
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
+  expect(large.map(({ by }) => by).indexOf('bob')).toBeLessThan(asked.length - 1);
 });
 
 it('what throws outside the API is answered 500 too, and logged', async () => {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { plainAddress } from '../../address-group.ts';
 import type { AdminSettings, AdminToken } from '../../model.ts';
 import { Shares } from '../../structures/shares.ts';
+import { Turns } from '../../structures/turns.ts';
 import { withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
@@ -57,6 +58,7 @@ export function createAdminApi({
   });
   /** By token: one that floods, or lets bodies drip in, leaves places to those who have to revoke a key meanwhile. */
   const underWay = new Shares(bounds.adminRequestsMax);
+  const large = new Turns();
 
   return async (req, requestId) => {
     const { tokens } = admin();
@@ -113,12 +115,15 @@ export function createAdminApi({
     if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
     if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
-    const { query } = parsed;
-    if (route.body === undefined) return route.respond({ params, query, body: undefined, token, headers });
-    const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
-    const read = await parseBody(req, route.body, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
-    if (read.kind === 'refused') return read.response;
-    return route.respond({ params, query, body: read.body, token, headers });
+    let body: unknown;
+    if (route.body !== undefined) {
+      const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
+      const read = await parseBody(req, route.body, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
+      if (read.kind === 'refused') return read.response;
+      body = read.body;
+    }
+    const make = () => route.respond({ params, query: parsed.query, body, token, headers });
+    return route.isLarge ? large.take(token.name, make) : make();
   }
 
   function tooManyChanges(waitSeconds: number): AdminResponse {

@@ -17,6 +17,8 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly body?: Body;
   /** How long that may be; `bounds.adminBodyBytesMax` unless given. */
   readonly bodyBytesMax?: number;
+  /** It looks at many keys: such requests are done one after the other, so that many of them do not hold up those of keys. */
+  readonly isLarge?: boolean;
   /** What it throws is logged, and answered 500. */
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }

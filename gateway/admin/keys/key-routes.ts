@@ -29,6 +29,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       method: 'GET',
       path: '/keys',
       needs: 'read',
+      isLarge: true,
       query: queryOf({
         state: oneOf(keyStates).optional(),
         plan: text(64).optional(),
@@ -101,6 +102,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       method: 'GET',
       path: '/operations/{operationId}/callers',
       needs: 'read',
+      isLarge: true,
       query: queryOf({ ...period, limit: wholeNumber(1, callersMax).default(pageDefault) }),
       async respond({ params: { operationId = '' }, query: { limit, ...asked } }) {
         const within = periodOf(asked);

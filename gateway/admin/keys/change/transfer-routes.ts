@@ -40,6 +40,7 @@ export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'GET',
       path: '/directory',
       needs: 'write',
+      isLarge: true,
       query: queryOf({ after: text(100).optional(), limit: wholeNumber(1, keysMax).default(keysMax) }),
       async respond({ query }) {
         const { directory } = sources;
@@ -50,6 +51,7 @@ export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'POST',
       path: '/directory',
       needs: 'write',
+      isLarge: true,
       query: queryOf({}),
       body: fields('an object with keys', {
         keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
