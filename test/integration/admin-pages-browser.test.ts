@@ -209,6 +209,15 @@ describe('the token', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is asked for on a narrow page too: how to make one is read without scrolling', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 390);
+    await page.goto(shared.origin);
+    await page.waitForSelector('.token pre');
+    const cut =
+      "[...document.querySelectorAll('.token *')].filter((one) => one.scrollWidth > one.clientWidth && one.clientWidth > 0).map(({ textContent }) => textContent)";
+    expect(await page.evaluate(cut)).toEqual([]);
+  });
+
   it('is asked for without one; a wrong one is refused in the words of the API, and the right one opens the page', async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await page.goto(`${shared.origin}/keys?state=banned`);
