@@ -10,7 +10,7 @@ const keyColumns: readonly Column[] = [
   { title: 'KEY', cutsTo: 12 },
   { title: 'PLAN', cutsTo: 6 },
   { title: 'STATE' },
-  { title: 'FULLEST WINDOW', cutsTo: 14 },
+  { title: 'FULLEST WINDOW' },
   { title: 'OFFERED 24 H', align: 'right' },
   { title: 'REFUSED 24 H', align: 'right' },
   { title: 'LAST SEEN', align: 'right' },

@@ -70,7 +70,7 @@ export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
     ...(newlyLimitedKeys > 0
       ? [`${counted(newlyLimitedKeys, 'key')} would have been refused something for the first time`]
       : []),
-    ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} nothing any more`] : []),
+    ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} would no longer have been refused anything`] : []),
   ];
   return keys.length === 0 ? what : `${what} ${keys.join(', ')}.`;
 }

@@ -66,6 +66,10 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
   expect(stdout.replaceAll('\n', ' ')).toContain(
     '32 requests more would have been refused (44.4 % of all): 52 instead of 20. 1 key would have been refused something for the first time.',
   );
+  const freed = await run('simulate', '--plan', 'free', '--per-day', '1000');
+  expect(freed.stdout.replaceAll('\n', ' ')).toContain(
+    '20 requests fewer would have been refused (27.8 % of all): 0 instead of 20. 1 key would no longer have been refused anything.',
+  );
   const rows = stdout.split('\n').filter((line) => /^(acme|calm)/.test(line));
   expect(rows.map((row) => row.split(/\s{2,}/).slice(0, 6))).toEqual([
     ['acme', 'free', '60', '20', '50', '83.3 %'],

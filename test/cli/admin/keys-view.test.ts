@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { keysTable } from '../../../gateway/cli/admin/keys-view.ts';
+
+test('keys list cuts names where there is not room for all, and no figure', () => {
+  const key = {
+    id: `key-${'x'.repeat(90)}`,
+    name: 'The company that uses it, '.repeat(4),
+    plan: 'enterprise',
+    state: 'ok',
+    windows: [{ name: 'month', limit: 1_000_000, used: 846_123, remaining: 153_877, resetMs: 0 }],
+    offered24h: 1_269,
+    refused24h: 0,
+    lastSeenMs: 0,
+  };
+  const [, row = ''] = keysTable([key], 60_000, { columns: 100, paint: (_tone, text) => text });
+  expect(row).toMatch(/^key-x+…x+ +\S+ +ok +month 846,123\/1,000,000 +1,269 +0 +1 min ago +The/);
+});
