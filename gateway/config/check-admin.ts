@@ -4,9 +4,16 @@ import { createUniqueValues } from './problems/unique-values.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
-/** No two tokens of the admin API have the same name, or changes could not be told apart, nor the same digest. */
-export function checkAdmin({ admin }: RawSettings, source: YamlSource): readonly Problem[] {
+/**
+ * The admin listener has an address of its own. No two tokens of the admin API have the same name, or changes could not be told
+ * apart, nor the same digest.
+ */
+export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
+  if (excludeEachOther(listen, admin)) {
+    const message = `\`admin.port\` (${admin.port}) is taken by \`listen.port\`: the admin listener needs one of its own`;
+    problems.add(() => ({ ...source.placeOf(['admin', 'port']), message }));
+  }
   const names = createUniqueValues({ what: 'this name', source, problems });
   const digests = createUniqueValues({ what: 'this digest', source, problems });
   admin.tokens.forEach(({ name, sha256 }, index) => {
@@ -16,3 +23,13 @@ export function checkAdmin({ admin }: RawSettings, source: YamlSource): readonly
   });
   return problems.problems;
 }
+
+type Address = Pick<RawSettings['listen'], 'host' | 'port'>;
+
+/** With port 0 the system chooses one that is free. */
+function excludeEachOther(one: Address, other: Address): boolean {
+  const isShared = one.host === other.host || anyAddress.has(one.host) || anyAddress.has(other.host);
+  return one.port !== 0 && one.port === other.port && isShared;
+}
+
+const anyAddress = new Set(['0.0.0.0', '::']);

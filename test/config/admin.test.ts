@@ -74,6 +74,11 @@ test.each([
     `hosts: [${many(configSizes.adminHostsMax + 1, (n) => `h${n}`)}]`,
     '`admin.hosts` must be a list of at most 100 names',
   ],
+  [
+    'the public listener has the same port on every address',
+    'port: 8080',
+    '`admin.port` (8080) is taken by `listen.port`: the admin listener needs one of its own',
+  ],
   ['a field is misspelt', 'token: []', 'the field `token` is unknown; did you mean `tokens`?'],
 ])('it is reported when %s', (_what, admin, message) => {
   expect(reportOn(`admin: { ${admin} }`)).toContain(message);
