@@ -26,21 +26,6 @@ export async function identify(presented: Presented, reader: KeyReader): Promise
 }
 
 /**
- * The same where nothing is decided for the key afterwards, which would show that it was changed since it was read.
- *
- * @param keyId of the key of the directory that had the secret when it was read last
- */
-export async function identifyAfresh(
-  presented: Presented,
-  keyId: string,
-  reader: KeyReader,
-): Promise<Identity<KnownKey>> {
-  await reader.directory?.readAgain(keyId);
-  // Unread by now: the key is gone, or this secret is not its any more, or this process has just changed it.
-  return identify(presented, reader);
-}
-
-/**
  * Asks the directory for a secret that is not in the configuration; still `unread` when it gives no answer. What was read may
  * be forgotten before the caller is told, so the answer of its own look-up counts.
  */

@@ -16,7 +16,7 @@ import { limitsPage } from './pages/limits-page.ts';
 import { isPageMethod, pageMethods } from './pages/own-pages.ts';
 import type { ServedFile } from './pages/served-file.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
-import { identify, identifyAfresh, type Presented, readKey } from './read-key.ts';
+import { identify, type Presented, readKey } from './read-key.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields, isPreflight, preflightFields } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
@@ -238,7 +238,9 @@ async function answerLimits(
   }
   if (!isPageMethod(exchange.req.method)) return pageIsRead;
   if (key.generation !== undefined) {
-    const identity = await identifyAfresh(presentedBy(exchange, screened), key.id, stations);
+    // Nothing is decided, so nothing would show that the key was changed since it was read.
+    await stations.directory?.readAgain(key.id);
+    const identity = await identify(presentedBy(exchange, screened), stations);
     if (identity.kind !== 'identified') {
       exchange.key = undefined;
       return refuseUnidentified(exchange, stations, identity);
@@ -328,7 +330,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
   return endingOf(outcome, exchange);
 }
 
-/** Nothing of the snapshot: a WebSocket may stay open for days. */
+/** Of the snapshot only the operation: a WebSocket may stay open for days, and would keep all of an old one in memory. */
 function tunnelOpener(exchange: Exchange, operation: Operation): TunnelOpener {
   const { id: requestId, key, req } = exchange;
   const { authorization } = req.headers;

@@ -39,9 +39,10 @@ export function createTunnelWatch({
 }): TunnelWatch {
   // By what this process has in memory, so that an expiry or a reload does not wait for Redis.
   const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldIdentity));
-  const read = oneAtATime(() => {
+  const read = oneAtATime(async () => {
+    if (reader.directory === undefined) return;
     const reads = new Map<string, Promise<void>>();
-    return judgeAll(bounds.tunnelsReadAtOnce, (tunnel) => readIdentity(tunnel, reads));
+    await judgeAll(bounds.tunnelsReadAtOnce, (tunnel) => readIdentity(tunnel, reads));
   });
   const timers = [
     setInterval(check, bounds.tunnelCheckIntervalMs).unref(),
