@@ -1,4 +1,5 @@
 import { type BanPolicy, type Key, type Limits, type Plan, type PlanWindow, planWindows } from '../model.ts';
+import { didYouMean, listNames } from '../shapes/closest-name.ts';
 import type { Terms } from './replay-key.ts';
 
 /** What an edit does to some limits: a new maximum for a window, or null for none. Windows that are absent stay. */
@@ -25,7 +26,11 @@ export function problemOf(
 ): string | undefined {
   for (const [name, edit] of plans) {
     const plan = present.plans.get(name);
-    if (plan === undefined) return `There is no plan ${JSON.stringify(name)}.`;
+    if (plan === undefined) {
+      const names = [...present.plans.keys()];
+      const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
+      return `There is no plan ${JSON.stringify(name)}${advice}`;
+    }
     if (plan.limits === 'custom')
       return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
     if (edited(plan.limits, edit).length === 0)

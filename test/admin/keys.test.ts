@@ -367,7 +367,7 @@ describe('the list of keys', () => {
       ['/keys/unused/usage?from=2026-11-22&to=2026-11-21', 400, '`from` must not be later than `to`'],
       ['/keys/unused/usage?from=2026-01-01&to=2026-03-01', 400, 'at most 11520'],
       ['/keys/unused/usage?from=2020-01-01&step=day', 400, 'more than 400 days'],
-      ['/operations/nothing/callers', 404, 'There is no operation with this id.'],
+      ['/operations/nothing/callers', 404, 'There is no operation nothing; operations are: '],
     ] as const) {
       const error = await ask<{ status: number; message: string }>(gateway, path, status);
       expect([path, error.status, error.message]).toEqual([path, status, expect.stringContaining(text)]);

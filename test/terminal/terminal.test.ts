@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { screenOf } from '../../gateway/cli/output/screen.ts';
 import { printable, printableJson, printableJsonText } from '../../gateway/terminal/printable.ts';
 import { terminalOf } from '../../gateway/terminal/terminal.ts';
 import { cutText, padText, widthOf, wrapText } from '../../gateway/terminal/text-width.ts';
@@ -29,6 +30,23 @@ describe('terminalOf', () => {
     resized.columns = 80;
     expect(terminal?.columns()).toBe(80);
     expect(terminalOf({ isTTY: true, columns: 0 }, usual)?.columns()).toBe(100);
+  });
+});
+
+describe('the screen of a command', () => {
+  const terminal = { isTTY: true, columns: 120 };
+
+  it.each([
+    ['a pipe', {}, {}, Number.POSITIVE_INFINITY],
+    ['a pipe with COLUMNS', {}, { COLUMNS: '80' }, 80],
+    ['a terminal', terminal, {}, 120],
+    ['a terminal with COLUMNS', terminal, { COLUMNS: '200' }, 200],
+    ['a terminal that does not say how wide it is', { isTTY: true, columns: 0 }, {}, 100],
+    ['a very narrow terminal', { isTTY: true, columns: 12 }, {}, 40],
+    ['a terminal with a COLUMNS that is no width', terminal, { COLUMNS: '0' }, 120],
+    ['a terminal with an empty COLUMNS', terminal, { COLUMNS: '' }, 120],
+  ])('%s has this many columns', (_, stream, env, columns) => {
+    expect(screenOf(stream, { TERM: 'xterm', ...env }).columns).toBe(columns);
   });
 });
 

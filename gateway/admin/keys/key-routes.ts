@@ -1,3 +1,4 @@
+import { didYouMean, listNames } from '../../shapes/closest-name.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -107,8 +108,11 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       async respond({ params: { operationId = '' }, query: { limit, ...asked } }) {
         const within = periodOf(asked);
         if (typeof within === 'string') return errorResponse('invalid_request', within);
-        const isKnown = sources.settings().operations.some(({ id }) => id === operationId);
-        if (!isKnown) return errorResponse('not_found', 'There is no operation with this id.');
+        const ids = sources.settings().operations.map(({ id }) => id);
+        if (!ids.includes(operationId)) {
+          const advice = didYouMean(operationId, ids) || `; operations are: ${listNames(ids)}.`;
+          return errorResponse('not_found', `There is no operation ${operationId}${advice}`);
+        }
         return found(await callersView(sources, operationId, { ...within, limit }));
       },
     }),

@@ -144,7 +144,9 @@ export function createAdminClient(
           `${origin} is where clients call: ask the admin listener of this gateway, which has a port of its own, by default 9090.`,
         );
       case 'not_found':
-        return strange(`status ${status}`, 'not_found');
+        // Other servers have this code too, and a gateway for a path that its version does not have.
+        if (!/^There is no (?!such path)/.test(message)) return strange(`status ${status}`, 'not_found');
+        return new CommandError(message, 'not_found');
       case 'conflict':
       case 'precondition_failed':
         return new CommandError(String(message));

@@ -25,6 +25,8 @@ export const keyItem = z.object({
   refused24h: count.optional(),
 });
 
+export const plans = z.object({ plans: z.array(z.object({ name: z.string() })) });
+
 export const keyPage = z.object({ keys: z.array(keyItem), next: z.string().optional() });
 
 const usageRow = z.object({

@@ -15,7 +15,7 @@ import { changesLines, incompleteText, processesTable } from './fleet-view.ts';
 import { clientOf, withGateway } from './gateway-options.ts';
 import { keyLines, keysTable } from './keys-view.ts';
 import { type PeriodOptions, periodQuery, stepFor } from './period.ts';
-import { readCallers, readChanges, readKey, readKeys, readUsage } from './read-api.ts';
+import { readCallers, readChanges, readKey, readKeys, readUsage, requirePlan } from './read-api.ts';
 import { callersCsv, callersTable, usageCsv, usageTable } from './usage-view.ts';
 
 /** What every command that asks a gateway can be told. */
@@ -60,7 +60,9 @@ export function addReadingCommands(program: Command, keys: Command): void {
       if (options.once || !isLive(process.stdout, process.env)) {
         return print(topPicture(data, { nowMs: Date.now() }, screenNow()));
       }
-      const terminal = { output: process.stdout, input: process.stdin, screen: screenNow };
+      // A picture that is drawn over itself needs the true width.
+      const screen = () => screenOf(process.stdout, { ...process.env, COLUMNS: undefined });
+      const terminal = { output: process.stdout, input: process.stdin, screen };
       await runLiveTop(data, {
         read: async () => (await read()).data,
         terminal,
@@ -84,9 +86,13 @@ export function addReadingCommands(program: Command, keys: Command): void {
     .option('--all', 'all of them')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
-      const { body, json } = await readKeys(clientOf(options), { state, plan, q, sort }, max);
+      const client = clientOf(options);
+      const { body, json } = await readKeys(client, { state, plan, q, sort }, max);
       if (options.json) return printJson(json);
-      if (body.keys.length === 0) return print(['No key is like that.']);
+      if (body.keys.length === 0) {
+        if (plan !== undefined) await requirePlan(client, plan);
+        return print(['No key is like that.']);
+      }
       const rest = body.next === undefined ? [] : ['There are more: --limit N shows so many, --all all.'];
       print([...keysTable(body.keys, Date.now(), screenNow()), ...rest]);
     });

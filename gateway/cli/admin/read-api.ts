@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { didYouMean } from '../../shapes/closest-name.ts';
+import { didYouMean, listNames } from '../../shapes/closest-name.ts';
 import { printable } from '../../terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient, Query, Reply } from './admin-client.ts';
@@ -11,6 +11,7 @@ import {
   type KeyDetail,
   keyDetail,
   keyPage,
+  plans,
   type Usage,
   usage,
 } from './api-shapes.ts';
@@ -47,18 +48,17 @@ export function readUsage(client: Client, id: string, query: Query): Promise<Rep
   return ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
 }
 
-export async function readCallers(
-  client: Client,
-  operationId: string,
-  query: Query,
-): Promise<Reply<Callers>> {
-  const path = `/operations/${encodeURIComponent(operationId)}/callers`;
-  const sentence = `There is no operation ${printable(operationId)}: its operationId in the API document is asked for.`;
-  try {
-    return await client.get(path, query, callers);
-  } catch (error) {
-    throw isNotFound(error) ? new CommandError(sentence, 'not_found') : error;
-  }
+export function readCallers(client: Client, operationId: string, query: Query): Promise<Reply<Callers>> {
+  return client.get(`/operations/${encodeURIComponent(operationId)}/callers`, query, callers);
+}
+
+/** @throws a CommandError where there is no such plan, with the name that was probably meant */
+export async function requirePlan(client: Client, name: string): Promise<void> {
+  const { body } = await client.get('/plans', {}, plans);
+  const names = body.plans.map((plan) => plan.name);
+  if (names.includes(name)) return;
+  const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
+  throw new CommandError(printable(`There is no plan ${name}${advice}`));
 }
 
 interface Pages<Schema extends z.ZodType> {

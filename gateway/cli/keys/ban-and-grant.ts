@@ -32,7 +32,9 @@ export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHe
 export function heldText({ id, ban, grant }: NowHeld, what: 'ban' | 'grant', nowMs: number): string {
   if (what === 'grant')
     return grant ? `${id} has a grant: ${grantText(grant, nowMs)}.` : `${id} has no grant.`;
-  return ban ? `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.` : `${id} is not banned.`;
+  return ban
+    ? `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`
+    : `${id} is no longer banned.`;
 }
 
 /** Why the key gets now what it gets: a window may refuse what no ban refuses any more. What was done is done in any case. */

@@ -9,24 +9,23 @@ export type Paint = (tone: Tone, text: string) => string;
 
 /** Where a command writes what people read. */
 export interface Screen {
-  /** No line of a table or picture is longer. */
+  /** No line of a table or picture is longer. Infinity in a pipe or file, where nothing is cut. */
   readonly columns: number;
   readonly paint: Paint;
 }
 
-/** In a pipe or file tables are as wide as they may be anywhere. */
-const pageColumns = 100;
 const columnsMin = 40;
 
+/** As wide as COLUMNS says, which shells do not export by themselves and `watch` sets; else as wide as the terminal. */
 export function screenOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
 ): Screen {
   const terminal = terminalOf(stream, env);
-  if (terminal === undefined) return { columns: pageColumns, paint: plain };
+  const stated = /^[1-9]\d{0,4}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : undefined;
   return {
-    columns: Math.max(columnsMin, terminal.columns()),
-    paint: terminal.colours ? coloured : plain,
+    columns: Math.max(columnsMin, stated ?? terminal?.columns() ?? Number.POSITIVE_INFINITY),
+    paint: terminal?.colours ? coloured : plain,
   };
 }
 

@@ -22,6 +22,9 @@ export interface TopScreen extends Screen {
 }
 
 const listedMax = 10;
+/** Where no width is known, the time stands at the right of so many columns. */
+const pageColumns = 100;
+
 /** Of each list as much is shown as the rows allow, and this at least. */
 const listedMin = 2;
 
@@ -40,11 +43,9 @@ export function topPicture(
   const version = usualVersion(state.processes, state.config.version);
   const title = `tollgate  ${oneLine(state.environment)}  configuration ${oneLine(version)}`;
   const time = `${instant(nowMs)} UTC`;
+  const titleColumns = Math.min(columns, pageColumns) - widthOf(time);
   const head = [
-    paint(
-      'title',
-      padText(cutText(title, columns - widthOf(time) - 1), columns - widthOf(time), 'right') + time,
-    ),
+    paint('title', padText(`${cutText(title, columns - widthOf(time) - 1)} `, titleColumns, 'right') + time),
     ...(notice === undefined ? [] : wrapText(notice, columns).map((line) => paint('bad', line))),
     ...healthLines(state, version, screen),
     '',
@@ -266,9 +267,11 @@ function keysTables(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[]
   const left = side('BUSIEST KEYS', busiest, (key) => key.offered24h ?? 0);
   const right = side('MOST REFUSED', mostRefused, (key) => key.refused24h ?? 0);
   const length = Math.max(left.length, right.length);
+  const widest = Math.max(...left.map((line) => widthOf(withoutColours(line))));
+  const column = Number.isFinite(half) ? half : widest;
   return Array.from({ length }, (_, index) => {
     const line = left[index] ?? '';
-    const spaces = ' '.repeat(Math.max(0, half + 2 - widthOf(withoutColours(line))));
+    const spaces = ' '.repeat(Math.max(0, column + 2 - widthOf(withoutColours(line))));
     return right[index] === undefined ? line : line + spaces + right[index];
   });
 }

@@ -60,7 +60,7 @@ test('unban lets a banned key in on another process, and says what limits it sti
   const { exitCode, stdout, stderr } = await run(`unban ${id}`);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(
-    new RegExp(`^${id} is not banned\\.\n${id} \\(enterprise\\) has used .* of this minute`),
+    new RegExp(`^${id} is no longer banned\\.\n${id} \\(enterprise\\) has used .* of this minute`),
   );
   await expect.poll(async () => (await call(banned.secret)).headers.get('ratelimit')).not.toContain('"ban"');
 });

@@ -75,8 +75,6 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
     ['acme', 'free', '60', '20', '50', '83.3 %'],
     ['calm', 'free', '12', '0', '2', '16.7 %'],
   ]);
-  for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
-
   const json = JSON.parse(
     (await run('simulate', '--key', 'own', '--per-day', '5', '--days', '2', '--json')).stdout,
   );
@@ -94,6 +92,8 @@ it('simulate takes a limit away with none', async () => {
   expect(JSON.parse(stdout).totals).toMatchObject({ keys: 2, refusedNow: 20, refusedThen: 0 });
   const typo = await run('simulate', '--plan', 'free', '--per-day', 'non');
   expect([typo.exitCode, typo.stderr]).toEqual([1, expect.stringContaining('or none')]);
+  const misspelt = await run('simulate', '--plan', 'fre', '--per-day', '5');
+  expect(misspelt.stderr).toContain('There is no plan "fre"; did you mean `free`?');
 });
 
 it('simulate --config tries the limits of an edited file, and says so where there are none', async () => {
