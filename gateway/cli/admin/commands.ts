@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { printable } from '../../terminal/printable.ts';
 import { oneLine } from '../../terminal/text-width.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { examples } from '../help-text.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
@@ -53,6 +54,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
   asking(program.command('top'))
     .description('how the gateway is, live: rates, times, processes, targets, busiest and most refused keys')
     .option('--once', 'one picture, and the end')
+    .addHelpText('after', examples('top', 'top --once --admin http://127.0.0.1:9090'))
     .action(async (options: Asking & { once?: true }) => {
       const read = createTopReader(clientOf(options), defaultBounds);
       const { data, json } = await read();
@@ -75,6 +77,10 @@ export function addReadingCommands(program: Command, keys: Command): void {
 
   asking(keys.command('list').helpGroup('Look:'))
     .description('list keys with their state, those first that were refused most in the last 24 hours')
+    .addHelpText(
+      'after',
+      examples('keys list --state near', 'keys list --plan free --sort offered --limit 20'),
+    )
     .option(
       '--state <state>',
       'only those that are ok, near, limited, banned, disabled, expired, unused or unknown',
@@ -100,6 +106,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
   asking(keys.command('show').helpGroup('Look:'))
     .argument('<key>', 'its id')
     .description('everything about a key')
+    .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
       const { body, json } = await readKey(clientOf(options), id);
       if (options.json) printJson(json);
@@ -109,6 +116,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
   asking(program.command('why'))
     .argument('[key or request]', 'the id of a key, or with --log of a request')
     .description('why a key gets what it gets, or what became of a request, in a sentence to forward')
+    .addHelpText('after', examples('why acme', 'why 6f1f2f3a --log gateway.log'))
     .option('--log <file...>', "the gateway's log, also compressed; - is standard input")
     .action(async (given: string | undefined, options: Asking & { log?: readonly string[] }) => {
       const { id, files } = idAndFiles(given, options.log);
@@ -131,6 +139,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
   ofPeriod(program.command('callers'))
     .argument('<operation>', 'its operationId')
     .description('who called an operation and when last, of the keys that were active lately')
+    .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
     .option('--limit <count>', 'how many at most, up to 10,000', wholeNumber, 50)
     .option('--csv', 'all of them as comma-separated values: a mailing list')
     .action(
@@ -149,6 +158,10 @@ export function addReadingCommands(program: Command, keys: Command): void {
   ofPeriod(program.command('usage'))
     .argument('<key>', 'its id')
     .description('what a key asked for and got')
+    .addHelpText(
+      'after',
+      examples('usage acme', 'usage acme --from 2026-10-01 --to 2026-10-31 --csv > acme.csv'),
+    )
     .option('--step <step>', 'minute, hour or day (default: by the length of the period)')
     .option('--csv', 'comma-separated values')
     .action(async (id: string, { from, to, step, csv, ...options }: UsageOptions) => {
@@ -164,6 +177,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
 
   asking(program.command('processes'))
     .description('the gateway processes, and which configuration each has')
+    .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
       const { body, json } = await clientOf(options).get('/state', {}, state);
       if (options.json) {
@@ -176,6 +190,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
 
   asking(program.command('changes'))
     .description('what was changed and when, the newest first')
+    .addHelpText('after', examples('changes --limit 10'))
     .option('--limit <count>', 'how many at most', wholeNumber, 50)
     .action(async ({ limit, ...options }: Asking & { limit: number }) => {
       const { body, json } = await readChanges(clientOf(options), limit);

@@ -8,6 +8,7 @@ import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { untilInstant } from '../admin/period.ts';
 import { requireConfig } from '../config-option.ts';
+import { examples } from '../help-text.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { grantKey, heldText, type NowHeld, unbanKey, ungrantKey, whyNow } from './ban-and-grant.ts';
@@ -51,6 +52,13 @@ export function addKeyCommands(keys: Command): void {
   const create = changing('create')
     .argument('[key]', 'its id, which quota and ban belong to')
     .description('issue a key; its secret goes to standard output, this once')
+    .addHelpText(
+      'after',
+      examples(
+        'keys create acme --plan free --name "Acme Ltd" --expires 2027-01-31',
+        'keys create big --plan enterprise --per-minute 5000 --directory',
+      ),
+    )
     .option('--id <id>', 'the same as the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'who it is for')
@@ -66,6 +74,7 @@ export function addKeyCommands(keys: Command): void {
 
   ofKey('rotate')
     .description('issue a new secret for a key, and let the older ones end a while later')
+    .addHelpText('after', examples('keys rotate acme', 'keys rotate acme --overlap 0s'))
     .option(
       '--overlap <time>',
       'for how long the older ones stay valid: 24h, 30m, 7d; 0s ends them at once',
@@ -81,6 +90,7 @@ export function addKeyCommands(keys: Command): void {
   changing('add-secret')
     .argument('[key]', 'its id')
     .description('issue one more secret for a key; the older ones stay')
+    .addHelpText('after', examples('keys add-secret acme --expires 2027-01-31'))
     .option('--id <id>', 'the same as the argument')
     .option(...expires)
     .action(async (argument: string | undefined, options: Changing & { id?: string; expires?: string }) => {
@@ -89,10 +99,12 @@ export function addKeyCommands(keys: Command): void {
 
   ofKey('revoke')
     .description('refuse a key, with all its secrets, until it is restored')
+    .addHelpText('after', examples('keys revoke acme'))
     .action((id: string, options: Changing) => setDisabled(id, true, options));
 
   ofKey('restore')
     .description('let a key in again that was revoked')
+    .addHelpText('after', examples('keys restore acme'))
     .action((id: string, options: Changing) => setDisabled(id, false, options));
 
   addBanAndGrant(keys);
@@ -142,6 +154,7 @@ function addBanAndGrant(keys: Command): void {
 
   asking('unban')
     .description('lift the ban of a key: it may call again, on every process within a second')
+    .addHelpText('after', examples('keys unban acme'))
     .action(async (id: string, options: Changing) => {
       const client = clientOf(options);
       await showHeld(client, await unbanKey(client, id), options, 'ban');
@@ -149,6 +162,7 @@ function addBanAndGrant(keys: Command): void {
 
   const grant = asking('grant')
     .description('give a key other limits for a while, in place of those of its plan')
+    .addHelpText('after', examples('keys grant acme --per-day 5000 --until tomorrow'))
     .requiredOption('--until <when>', 'tomorrow, 18:00, +6h, 2026-12-01, 2026-12-01T00:00Z; times are UTC')
     .action(async (id: string, options: Changing & LimitsByField & { until: string }) => {
       const limits = limitsOf(options);
@@ -164,6 +178,7 @@ function addBanAndGrant(keys: Command): void {
 
   asking('ungrant')
     .description('end the grant of a key: the limits of its plan hold again')
+    .addHelpText('after', examples('keys ungrant acme'))
     .action(async (id: string, options: Changing) => {
       const client = clientOf(options);
       await showHeld(client, await ungrantKey(client, id), options, 'grant');

@@ -6,6 +6,7 @@ import { defaultBounds } from '../../timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { configOption, requireConfig } from '../config-option.ts';
+import { examples } from '../help-text.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson, screenOf } from '../output/screen.ts';
 import { loadKeys } from './edit-keys.ts';
@@ -36,6 +37,7 @@ export function addLookingCommands(keys: Command): void {
       'after',
       '\nThe secret is read from standard input; a gateway is told its SHA-256 digest alone.',
     )
+    .addHelpText('after', examples('keys whoami', 'keys whoami --json < secret.txt'))
     .allowExcessArguments()
     .action(async (options: Options, { args }: Command) => {
       refuseArguments(args);
@@ -50,6 +52,7 @@ export function addLookingCommands(keys: Command): void {
     .command('configured')
     .helpGroup('Look:')
     .description('list the keys of a configuration with their limits, without asking the gateway')
+    .addHelpText('after', examples('keys configured --config config/production.yaml'))
     .addOption(configOption())
     .option('--json', 'one JSON document, each key in the form of the admin API')
     .action((options: Options) => {
@@ -65,6 +68,7 @@ export function addLookingCommands(keys: Command): void {
 export function addMovingCommands(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Move:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
+    .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
     .option('--directory', 'those of the directory, by the admin API, in place of the keys file')
     .option('--json', 'as without it')
     .action(async (options: MovingOptions) => {
@@ -77,6 +81,7 @@ export function addMovingCommands(keys: Command): void {
   withGateway(keys.command('import').helpGroup('Move:'))
     .argument('<file>', 'what "keys export" printed; - is standard input')
     .description('add keys to the keys file; those that are there already are left alone')
+    .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
     .option('--directory', 'to the directory, by the admin API, in place of the keys file')
     .option('--json', 'what became of them: created, unchanged, refused')
     .action(async (file: string, options: MovingOptions) => {

@@ -6,6 +6,7 @@ import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { fromHere } from '../config-option.ts';
+import { examples } from '../help-text.ts';
 import { limitOption } from '../keys/file-keys.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson, screenOf } from '../output/screen.ts';
@@ -61,6 +62,14 @@ export function addWhatIfCommands(program: Command): void {
     .option('--against <file>', 'with --log: the configuration in force, in place of the gateway’s', fromHere)
     .option('--limit <count>', 'keys that are listed at most', wholeNumber, 20)
     .option('--json', 'one JSON document')
+    .addHelpText(
+      'after',
+      examples(
+        'simulate --plan free --per-minute 30',
+        'simulate --key acme --per-day none --days 7',
+        'simulate --config config/edited.yaml',
+      ),
+    )
     .action(async (options: SimulateOptions, command: Command) => {
       const found = await runSimulation(options, command.getOptionValueSource('config') === 'cli');
       if (options.json) printJson(found);
@@ -74,6 +83,10 @@ export function addWhatIfCommands(program: Command): void {
     )
     .option('--against <file>', 'a configuration file in place of the gateway’s', fromHere)
     .option('--json', 'one JSON document')
+    .addHelpText(
+      'after',
+      examples('diff config/edited.yaml', 'diff config/edited.yaml --against config/production.yaml'),
+    )
     .action(async (file: string, options: GatewayOptions & { against?: string; json?: true }) => {
       const after = await settingsOfFile(file, process.env);
       const client =

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { Argument, Command, Option } from 'commander';
+import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
+import { formatProblems } from '../config/problems/format-problems.ts';
+import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
+import { printable } from '../terminal/printable.ts';
+import { addReadingCommands } from './admin/commands.ts';
+import { createAdminToken } from './admin-token.ts';
+import { checkUpstreamNames } from './check-upstream-names.ts';
+import { configOption, fromHere, requireConfig } from './config-option.ts';
+import { describeEnvironment, examples } from './help-text.ts';
+import { addKeyCommands } from './keys/key-commands.ts';
+import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
+import { CommandError } from './output/command-error.ts';
+import { addWhatIfCommands } from './what-if/commands.ts';
+
+/** The command line: `tollgate run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
+export function createProgram(): Command {
+  const program = new Command('tollgate')
+    .description('An API gateway and rate-limiting proxy.')
+    .version(packageVersion(), '--version', 'print the version')
+    .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
+    // Commander would end the process behind a help text before it is known whether that could be written.
+    .exitOverride();
+
+  addConfigurationCommands(program);
+  const keys = program.command('keys').description('issue, change and list API keys');
+  addTokenCommand(program);
+  addReadingCommands(program, keys);
+  addWhatIfCommands(program);
+  addLookingCommands(keys);
+  addKeyCommands(keys);
+  addMovingCommands(keys);
+  describeEnvironment(program);
+  return program;
+}
+
+function addConfigurationCommands(program: Command): void {
+  program
+    .command('run')
+    .description('run the gateway')
+    .addHelpText('after', examples('run --config config/production.yaml'))
+    .addOption(configOption())
+    .action(async ({ config }: { config?: string }) => {
+      const configFile = requireConfig(config);
+      const { runGateway } = await import('../main.ts');
+      await runGateway({ configFile });
+    });
+
+  program
+    .command('check')
+    .description('check a configuration and print every problem')
+    .addHelpText('after', examples('check', 'check config/draft.yaml'))
+    .addArgument(
+      new Argument('[file]', 'a draft, in place of --config; its keys and api are relative to it').argParser(
+        fromHere,
+      ),
+    )
+    .addOption(configOption())
+    .action(async (draft: string | undefined, options: { config?: string }, command: Command) => {
+      if (draft !== undefined && command.getOptionValueSource('config') === 'cli') {
+        command.error('Which configuration? Say FILE or --config FILE, not both.');
+      }
+      const config = draft ?? requireConfig(options.config);
+      const loaded = load(config);
+      const { environment, plans, keys, operations, version } = loaded.settings;
+      const warnings = [...loaded.warnings, ...(await checkUpstreamNames(loaded))];
+      for (const warning of warnings) console.error(`warning: ${warning}`);
+      const counts = [
+        count(plans.size, 'plan'),
+        count(keys.size, 'key'),
+        count(operations.length, 'operation'),
+      ];
+      console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
+      // A lookup that takes longer than anybody waits for it would keep the process alive. Whether the line could be written
+      // is known one turn later.
+      setImmediate(() => process.exit());
+    });
+
+  program
+    .command('schema')
+    .description('print the JSON Schema of the configuration, for editors')
+    .addHelpText('after', examples('schema > tollgate.schema.json'))
+    .action(() => {
+      process.stdout.write(settingsJsonSchema());
+    });
+}
+
+function addTokenCommand(program: Command): void {
+  program
+    .command('admin')
+    .description('the admin API')
+    .command('token')
+    .description(
+      'make a token: its YAML line for `admin.tokens`, and last the token itself, which is shown once',
+    )
+    .requiredOption('--name <name>', 'whose it is')
+    .addOption(new Option('--may <what>', 'what it allows').choices(['read', 'write']).default('read'))
+    .option('--json', 'one JSON object: name, may, sha256, token')
+    .addHelpText('after', examples('admin token --name alice', 'admin token --name deploy --may write'))
+    .action((options: { name: string; may: 'read' | 'write'; json?: true }) => {
+      const made = createAdminToken(options);
+      if (options.json) console.log(JSON.stringify(made.token));
+      else {
+        console.error(
+          'Add the first line to `admin: { tokens: [ … ] }`, with a comma between two of them; in a list with one entry a line, put "- " before it. This is the only time that the token is shown:',
+        );
+        console.log(`${made.yamlLine}\n${made.token.token}`);
+      }
+    });
+}
+
+function packageVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** @throws a CommandError with every problem */
+function load(config: string): ValidSettings {
+  const loaded = loadSettings({ file: config, env: process.env });
+  if (loaded.kind === 'valid') return loaded;
+  throw new CommandError(formatProblems(loaded.problems));
+}
