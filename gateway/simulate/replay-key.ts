@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { BanPolicy, Limits } from '../model.ts';
 import type { KeyMinutes } from '../usage/key-minutes.ts';
 import { PossibleBans } from './possible-bans.ts';
@@ -25,9 +26,9 @@ export interface ReplayedKey {
 export interface KeyVerdict {
   readonly offered: number;
   readonly refusedNow: number;
-  /** With the bans and the refusals by the second that were recorded, as far as these are possible then. */
+  /** The middle of the two bounds. The minutes that `onMinute` receives add up to it. */
   readonly refusedThen: number;
-  /** What is certain, where bans or the second depend on the order of requests within a minute. */
+  /** The bounds are certain, also where bans or the second depend on the order of requests within a minute. */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
   /** The number of the first minute in which something is refused then; Infinity where nothing is. */
@@ -39,17 +40,16 @@ export interface KeyVerdict {
   readonly replayedRefusals: number;
 }
 
-/** Hears of each minute in which the present terms say something else than what was recorded. */
+/** Receives each minute in which the present terms say something else than what was recorded. */
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
-/** Hears what each minute of the period would have admitted; for a chart. */
+/** Receives what each minute of the period would have admitted; for a chart. */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /**
  * Replays the record of one key: first under its present terms, as a proof, then under others.
  *
- * Bans, refusals by the second and requests without a decision (503) are not made by whole minutes. They are taken as they
- * were recorded, where they are possible; `boundsOf` does without that.
+ * The same terms change nothing: where the proof succeeds, the record itself is the result.
  */
 export function replayKey(
   key: ReplayedKey,
@@ -57,207 +57,239 @@ export function replayKey(
   onDifference?: OnDifference,
   onMinute?: OnMinute,
 ): KeyVerdict {
-  const { minutes, fromMinute, monthBefore, present, edited } = key;
-  const { minute: numbers, admitted, refused, bySecond, banned, undecided } = minutes;
-  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
-  const nowRooms = new WindowRooms(present.limits, calendar, before);
-  const thenRooms = new WindowRooms(edited.limits, calendar, before);
-  const [secondNow, secondThen] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
-  const possible = new PossibleBans(edited.bans, calendar.minuteMs);
-  const [minuteMaxNow, minuteMaxThen] = [nowRooms.minuteMax, thenRooms.minuteMax];
-  let [offered, admittedNow, admittedThen, recordedRefusals, replayedRefusals, censoredMinutes] = [
-    0, 0, 0, 0, 0, 0,
-  ];
-  // Most minutes are admitted whole under both terms: these take a shorter way.
-  const wholeMost =
-    onMinute === undefined
-      ? Math.min(
-          minuteMaxNow,
-          minuteMaxThen,
-          secondNow?.inMinute ?? Infinity,
-          secondThen?.inMinute ?? Infinity,
-        )
-      : -1;
-  const run = { place: 0, used: 0 };
-  let admittedWhole = 0;
-  let firstRefusedMinute = Infinity;
-  let isCertain = secondThen === undefined;
-  let [usedNow, usedThen] = [0, 0];
-  for (let place = 0; place < numbers.length; ) {
-    const first = numbers[place] ?? 0;
-    const isReplayed = first >= fromMinute;
-    let roomNow = nowRooms.open(first, usedNow);
-    let roomThen = thenRooms.open(first, usedThen);
-    const endMinute = Math.min(nowRooms.nextEnd, thenRooms.nextEnd, isReplayed ? Infinity : fromMinute);
-    [usedNow, usedThen] = [0, 0];
-    for (; place < numbers.length; place++) {
-      const minute = numbers[place] ?? 0;
-      if (minute >= endMinute) break;
-      const admittedHere = admitted[place] ?? 0;
-      const bySecondHere = bySecond[place] ?? 0;
-      const bannedHere = banned[place] ?? 0;
-      const recorded = (refused[place] ?? 0) + bySecondHere;
-      const refusedHere = recorded + bannedHere + (undecided[place] ?? 0);
-      if (
-        refusedHere === 0 &&
-        admittedHere <= wholeMost &&
-        admittedHere <= Math.min(roomNow, roomThen) &&
-        isReplayed
-      ) {
-        run.place = place;
-        admitWhole(minutes, run, endMinute, wholeMost, Math.min(roomNow, roomThen));
-        usedNow += run.used;
-        usedThen += run.used;
-        roomNow -= run.used;
-        roomThen -= run.used;
-        admittedWhole += run.used;
-        place = run.place - 1;
-        continue;
-      }
-      const decided = admittedHere + recorded;
-      // What was admitted is used, whatever should have been: a minute that differs makes no later one differ.
-      usedNow += admittedHere;
-      if (bannedHere > 0) isCertain = false;
-      if (!isReplayed) {
-        usedThen += admittedHere;
-        if (recorded > 0 && possible.refuse(minute, recorded)) isCertain = false;
-        continue;
-      }
-      const expected = fitting(decidedByMinute(decided, bySecondHere, secondNow), minuteMaxNow, roomNow);
-      roomNow -= admittedHere;
-      if (expected !== admittedHere) onDifference?.(minute, recorded, decided - expected);
-      recordedRefusals += recorded;
-      replayedRefusals += decided - expected;
-      if (recorded + bannedHere > 0) censoredMinutes += 1;
-
-      const admits = fitting(decidedByMinute(decided, bySecondHere, secondThen), minuteMaxThen, roomThen);
-      roomThen -= admits;
-      usedThen += admits;
-      if (admits < decided) {
-        firstRefusedMinute = Math.min(firstRefusedMinute, minute);
-        if (possible.refuse(minute, decided - admits)) isCertain = false;
-      } else if (bannedHere > 0) firstRefusedMinute = Math.min(firstRefusedMinute, minute);
-      offered += admittedHere + refusedHere;
-      admittedNow += admittedHere;
-      admittedThen += admits;
-      onMinute?.(minute, admits);
-    }
-  }
-  offered += admittedWhole;
-  admittedNow += admittedWhole;
-  admittedThen += admittedWhole;
-  const estimate = offered - admittedThen;
-  const [least, most] = isCertain ? [estimate, estimate] : boundsOf(key, calendar);
+  const { differs, ...present } = replayPresent(key, calendar, onDifference);
+  const isRecord = !differs && isDeepStrictEqual(key.present, key.edited);
+  const then = isRecord ? asRecorded(key, onMinute) : replayEdited(key, calendar, onMinute);
+  const { offered, mostAdmitted, leastAdmitted, firstRefusedMinute } = then;
   return {
     offered,
-    refusedNow: offered - admittedNow,
-    refusedThen: Math.min(Math.max(estimate, least), most),
-    refusedThenMin: least,
-    refusedThenMax: most,
+    refusedNow: offered - present.admitted,
+    refusedThen: offered - middle(mostAdmitted, leastAdmitted),
+    refusedThenMin: offered - mostAdmitted,
+    refusedThenMax: offered - leastAdmitted,
     firstRefusedMinute,
-    censoredMinutes,
-    recordedRefusals,
-    replayedRefusals,
+    censoredMinutes: present.censoredMinutes,
+    recordedRefusals: present.recordedRefusals,
+    replayedRefusals: present.replayedRefusals,
   };
 }
 
 /**
- * Goes over the minutes of which all was admitted and is again, as long as there is room. It is a function of its own, without
- * an object for its arguments, since that makes it twice as fast.
+ * The proof. Bans, refusals by the second and requests without a decision (503) are not made by whole minutes: the proof
+ * takes them as they were recorded, where they are possible.
  */
-function admitWhole(
-  { minute, admitted, refused, bySecond, banned, undecided }: KeyMinutes,
-  run: { place: number; used: number },
-  endMinute: number,
-  most: number,
-  room: number,
-): void {
-  let [place, used] = [run.place, 0];
-  for (; place < minute.length && (minute[place] ?? 0) < endMinute; place++) {
-    const here = admitted[place] ?? 0;
-    const others =
-      (refused[place] ?? 0) | (bySecond[place] ?? 0) | (banned[place] ?? 0) | (undecided[place] ?? 0);
-    if (others !== 0 || here > most || used + here > room) break;
-    used += here;
+function replayPresent(
+  { minutes, fromMinute, monthBefore, present }: ReplayedKey,
+  calendar: Calendar,
+  onDifference: OnDifference | undefined,
+) {
+  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
+  const rooms = new WindowRooms(present.limits, calendar, before);
+  const second = secondOf(present.limits, calendar);
+  const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
+  const run = startRun(rooms, minutes, fromMinute);
+  const found = { admitted: 0, recordedRefusals: 0, replayedRefusals: 0, censoredMinutes: 0, differs: false };
+  while (run.place < minutes.minute.length) {
+    const room = rooms.open(minutes.minute[run.place] ?? 0, run.used);
+    run.used = 0;
+    while (admitWhole(minutes, run, rooms.nextEnd, wholeMost, room)) {
+      const { minute, admitted, recorded, bySecond, banned } = minuteAt(minutes, run.place);
+      const decided = admitted + recorded;
+      const passing = Math.min(decided - refusedBySecond(decided, bySecond, second), second.inMinute);
+      const expected = fitting(passing, rooms.minuteMax, room - run.used);
+      if (expected !== admitted) {
+        found.differs = true;
+        onDifference?.(minute, recorded, decided - expected);
+      }
+      found.recordedRefusals += recorded;
+      found.replayedRefusals += decided - expected;
+      if (recorded + banned > 0) found.censoredMinutes += 1;
+      // The replay counts what was really admitted, so one wrong minute does not affect later ones.
+      run.used += admitted;
+      run.place += 1;
+    }
+    found.admitted += run.used;
   }
-  run.place = place;
-  run.used = used;
+  return found;
+}
+
+interface Replayed {
+  readonly offered: number;
+  readonly mostAdmitted: number;
+  readonly leastAdmitted: number;
+  readonly firstRefusedMinute: number;
+}
+
+/** The record as the result of a replay. */
+function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | undefined): Replayed {
+  let [offered, admitted, firstRefusedMinute] = [0, 0, Infinity];
+  for (const place of minutes.minute.keys()) {
+    const here = minuteAt(minutes, place);
+    if (here.minute < fromMinute) continue;
+    if (here.offered > here.admitted) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+    offered += here.offered;
+    admitted += here.admitted;
+    onMinute?.(here.minute, here.admitted);
+  }
+  return { offered, mostAdmitted: admitted, leastAdmitted: admitted, firstRefusedMinute };
 }
 
 /**
- * How many requests are refused then, at least and at most, whatever their order within each minute was:
+ * How many requests are admitted then, whatever their order within each minute was:
  *
- * - At least: nobody is banned, and requests are spread over the seconds of a minute. Windows lie in one another, so
- *   admitting whatever finds room admits the most up to every instant, and no order is refused less.
- * - At most: where a ban can have begun, nothing is admitted for as long as it can last. The requests of a minute come in one
+ * - At most: no ban begins, and requests are spread over the seconds of a minute. Windows lie in one another, so admitting
+ *   whatever finds room admits the most up to every instant. A request that the second refused stays refused under a limit of
+ *   the second that is not higher, because that second is full, or a longer window was full before.
+ * - At least: where a ban can have begun, nothing is admitted for as long as it can last. The requests of a minute come in one
  *   second; but as many as were admitted under a limit of the second that was not higher find room under this one too.
+ *
+ * A recorded ban is of no use here: under other limits it begins at another instant, or never. So the estimate of each minute
+ * is the middle of both, and at most half of what is uncertain can be wrong with it.
  */
-function boundsOf(
-  { minutes, fromMinute, monthBefore, present, edited }: ReplayedKey,
-  calendar: Calendar,
-): readonly [least: number, most: number] {
+function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
+  const { minutes, fromMinute, monthBefore, present, edited } = key;
   const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
   const mostRooms = new WindowRooms(edited.limits, calendar, before);
   const leastRooms = new WindowRooms(edited.limits, calendar, before);
   const { minuteMax } = mostRooms;
   const [secondNow, second] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
-  const keepsSecond = second === undefined || (secondNow !== undefined && second.max >= secondNow.max);
-  const possible = new PossibleBans(edited.bans, calendar.minuteMs);
-  let [offered, mostAdmitted, leastAdmitted, mostUsed, leastUsed] = [0, 0, 0, 0, 0];
-  for (let place = 0; place < minutes.minute.length; ) {
-    const first = minutes.minute[place] ?? 0;
-    const isReplayed = first >= fromMinute;
-    let mostRoom = mostRooms.open(first, mostUsed);
-    let leastRoom = leastRooms.open(first, leastUsed);
-    const endMinute = Math.min(mostRooms.nextEnd, isReplayed ? Infinity : fromMinute);
-    [mostUsed, leastUsed] = [0, 0];
-    for (; place < minutes.minute.length; place++) {
-      const minute = minutes.minute[place] ?? 0;
-      if (minute >= endMinute) break;
-      const admitted = minutes.admitted[place] ?? 0;
-      const banned = minutes.banned[place] ?? 0;
-      const recorded = (minutes.refused[place] ?? 0) + (minutes.bySecond[place] ?? 0);
-      if (!isReplayed) {
-        mostUsed += admitted;
-        leastUsed += admitted;
-        if (recorded > 0) possible.refuse(minute, recorded);
-        if (banned > 0) possible.recorded(minute);
-        continue;
-      }
-      const decided = admitted + recorded + banned;
-      offered += decided + (minutes.undecided[place] ?? 0);
-      const inOneSecond = Math.min(decided, second?.max ?? decided);
-      const surelyPassing = keepsSecond ? Math.max(inOneSecond, admitted) : inOneSecond;
-      const refusedMost = decided - fitting(surelyPassing, minuteMax, mostRoom);
-      const most = fitting(Math.min(decided, second?.inMinute ?? decided), minuteMax, mostRoom);
-      const isBanned = possible.covers(minute);
-      const begins = refusedMost > 0 && possible.refuse(minute, refusedMost);
-      const least = fitting(isBanned ? 0 : begins ? inOneSecond : surelyPassing, minuteMax, leastRoom);
-      mostRoom -= most;
-      leastRoom -= least;
-      mostUsed += most;
+  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+  const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
+  const bans = possibleBans(key, calendar);
+  /** The position, and the requests that are admitted at most. */
+  const run = startRun(mostRooms, minutes, fromMinute);
+  let leastUsed = startRun(leastRooms, minutes, fromMinute).used;
+  let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
+  while (run.place < minutes.minute.length) {
+    const first = minutes.minute[run.place] ?? 0;
+    const mostRoom = mostRooms.open(first, run.used);
+    const leastRoom = leastRooms.open(first, leastUsed);
+    [run.used, leastUsed] = [0, 0];
+    for (;;) {
+      const usedBefore = run.used;
+      const isBanned = bans.covers(minutes.minute[run.place] ?? 0);
+      const mayBeWhole = !isBanned && onMinute === undefined;
+      const room = Math.min(mostRoom, leastRoom - leastUsed + usedBefore);
+      const isLeft = admitWhole(minutes, run, mostRooms.nextEnd, mayBeWhole ? wholeMost : -1, room);
+      const whole = run.used - usedBefore;
+      offered += whole;
+      mostAdmitted += whole;
+      leastAdmitted += whole;
+      leastUsed += whole;
+      if (!isLeft) break;
+      const here = minuteAt(minutes, run.place);
+      const decided = here.offered - here.undecided;
+      const stayRefused = keepsRefused ? refusedBySecond(decided, here.bySecond, secondNow) : 0;
+      const inOneSecond = Math.min(decided, second.max);
+      const passing = keepsAdmitted ? Math.max(inOneSecond, here.admitted) : inOneSecond;
+      const most = fitting(Math.min(decided - stayRefused, second.inMinute), minuteMax, mostRoom - run.used);
+      const refused = decided - fitting(passing, minuteMax, mostRoom - run.used);
+      const begins = refused > 0 && bans.refuse(here.minute, refused);
+      const least = fitting(isBanned ? 0 : begins ? inOneSecond : passing, minuteMax, leastRoom - leastUsed);
+      const admittedBefore = middle(mostAdmitted, leastAdmitted);
+      run.place += 1;
+      run.used += most;
       leastUsed += least;
+      offered += here.offered;
       mostAdmitted += most;
       leastAdmitted += least;
+      const admitted = middle(mostAdmitted, leastAdmitted) - admittedBefore;
+      if (admitted < here.offered) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+      onMinute?.(here.minute, admitted);
     }
   }
-  return [offered - mostAdmitted, offered - leastAdmitted];
+  return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/** How many of these requests are for longer windows to decide, once the second has refused what was recorded and is possible. */
-function decidedByMinute(decided: number, bySecond: number, second: Second | undefined): number {
-  if (second === undefined) return decided;
-  const refused = Math.min(bySecond, Math.max(0, decided - second.max));
-  return Math.min(decided - refused, second.inMinute);
+/** Rounds down, so that a key without refusals is one that is certainly not refused. */
+function middle(mostAdmitted: number, leastAdmitted: number): number {
+  return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }
 
+/** The bans of before the period, under the edited terms. */
+function possibleBans({ minutes, fromMinute, edited }: ReplayedKey, { minuteMs }: Calendar): PossibleBans {
+  const bans = new PossibleBans(edited.bans, minuteMs);
+  for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
+    const { minute, recorded, banned } = minuteAt(minutes, place);
+    if (recorded > 0) bans.refuse(minute, recorded);
+    if (banned > 0) bans.recorded(minute);
+  }
+  return bans;
+}
+
+/** The position of a replay in the record, and the requests that it has admitted since it opened windows last. */
+interface Run {
+  place: number;
+  used: number;
+}
+
+/** Goes over the minutes before the period: what was admitted there is used. */
+function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinute: number): Run {
+  const run = { place: 0, used: 0 };
+  for (;;) {
+    const first = minute[run.place] ?? Infinity;
+    if (first >= fromMinute) return run;
+    rooms.open(first, run.used);
+    run.used = 0;
+    const endMinute = Math.min(rooms.nextEnd, fromMinute);
+    for (; (minute[run.place] ?? Infinity) < endMinute; run.place++) run.used += admitted[run.place] ?? 0;
+  }
+}
+
+/**
+ * Skips minutes whose requests were all admitted and are all admitted again, as long as there is room. Most minutes are such. It
+ * is a function of its own, without an object for its arguments, since that makes it twice as fast.
+ *
+ * @returns whether another minute is left before `endMinute`
+ */
+function admitWhole(
+  { minute, admitted, refused, bySecond, banned, undecided }: KeyMinutes,
+  run: Run,
+  endMinute: number,
+  most: number,
+  room: number,
+): boolean {
+  let { place, used } = run;
+  let isLeft = false;
+  for (; place < minute.length && (minute[place] ?? 0) < endMinute; place++) {
+    const here = admitted[place] ?? 0;
+    const others =
+      (refused[place] ?? 0) | (bySecond[place] ?? 0) | (banned[place] ?? 0) | (undecided[place] ?? 0);
+    if (others !== 0 || here > most || used + here > room) {
+      isLeft = true;
+      break;
+    }
+    used += here;
+  }
+  run.place = place;
+  run.used = used;
+  return isLeft;
+}
+
+function minuteAt(minutes: KeyMinutes, place: number) {
+  const admitted = minutes.admitted[place] ?? 0;
+  const bySecond = minutes.bySecond[place] ?? 0;
+  const banned = minutes.banned[place] ?? 0;
+  const undecided = minutes.undecided[place] ?? 0;
+  /** Refused by a window. */
+  const recorded = (minutes.refused[place] ?? 0) + bySecond;
+  const offered = admitted + recorded + banned + undecided;
+  return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
+}
+
+/** How many requests of a minute the second has refused, as recorded, as far as that is possible. */
+function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
+  return Math.min(recorded, Math.max(0, decided - max));
+}
+
+/** The limit of the second; Infinity without one. */
 interface Second {
   readonly max: number;
   /** In all seconds of a minute. */
   readonly inMinute: number;
 }
 
-function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second | undefined {
-  const max = limits.find(({ window }) => window === 'second')?.max;
-  return max === undefined ? undefined : { max, inMinute: (max * minuteMs) / windowsMs.second };
+function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
+  const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
+  return { max, inMinute: (max * minuteMs) / windowsMs.second };
 }

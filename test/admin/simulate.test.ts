@@ -128,13 +128,36 @@ it('gives bounds where bans depend on the order of requests', async () => {
   });
   await gateway.send(key.secret, 0, 9);
   await gateway.send(key.secret, 1, 4);
-  const asked = { plans: { free: { perMinute: 3 } } };
-  const { keys, reproduced } = await gateway.simulate(asked);
+  const tried = { plans: { free: { perMinute: 3 } } };
+  const { keys, reproduced, minutes } = await gateway.simulate({ ...tried, minutesOf: 'acme' });
   // Two refusals of the window; the third one banned. With three a minute there may be a ban, or none.
   expect(reproduced).toMatchObject({ recordedRefusals: 2, replayedRefusals: 2, minutesThatDiffer: 0 });
   expect(keys).toMatchObject([
-    { offered: 13, refusedNow: 11, refusedThen: 10, refusedThenMin: 7, refusedThenMax: 10 },
+    { offered: 13, refusedNow: 11, refusedThen: 9, refusedThenMin: 7, refusedThenMax: 10 },
   ]);
+  expect(minutes).toMatchObject([{ admittedThen: 3 }, { admittedThen: 1 }]);
+  // The limits in force: what happened, bans included.
+  const same = await gateway.simulate({ minutesOf: 'acme' });
+  expect(same.keys).toMatchObject([{ refusedNow: 11, refusedThen: 11 }]);
+  expect(same.totals).toMatchObject({ refusedThenMin: 11, refusedThenMax: 11 });
+});
+
+it('takes no recorded ban into limits under which it cannot begin', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const gateway = await start({
+    plans: { free: { perMinute: 5 } },
+    keys: [key.entry],
+    bans: { after: 3 },
+  });
+  await gateway.send(key.secret, 0, 20);
+  const { keys, minutes } = await gateway.simulate({
+    keys: { acme: { perMinute: 100 } },
+    minutesOf: 'acme',
+  });
+  expect(keys).toEqual([
+    { id: 'acme', plan: 'free', offered: 20, refusedNow: 15, refusedThen: 0, censoredMinutes: 1 },
+  ]);
+  expect(minutes).toEqual([{ at: at(0), offered: 20, admittedNow: 5, admittedThen: 20 }]);
 });
 
 it('names the minutes in which it fails, and the edit that is why', async () => {
@@ -180,7 +203,9 @@ it('refuses what it cannot replay, with a sentence', async () => {
   const key = makeKey({ id: 'acme', plan: 'own', limits: { perDay: 5 } });
   const gateway = await start({ plans: { free: { perMinute: 5 }, own: 'custom' }, keys: [key.entry] });
   const refused = async (json: object) => (await gateway.refusal(json)).replace(/"/g, '');
-  expect(await refused({ plans: { gold: { perDay: 1 } } })).toBe('400 There is no plan gold.');
+  expect(await refused({ plans: { gold: { perDay: 1 } } })).toBe(
+    '400 There is no plan gold; plans are: free, own.',
+  );
   expect(await refused({ keys: { nobody: { perDay: 1 } } })).toBe('400 There is no key nobody.');
   expect(await refused({ plans: { free: { perMinute: null } } })).toMatch('would have no limit left');
   expect(await refused({ plans: { own: { perMinute: 1 } } })).toMatch('each key has its own limits');

@@ -4,7 +4,16 @@ import { windowIndex } from '../../gateway/limit/calendar-windows.ts';
 import type { Limits } from '../../gateway/model.ts';
 import { replayKey } from '../../gateway/simulate/replay-key.ts';
 import { offeredAt } from '../../gateway/usage/key-minutes.ts';
-import { calendar, minuteMs, recordTwins, type Twins, type TwinsRecorded, twins } from './twin-keys.ts';
+import { brokenRules, type Replay, replay } from './replay-rules.ts';
+import {
+  calendar,
+  decideTwins,
+  minuteMs,
+  recordTwins,
+  type Twins,
+  type TwinsRecorded,
+  twins,
+} from './twin-keys.ts';
 
 /**
  * Shows that the comparison with a real gateway can fail: each of these simulators makes one mistake, and what the gateway
@@ -182,6 +191,63 @@ describe('what a real gateway did', () => {
   it.each(broken)('contradicts a simulator in which $mistake', ({ simulate }) => {
     expect(disagreements(simulate)).toBeGreaterThan(0);
   });
+});
+
+/** These make their mistake where bans or the second decide, or between a total and its minutes. */
+const misled: readonly { mistake: string; simulate: Replay }[] = [
+  {
+    mistake: 'a recorded ban is taken into the minutes and not into the total',
+    simulate(run) {
+      const banned = new Map(
+        [...run.kept.minute].map((minute, place) => [minute, run.kept.banned[place] ?? 0]),
+      );
+      const replayed = replay(run);
+      const admitted = replayed.admitted.map(
+        ([minute, requests]) => [minute, Math.max(0, requests - (banned.get(minute) ?? 0))] as const,
+      );
+      return { ...replayed, admitted };
+    },
+  },
+  {
+    mistake: 'a recorded ban is the first refusal',
+    simulate(run) {
+      const { verdict, ...replayed } = replay(run);
+      const first = run.kept.minute.find(
+        (minute, place) => minute >= run.fromMinute && (run.kept.banned[place] ?? 0) > 0,
+      );
+      const firstRefusedMinute = Math.min(verdict.firstRefusedMinute, first ?? Infinity);
+      return { verdict: { ...verdict, firstRefusedMinute }, ...replayed };
+    },
+  },
+  {
+    mistake: 'the estimate is the most that can be refused',
+    simulate(run) {
+      const { verdict, ...replayed } = replay(run);
+      return { verdict: { ...verdict, refusedThen: verdict.refusedThenMax }, ...replayed };
+    },
+  },
+  {
+    mistake: 'no ban ever begins',
+    simulate: (run) => replay({ ...run, bans: { ...run.bans, after: 1e15 } }),
+  },
+  {
+    mistake: 'a ban is over within its minute',
+    simulate: (run) => replay({ ...run, bans: { ...run.bans, forMs: 0, maxMs: 0 } }),
+  },
+  {
+    mistake: 'the second refuses nothing',
+    simulate: (run) => replay({ ...run, after: run.after.filter(({ window }) => window !== 'second') }),
+  },
+  {
+    mistake: 'present limits are replayed as an edit',
+    simulate: (run) => replay({ ...run, after: [...run.after, { window: 'month', max: 1e15 }] }),
+  },
+];
+
+it.each(misled)('a rule that holds for every key is broken where $mistake', ({ simulate }) => {
+  const runs = fc.sample(twins, { numRuns: 500, seed: 17 }).map(decideTwins);
+  expect(runs.flatMap((run) => brokenRules(run, replay))).toEqual([]);
+  expect(runs.flatMap((run) => brokenRules(run, simulate))).not.toEqual([]);
 });
 
 function actual({ edited, fromMinute }: TwinsRecorded): Admitted {

@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { createGateway } from '../../gateway/gateway.ts';
 import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import { decisionAt } from '../../gateway/limit/decision-at.ts';
+import { decideQuota, emptyQuotaState, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../gateway/model.ts';
 import { toLimitFields } from '../../gateway/shapes/limit-fields.ts';
 import type { Calendar } from '../../gateway/simulate/window-rooms.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../gateway/usage/key-minutes.ts';
-import { outcomes } from '../../gateway/usage/tally.ts';
+import { outcomeOf, outcomes } from '../../gateway/usage/tally.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -110,6 +112,40 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
     nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
     readUntilMs = nowMs - 1;
   }
+}
+
+/** The same without a gateway: the rule that decides is called. It takes microseconds, for thousands of random cases. */
+export function decideTwins(twins: Twins): TwinsRecorded {
+  const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;
+  const states: [QuotaState, QuotaState] = [emptyQuotaState, emptyQuotaState];
+  const refused: [number, number] = [0, 0];
+  let nowMs = twins.startMs;
+  let fromMinute = Number.POSITIVE_INFINITY;
+  for (const [index, { pauseMs, requests }] of twins.steps.entries()) {
+    nowMs += pauseMs;
+    if (index === twins.editAt) {
+      nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
+      fromMinute = nowMs / minuteMs;
+    }
+    for (const twin of [0, 1] as const) {
+      const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
+      const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
+      const call = { keyId: '', requests, ...terms };
+      const outcome = decideQuota(states[twin], call, calendarWindowsMs, nowMs);
+      states[twin] = outcome.state;
+      refused[twin] += outcome.refused + outcome.banned;
+      const byOutcome = new Map<number, number>();
+      for (let request = 0; request < requests; request++) {
+        const decision = decisionAt(request, { outcome, source: 'memory', ...terms });
+        const number = outcomes.indexOf(outcomeOf(decision));
+        byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
+      }
+      for (const [number, count] of byOutcome) {
+        builders[twin].add(Math.floor(nowMs / minuteMs), number, count);
+      }
+    }
+  }
+  return { ...twins, kept: builders[0].finish(), edited: builders[1].finish(), refused, fromMinute };
 }
 
 const max = (most: number) => fc.option(fc.integer({ min: 1, max: most }), { nil: undefined });

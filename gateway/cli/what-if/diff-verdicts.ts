@@ -17,6 +17,8 @@ export interface LimitVerdict {
   readonly requestsRefusedMore: number;
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
+  /** Keys that may have been refused more or less: bans or the second decide, and the order of requests is not on record. */
+  readonly keysUncertain: number;
 }
 
 export const verdictDays = 7;
@@ -62,8 +64,16 @@ function singleEdits(edit: EditByField): readonly (readonly [window: string, edi
     : edits;
 }
 
-function changesOf(keys: Simulation['keys']) {
-  const changes = keys.map(({ refusedThen, refusedNow }) => refusedThen - refusedNow);
+export function changesOf(keys: Simulation['keys']) {
+  const isUncertain = ({
+    refusedNow,
+    refusedThen,
+    refusedThenMin,
+    refusedThenMax,
+  }: Simulation['keys'][number]) =>
+    (refusedThenMin ?? refusedThen) < refusedNow && refusedNow < (refusedThenMax ?? refusedThen);
+  const certain = keys.filter((key) => !isUncertain(key));
+  const changes = certain.map(({ refusedThen, refusedNow }) => refusedThen - refusedNow);
   const [more, less] = [changes.filter((change) => change > 0), changes.filter((change) => change < 0)];
   const sum = (all: readonly number[]) => all.reduce((total, change) => total + Math.abs(change), 0);
   return {
@@ -71,19 +81,30 @@ function changesOf(keys: Simulation['keys']) {
     requestsRefusedMore: sum(more),
     keysRefusedLess: less.length,
     requestsRefusedLess: sum(less),
+    keysUncertain: keys.length - certain.length,
   };
 }
 
 /** "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more". */
 export function verdictText(verdict: LimitVerdict): string {
-  const { affectedKeys, keysRefusedMore, requestsRefusedMore, keysRefusedLess, requestsRefusedLess, key } =
-    verdict;
+  const {
+    affectedKeys,
+    keysRefusedMore,
+    requestsRefusedMore,
+    keysRefusedLess,
+    requestsRefusedLess,
+    keysUncertain,
+    key,
+  } = verdict;
   const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
   const parts = [
     ...(keysRefusedMore > 0
       ? [`${who(keysRefusedMore)} would have been refused ${figure(requestsRefusedMore)} times more`]
       : []),
     ...(keysRefusedLess > 0 ? [`${who(keysRefusedLess)} ${figure(requestsRefusedLess)} times less`] : []),
+    ...(keysUncertain > 0
+      ? [`${who(keysUncertain)} more or less often, as bans or limits of the second decide`]
+      : []),
   ];
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');
   const affects = key === undefined ? `affects ${counted(affectedKeys, 'key')}; ` : '';

@@ -14,7 +14,7 @@ const columns: readonly Column[] = [
   { title: 'THEN', align: 'right' },
   { title: 'OF ITS OWN', align: 'right' },
   { title: 'FIRST TIME (UTC)' },
-  { title: 'CENSORED MIN', align: 'right' },
+  { title: 'MINUTES REFUSED', align: 'right' },
 ];
 
 /** The proof, what changes, and the keys for whom most does. */
@@ -33,7 +33,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {
-    const bounds = `Bans and limits of the second depend on the order within a minute: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused; the figures below assume the bans that were recorded.`;
+    const bounds = `Bans and limits of the second depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
     lines.push(...wrapText(bounds, screen.columns));
   }
   if (keys.length === 0) return lines;
@@ -59,7 +59,11 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
 
 /** "With these limits …": how many keys would have been refused how much more, or less. */
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
-  const { refusedNow, refusedThen, newlyLimitedKeys, freedKeys, offered } = totals;
+  const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
+    totals;
+  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) {
+    return `Whether more or fewer requests would have been refused is not certain: ${figure(refusedNow)} were.`;
+  }
   const change = refusedThen - refusedNow;
   const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;
   const what =

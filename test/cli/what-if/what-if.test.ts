@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { changesOf, verdictText } from '../../../gateway/cli/what-if/diff-verdicts.ts';
+import { sentence } from '../../../gateway/cli/what-if/simulation-view.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -82,6 +84,27 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
     source: 'record',
     totals: { keys: 1, offered: 30, refusedNow: 0, refusedThen: 25 },
   });
+});
+
+it('simulate and diff say so where bans leave open whether more or less is refused', () => {
+  const line = { id: 'spam', plan: 'free', offered: 100, refusedNow: 80, censoredMinutes: 1 };
+  const open = { ...line, refusedThen: 60, refusedThenMin: 30, refusedThenMax: 90 };
+  const totals = {
+    keys: 1,
+    ...open,
+    keysRefusedMore: 0,
+    keysRefusedLess: 1,
+    newlyLimitedKeys: 0,
+    freedKeys: 0,
+  };
+  expect(sentence({ totals })).toBe(
+    'Whether more or fewer requests would have been refused is not certain: 80 were.',
+  );
+  expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 requests fewer would/);
+  const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
+  expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
+    'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, as bans or limits of the second decide',
+  );
 });
 
 it('simulate takes a limit away with none', async () => {
@@ -178,6 +201,7 @@ it('diff says what an edit adds, removes and changes, what needs a restart, and 
         requestsRefusedMore: 32,
         keysRefusedLess: 0,
         requestsRefusedLess: 0,
+        keysUncertain: 0,
       },
     ]),
   });

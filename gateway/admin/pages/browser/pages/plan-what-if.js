@@ -187,13 +187,25 @@ function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
 
 /** @param {any} totals @param {Record<string, number>} tried */
 function sentenceOf(
-  { refusedNow, refusedThen, offered, keysRefusedMore, keysRefusedLess, newlyLimitedKeys, freedKeys },
+  {
+    refusedNow,
+    refusedThen,
+    refusedThenMin,
+    refusedThenMax,
+    offered,
+    keysRefusedMore,
+    keysRefusedLess,
+    newlyLimitedKeys,
+    freedKeys,
+  },
   tried,
 ) {
   const limits = Object.entries(tried)
     .map(([window, max]) => `${count(max)} ${per(window)}`)
     .join(' and ');
   const change = refusedThen - refusedNow;
+  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax)
+    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${count(refusedNow)} were.`;
   if (change === 0)
     return `With ${limits}, just as many requests would have been refused: ${count(refusedNow)}.`;
   const share = percent(Math.abs(change) / offered);
