@@ -265,7 +265,7 @@ export const defaultBounds = Object.freeze({
   /** How often what was counted of a key is added to the usage record, and into how many parts its keys are divided meanwhile. */
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,
-  /** One call for the usage record. A batch whose call takes longer is sent again with the next flush, and added once. */
+  /** One call for the usage record. A batch whose call takes longer is sent again when the store answers, and added once. */
   usageCallTimeoutMs: 1_000,
   /** Fields of one such call: adding to so many takes Redis 3 ms, in which it serves nobody else. */
   usageFieldsPerCallMax: 250,

@@ -56,8 +56,9 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 
 /**
  * Each key is sent once in `usageFlushIntervalMs`, and the keys are spread over that time: a turn of the event loop sends a
- * part of them. The batch of a call that failed is sent again as it was, under the same number, and what was counted
- * meanwhile waits for the next: so nothing is added twice.
+ * part of them. The batch of a call that failed is sent again as it was, under the same number, so nothing is added twice.
+ * It is sent as soon as the store answers, and what was counted meanwhile follows at once: the next round would be too late
+ * for other processes, which show a request after one round at most.
  */
 export function createUsageRecorder({
   store,
@@ -105,6 +106,9 @@ export function createUsageRecorder({
   let nextSlice = 0;
   let batches = 0;
   let isNoting = false;
+  /** Sources whose last call failed, in the order in which they are tried again. */
+  const failed = new Set<Source>();
+  let isSendingFailed = false;
   const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
 
   return {
@@ -191,6 +195,7 @@ export function createUsageRecorder({
     const isPaused = store.pausedBecause() !== undefined;
     const mayBeSent = ({ recordOf }: Source) => !isPaused || store.pausedBecause(recordOf(0)) === undefined;
     const slice = slices[nextSlice];
+    void sendFailed(mayBeSent);
     if (nextSlice === 0) {
       forgetConfirmed(operations);
       if (mayBeSent(operations)) void sendParts(operations);
@@ -202,7 +207,7 @@ export function createUsageRecorder({
       if (isUnsent(source)) {
         if (!mayBeSent(source)) continue;
         source.idleRounds = 0;
-        void sendNext(source);
+        void sendParts(source);
         const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
         if (day !== source.day) onNewDay?.(source.counted.keyId);
         source.day = day;
@@ -225,9 +230,35 @@ export function createUsageRecorder({
     source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
   }
 
-  /** All operations have more fields than one batch takes. What is counted meanwhile waits for the next flush. */
-  async function sendParts(source: Source): Promise<void> {
-    while ((await sendNext(source)) && !source.counted.unsent.isEmpty);
+  /** One source in each turn until the store answers, and then many at once. */
+  async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
+    if (isSendingFailed || failed.size === 0) return;
+    isSendingFailed = true;
+    const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);
+    const send = (source: Source) => mayBeSent(source) && sendParts(source);
+    if (first !== undefined) {
+      // It goes behind the others, since it may be the only one whose server is away or almost full.
+      failed.delete(first);
+      failed.add(first);
+      if (await send(first)) await Promise.all(others.map(send));
+    }
+    isSendingFailed = false;
+  }
+
+  /**
+   * Several batches where there are more fields than one takes, two days, or one that failed and what was counted meanwhile.
+   *
+   * @returns whether all was added
+   */
+  async function sendParts(source: Source): Promise<boolean> {
+    source.counted.close();
+    while (isUnsent(source)) {
+      if (await sendNext(source)) continue;
+      failed.add(source);
+      return false;
+    }
+    failed.delete(source);
+    return true;
   }
 
   /** One batch: the one that was not confirmed, or else what was counted of the earliest day. */

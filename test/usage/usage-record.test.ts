@@ -3,9 +3,13 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Decision, WindowName } from '../../gateway/model.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
+import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
+import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
-import { byPeriod } from '../../gateway/usage/usage-reader.ts';
+import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
+import { byPeriod, createUsageReader } from '../../gateway/usage/usage-reader.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
@@ -411,6 +415,42 @@ describe('the record of several processes', () => {
     expect(await found(reader, 'acme')).toMatchObject({ minutes: expected(all, 'acme').minutes });
     await usage.close();
     expect(await found(reader, 'acme')).toMatchObject({ minutes: expected(all, 'acme').minutes });
+  });
+
+  it('has what was counted before and while the store was away as soon as it is back, and not a round later', async () => {
+    const nowMs = () => today + dayMs;
+    const inMemory = createMemoryUsageStore({ nowMs, keysMax: 10 });
+    let isAway = true;
+    const refused = new Set<string>();
+    const store: UsageStore = {
+      ...inMemory,
+      async add(batch) {
+        if (!isAway) return await inMemory.add(batch);
+        refused.add(batch.record.kind === 'day' ? batch.record.keyId : batch.record.kind);
+        return 'failed';
+      },
+    };
+    const calendar = usageCalendar(minuteMs);
+    // The next round is a quarter of an hour away.
+    const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
+    const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
+    onTestFinished(() => recorder.close());
+    const event = { outcome: 'admitted', address: 'a', operationId: 'getPet', status: 200 } as const;
+    const countAll = (atMs: number) => {
+      for (const keyId of ['acme', 'umbrella']) count({ recorder } as Usage, { ...event, keyId, atMs });
+    };
+    countAll(today);
+    await until('each was refused', () => refused.size === 3);
+    countAll(today + minuteMs);
+    isAway = false;
+    // Of another process, which has counted nothing.
+    const other = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
+    const reader = createUsageReader({ store, recorder: other, calendar, bounds });
+    await until('all is in the store', async () => {
+      const minutes = await Promise.all(['acme', 'umbrella'].map((key) => reader.minutes(key, period)));
+      const [operation] = (await reader.operations(period)) ?? [];
+      return minutes.every((of) => of?.length === 2) && operation?.requests === 4;
+    });
   });
 
   it('has what was counted while Redis was frozen, once it is back', async () => {
