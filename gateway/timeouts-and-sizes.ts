@@ -147,10 +147,12 @@ export const defaultBounds = Object.freeze({
   connectionsPerTargetMax: 256,
   /** Requests that wait for a connection to one target, shared among keys in the same way; beyond it 503. A key alone has half. */
   queuedPerTargetMax: 4_096,
-  /** WebSockets at one target, apart from its requests; beyond it 503. */
+  /** WebSockets at one target, apart from its requests, shared among keys: see `shares.ts`; beyond it 503. */
   tunnelsPerTargetMax: 4_096,
-  /** WebSockets of one key in this process: one key cannot take all of a target's; beyond it 503 by the client's fault. */
+  /** WebSockets of one key in this process; beyond it 503 by the client's fault. */
   tunnelsPerKeyMax: 256,
+  /** What all WebSockets of this process move in one turn of the event loop, both ways; keys take turns. */
+  tunnelBytesPerTurnMax: 65_536,
   /** A WebSocket in which neither side moved a byte for this long is cut; most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
   /** How often the keys of open WebSockets are looked at in memory, as at every reload: by then their end is seen. */

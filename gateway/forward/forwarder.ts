@@ -91,7 +91,7 @@ export function createForwarder({
   // Without a listener http-proxy-3 throws its errors. Each exchange learns of its own errors in another way.
   proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
 
-  const upgrades = createUpgrades({ proxy, bounds, upstreams });
+  const upgrades = createUpgrades({ proxy, bounds, upstreams, atTurnEnd });
   let sweep = startSweep();
 
   function startSweep(): NodeJS.Timeout {

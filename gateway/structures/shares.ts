@@ -12,15 +12,20 @@ export class Shares {
   /** A holder stays here when it has given all back, so that taking and giving with every request is no work for the table. */
   private holders = new Map<string, Holding>();
   private holding = 0;
-  private taken = 0;
+  private total = 0;
 
   constructor(max: number) {
     this.max = max;
   }
 
+  /** What all holders hold together. */
+  get taken(): number {
+    return this.total;
+  }
+
   /** The part that nobody holds. */
   get free(): number {
-    return this.max - this.taken;
+    return this.max - this.total;
   }
 
   heldBy(holder: string): number {
@@ -37,7 +42,7 @@ export class Shares {
     if (!this.mayAdd(own.amount, amount)) return false;
     if (own.amount === 0 && amount > 0) this.holding++;
     own.amount += amount;
-    this.taken += amount;
+    this.total += amount;
     return true;
   }
 
@@ -46,7 +51,7 @@ export class Shares {
     const own = this.holders.get(holder);
     if (own === undefined || amount === 0) return;
     own.amount -= amount;
-    this.taken -= amount;
+    this.total -= amount;
     if (own.amount === 0) this.holding--;
   }
 

@@ -10,6 +10,7 @@ import { type Loss, measureDeadShard } from './dead-shard.ts';
 import { measureDrain, measureRollingRestart } from './drain.ts';
 import { type Exactness, measureExactness } from './exactness.ts';
 import { type Greed, greeds, measureGreedyKeys } from './greedy-keys.ts';
+import { measureGreedyTunnels } from './greedy-tunnels.ts';
 import { measureIsolatedMaster } from './isolated-master.ts';
 import { measureKills } from './kills.ts';
 import { measureManyKeys } from './many-keys.ts';
@@ -243,6 +244,23 @@ const measurements: readonly Measurement[] = [
     },
   },
   ...greeds.flatMap((greed) => [1, 8, 40].map((keys) => greedyKeys(greed, keys))),
+  {
+    rows: '22',
+    what: '64 WebSockets of one key move all they can, both ways; the same load past the gateway is the baseline',
+    async measure() {
+      const { good, failures, p50Ms, p99Ms, mebibytesPerSecond } = await measureGreedyTunnels({
+        tunnels: 64,
+        octets: 65_536,
+        keys: 1,
+        rounds: 3,
+        halfMs: 3_000,
+      });
+      return {
+        figure: `another key ${statuses(good)}; p50 ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}), p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×; the WebSockets moved ${Math.round(mebibytesPerSecond)} MiB/s`,
+        holds: failures.length === 0 && Object.keys(good).join() === '200' && mebibytesPerSecond > 0,
+      };
+    },
+  },
   {
     rows: '24, 25',
     what: 'a ban of 3 s, three processes',

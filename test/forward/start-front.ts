@@ -79,7 +79,9 @@ export async function startFront({
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
-  const common = { requestFields, responseFields, keepForwarded, holder: 'acme', upstream: 'default' };
+  const common = { requestFields, responseFields, keepForwarded, upstream: 'default' };
+  /** The key that a request is of: `X-Holder`, or else the same one. */
+  const holderOf = ({ headers }: IncomingMessage) => String(headers['x-holder'] ?? 'acme');
 
   const listener = createListener({
     handlers: {
@@ -95,7 +97,15 @@ export async function startFront({
           case 'upgrade': {
             const { socket, head } = arrival;
             void forwarder
-              .forwardUpgrade({ ...common, req: res.req, res, socket, head, opener })
+              .forwardUpgrade({
+                ...common,
+                holder: holderOf(res.req),
+                req: res.req,
+                res,
+                socket,
+                head,
+                opener,
+              })
               .then((outcome) => end(outcome, res))
               .catch(cut(res));
           }
@@ -115,7 +125,7 @@ export async function startFront({
 
   function serve(req: IncomingMessage, res: ClientResponse): void {
     void before(res)
-      .then(() => forwarder.forward({ ...common, req, res, bodyBytesMax }))
+      .then(() => forwarder.forward({ ...common, holder: holderOf(req), req, res, bodyBytesMax }))
       .then((outcome) => end(outcome, res))
       .catch(cut(res));
   }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
+import type { AtTurnEnd } from '../../event-loop-batch.ts';
 import { startDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
@@ -29,6 +30,7 @@ interface UpgradesOptions {
   readonly proxy: ProxyServer;
   readonly bounds: Bounds;
   readonly upstreams: Upstreams;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
 /** Gives us http-proxy-3's request to the target before it is sent. */
@@ -54,8 +56,8 @@ interface HandshakeFailure {
  * Node's client parses leniently, the target's octets are also read by a strict reader of ours, and the two must agree.
  * A handshake is not retried: http-proxy-3 binds the client's socket to the first attempt.
  */
-export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): Upgrades {
-  const tunnels = createTunnels(bounds);
+export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: UpgradesOptions): Upgrades {
+  const tunnels = createTunnels(bounds, atTurnEnd);
 
   proxy.on('proxyReqWs', (handshake, _req, _socket, options: HandshakeOptions) => {
     options.onHandshake?.(handshake);
@@ -85,9 +87,10 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
     if (!tunnels.hasRoom(holder)) return keyIsFull;
     const upstream = upstreams.find(name);
     if (upstream === undefined) return unavailable('a reload removed the upstream');
-    const target = upstream.targets.chooseForTunnel();
-    if (target === undefined) return unavailable('no target has room for another tunnel');
-    return { kind: 'chosen', upstream, target };
+    const target = upstream.targets.chooseForTunnel(holder);
+    if (target !== undefined) return { kind: 'chosen', upstream, target };
+    const hasFreePlace = upstream.targets.chooseForTunnel(nobody) !== undefined;
+    return hasFreePlace ? keyIsFull : unavailable('no target has room for another tunnel');
   }
 
   function shakeHands(request: UpgradeRequest, chosen: Chosen): Promise<HandshakeEnd> {
@@ -173,8 +176,8 @@ export function createUpgrades({ proxy, bounds, upstreams }: UpgradesOptions): U
           return;
         }
         stopHeadersTimeout();
-        tunnels.open(request.req.socket, targetSocket, request.opener);
         withoutWriting(socket, () => joinSockets?.(response, targetSocket, first));
+        tunnels.open(request.req.socket, targetSocket, request);
       }),
     );
 
@@ -310,6 +313,9 @@ function unavailable(cause: string): HandshakeFailure {
 }
 
 const draining = unavailable('the gateway drains');
+
+/** Holds no place, so it may take the last one. No key has this id. */
+const nobody = '';
 
 /** The client's fault: the key must close one of its WebSockets. */
 const keyIsFull: HandshakeFailure = {

@@ -3,14 +3,12 @@ import type { Health } from './check-health.ts';
 /** What the choice of a target depends on. */
 export interface Candidate {
   readonly health: Health;
-  readonly inFlight: number;
-  readonly tunnels: number;
 }
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** Which load is compared: requests in flight and waiting, or tunnels. */
-  readonly load: 'inFlight' | 'tunnels';
+  /** The load that is compared: requests in flight and waiting, or tunnels. */
+  readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
   /** The target of the attempt that failed: chosen only when there is no other. */
   readonly avoid: T | undefined;
@@ -24,20 +22,23 @@ interface Choice<T extends Candidate> {
  */
 export function chooseTarget<T extends Candidate>({
   targets,
-  load,
+  loadOf,
   hasRoom,
   avoid,
   random,
 }: Choice<T>): T | undefined {
   const health = targets.some(isHealthy) ? 'healthy' : 'silent';
   let best: T | undefined;
+  let leastLoad = Number.POSITIVE_INFINITY;
   let equals = 1;
   for (const target of targets) {
     if (target.health !== health || target === avoid || !hasRoom(target)) continue;
-    if (best === undefined || target[load] < best[load]) {
+    const load = loadOf(target);
+    if (load < leastLoad) {
       best = target;
+      leastLoad = load;
       equals = 1;
-    } else if (target[load] === best[load]) {
+    } else if (load === leastLoad) {
       // The n-th of equals replaces the best so far with a chance of 1 in n, so that each has the same chance in the end.
       equals++;
       if (random() * equals < 1) best = target;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AtTurnEnd } from '../../event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../../model.ts';
+import { Shares } from '../../structures/shares.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';
 import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
@@ -26,8 +27,8 @@ export interface Target {
   unhealthySinceMs: number;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
-  /** WebSockets, their handshakes included. */
-  tunnels: number;
+  /** Places for WebSockets, their handshakes included. */
+  readonly tunnelPlaces: Shares;
 }
 
 export interface TargetState {
@@ -57,7 +58,7 @@ export interface Targets {
    */
   choose(holder: string, avoid: Target | undefined): Target | undefined;
   /** The same for a WebSocket, which takes no connection from requests: there is a separate limit. */
-  chooseForTunnel(): Target | undefined;
+  chooseForTunnel(holder: string): Target | undefined;
   /** Marks a target to which no connection could be made as down, until a health check passes. */
   eject(target: Target, reason: string): void;
   state(): readonly TargetState[];
@@ -166,7 +167,7 @@ export function createTargets({
       reason: undefined,
       unhealthySinceMs: 0,
       inFlight: 0,
-      tunnels: 0,
+      tunnelPlaces: new Shares(bounds.tunnelsPerTargetMax),
       stop: new AbortController(),
       healthPool: new ConnectionPool({ ...options, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
     };
@@ -220,27 +221,27 @@ export function createTargets({
     choose: (holder, avoid) =>
       chooseTarget<Target>({
         targets,
-        load: 'inFlight',
+        loadOf: ({ inFlight }) => inFlight,
         hasRoom: ({ pool }) => pool.hasRoom(holder),
         avoid,
         random,
       }),
-    chooseForTunnel: () =>
+    chooseForTunnel: (holder) =>
       chooseTarget<Target>({
         targets,
-        load: 'tunnels',
-        hasRoom: ({ tunnels }) => tunnels < bounds.tunnelsPerTargetMax,
+        loadOf: ({ tunnelPlaces }) => tunnelPlaces.taken,
+        hasRoom: ({ tunnelPlaces }) => tunnelPlaces.mayTake(holder, 1),
         avoid: undefined,
         random,
       }),
     eject: (target, reason) => setHealth(target, { health: 'down', reason }),
     state: () =>
-      targets.map(({ address, health, pool, inFlight, tunnels, reason }) => ({
+      targets.map(({ address, health, pool, inFlight, tunnelPlaces, reason }) => ({
         address,
         healthy: health === 'healthy',
         inFlight,
         full: pool.isFull(),
-        tunnels,
+        tunnels: tunnelPlaces.taken,
         ...(reason !== undefined && { reason }),
       })),
     async retire() {

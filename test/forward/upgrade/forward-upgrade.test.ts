@@ -53,6 +53,8 @@ const handshake = [
   '',
 ].join('\r\n');
 
+const handshakeOf = (holder: string) => handshake.replace('X-Hop: 1', `X-Holder: ${holder}`);
+
 const switching = (...fields: string[]) =>
   ['HTTP/1.1 101 Sure', 'Connection: Upgrade', 'Upgrade: websocket', ...fields, '', ''].join('\r\n');
 
@@ -86,10 +88,13 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
 }
 
 /** A tunnel whose handshake got 101. */
-async function openTunnel(front: Front, options: { allowHalfOpen?: boolean } = {}): Promise<Socket> {
+async function openTunnel(
+  front: Front,
+  { holder = 'acme', ...options }: { holder?: string; allowHalfOpen?: boolean } = {},
+): Promise<Socket> {
   const client = connect({ port: front.port, host: '127.0.0.1', ...options });
   client.on('error', () => {});
-  client.write(handshake);
+  client.write(handshakeOf(holder));
   const [response] = await once(client, 'data');
   expect(statusOf(String(response))).toBe(101);
   return client;
@@ -126,6 +131,24 @@ describe('a WebSocket', () => {
     client.close();
     await once(client, 'close');
     await tunnels(front, 0);
+  });
+
+  it('carries all octets in order, also to a side that reads late', async () => {
+    const backend = await startRecording((_request, socket) => {
+      socket.write(switching());
+      socket.setEncoding('latin1').pipe(socket);
+    });
+    const front = await startFor(backend.url, { tunnelBytesPerTurnMax: 10_000 });
+    const client = await openTunnel(front, { allowHalfOpen: true });
+    client.pause();
+    const sent = Buffer.from(Array.from({ length: 1_000_000 }, (_, i) => String(i)).join());
+    client.end(sent);
+    await expect.poll(() => client.bytesWritten).toBeGreaterThan(1_000_000);
+    client.resume();
+    const received: Buffer[] = [];
+    client.on('data', (piece) => received.push(piece));
+    await once(client, 'end');
+    expect(Buffer.concat(received).equals(sent)).toBe(true);
   });
 
   it('whose handshake cannot be written reaches no backend and affects no other', async () => {
@@ -325,7 +348,8 @@ describe('a WebSocket', () => {
     const backend = await startRecording(acceptOrDecline);
     const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
     const front = await startFor(backend.url, room);
-    const clients = await Promise.all(Array.from({ length: 5 }, () => openTunnel(front)));
+    const holders = ['a', 'b', 'c', 'd', 'e'];
+    const clients = await Promise.all(holders.map((holder) => openTunnel(front, { holder })));
     expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(503);
     expect(front.outcomes.at(-1)).toMatchObject({ code: 'upstream_unavailable', attempts: 0 });
@@ -343,6 +367,21 @@ describe('a WebSocket', () => {
     (await openTunnel(front)).destroy();
     second.destroy();
     await tunnels(front, 0);
+  });
+
+  it('gets a place at a target though other keys open as many as they may', async () => {
+    const backend = await startRecording(acceptOrDecline);
+    const front = await startFor(backend.url, { tunnelsPerTargetMax: 16, tunnelsPerKeyMax: 16 });
+    for (const holder of ['a', 'b', 'c', 'd']) {
+      const before = front.outcomes.length;
+      for (let opened = 0; opened < 16; opened++) {
+        void sendRaw(front.port, handshakeOf(holder));
+        await front.ended(before + opened + 1);
+      }
+      expect(front.outcomes.at(-1)).toMatchObject({ code: 'too_many_websockets', attempts: 0 });
+    }
+    expect(front.targets()[0]?.tunnels).toBeLessThan(16);
+    await openTunnel(front, { holder: 'e' });
   });
 
   it.each([

@@ -5,14 +5,14 @@ import { chooseTarget } from '../../../gateway/forward/upstream/choose-target.ts
 const target = (name: string, inFlight = 0, health: Health = 'healthy') => ({
   name,
   inFlight,
-  tunnels: 0,
   health,
 });
 type Named = ReturnType<typeof target>;
 const hasRoom = ({ inFlight }: Named) => inFlight < 10;
 
 function choose(targets: Named[], { avoid, random = 0 }: { avoid?: Named; random?: number } = {}) {
-  return chooseTarget({ targets, load: 'inFlight', hasRoom, avoid, random: () => random })?.name;
+  return chooseTarget({ targets, loadOf: ({ inFlight }) => inFlight, hasRoom, avoid, random: () => random })
+    ?.name;
 }
 
 describe('the choice among targets', () => {
@@ -47,7 +47,7 @@ describe('the choice among targets', () => {
     for (let i = 0; i < 3_000; i++) {
       const name = chooseTarget({
         targets,
-        load: 'inFlight',
+        loadOf: ({ inFlight }) => inFlight,
         hasRoom,
         avoid: undefined,
         random: Math.random,
