@@ -130,6 +130,15 @@ export const defaultBounds = Object.freeze({
   directoryRereadsMax: 3,
   /** Keys that a process remembers to have changed: a look-up that began before its change must not bring the old key back. */
   directoryOwnChangesMax: 10_000,
+  /**
+   * Within this time after its id was listed the record of a new key must be written; later it is refused. So an entry of
+   * the list or the index without a record is left over when it is older than the second figure. The difference is for
+   * servers of a Cluster whose clocks differ.
+   */
+  directoryCreatedWithinMs: 60_000,
+  directoryLeftoverMs: 600_000,
+  /** Ids and digests that a process looks at in one moment because they may be left over. */
+  directoryTidiedAtOnceMax: 16,
   /** Looking up a secret in the directory; past it the store counts as away for this request. */
   directoryLookUpDeadlineMs: 250,
   /** Without Redis: keys of the directory. */

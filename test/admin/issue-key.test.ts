@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { digestSecret, issueSecret } from '../../gateway/secrets.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { inspect } from '../support/inspect.ts';
 import { type ChangedGateway, lastChange, startGateways } from './change-fixture.ts';
 
 const written = makeKey({ id: 'in-yaml' });
@@ -198,25 +197,6 @@ it('a key without a directory, or one that makes no sense, is refused, and the m
     409,
     'The gateway was started without a key directory: write `keys: { …, directory: true }` into its configuration, and restart it.',
   ]);
-});
-
-it('a key that a process wrote and did not index, since it was killed, works after the request is sent again; nothing that was not written is there', async () => {
-  const { one, other, redis } = await start(2);
-  const client = inspect(redis.url);
-  const headers = { 'idempotency-key': 'k' };
-  const { body } = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers });
-  // As after a kill between record and index: nothing leads from the digest to the key.
-  expect(await client.del(`${redis.prefix}:digest:${digestSecret(body.secret)}`)).toBe(1);
-  const again = await other.ask('POST', '/keys', { id: 'acme', plan: 'free' }, { headers });
-  expect([again.status, again.body.id]).toEqual([200, 'acme']);
-  expect(await other.call(body.secret)).toBe(200);
-  // As after a kill before the record: the request is known, and no key.
-  const unwritten = { 'idempotency-key': 'never-written' };
-  await one.ask('POST', '/keys', { id: 'globex', plan: 'free' }, { headers: unwritten });
-  await one.ask('DELETE', '/keys/globex');
-  const made = await other.ask('POST', '/keys', { id: 'globex', plan: 'free' }, { headers: unwritten });
-  expect([made.status, await one.call(made.body.secret)]).toEqual([201, 200]);
-  client.disconnect();
 });
 
 describe('a change of a key', () => {

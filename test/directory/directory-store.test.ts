@@ -8,13 +8,11 @@ import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
 
-const subjects = [
-  { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
-  ...allRedisForms.map((form) => {
-    const place = startForm(form);
-    return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
-  }),
-];
+const redisSubjects = allRedisForms.map((form) => {
+  const place = startForm(form);
+  return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
+});
+const subjects = [{ name: 'in memory', start: () => Promise.resolve(memorySubject()) }, ...redisSubjects];
 
 /** As `keyWith` makes them. */
 const version = (revision: number) => ({ revision, changedMs: 1_000 });
@@ -119,6 +117,66 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
     expect(await other.remember('brief', 'first', 1)).toEqual({ kind: 'stored' });
     await expect.poll(() => one.remember('brief', 'second', 60_000)).toEqual({ kind: 'stored' });
+  });
+});
+
+describe.each(redisSubjects)('the directory $name', ({ start }) => {
+  const first = keyWith('acme', ['a', 'b']);
+  /** With a secret of the first one, as after an import. */
+  const next = keyWith('acme', ['b', 'c'], { createdMs: 2_000, changedMs: 2_000 });
+  /** More than any change has. */
+  const scriptsMax = 9;
+
+  /** The list and the index have each secret of the key that is there, and of none that is not. */
+  async function expectAgreement(store: DirectoryStore): Promise<void> {
+    const now = await store.read('acme');
+    const digests = now.kind === 'found' ? now.key.secrets.map(({ digest }) => digest) : [];
+    const listed = now.kind === 'found' ? ['acme'] : [];
+    expect(await store.page({ limit: 9 })).toEqual({ kind: 'page', ids: listed });
+    for (const secret of ['a', 'b', 'c']) {
+      const isFound = digests.includes(digestSecret(secret));
+      expect(await foundBy(store, secret)).toEqual([isFound ? 'acme' : 'absent']);
+    }
+  }
+
+  it('a key that one process removes while another creates it is whole or gone, whichever of them waits at which step', async () => {
+    for (let step = 0; step < scriptsMax; step++) {
+      for (const waiting of ['create', 'remove'] as const) {
+        const { open, openWatched, close } = await start();
+        const store = open();
+        await store.create(first);
+        const between = async () => {
+          if (waiting === 'create') await store.remove('acme', version(1));
+          else await store.create(next);
+        };
+        const slow = openWatched((call) => (call === step ? between() : Promise.resolve()));
+        if (waiting === 'create') await slow.create(next);
+        else await slow.remove('acme', version(1));
+        await expectAgreement(store);
+        await close();
+      }
+    }
+  });
+
+  it('a process that dies at any step of a change leaves no record that the list and the index do not have', async () => {
+    for (let step = 0; step < scriptsMax; step++) {
+      for (const dying of ['create', 'remove'] as const) {
+        const { open, openWatched, close } = await start();
+        const store = open();
+        const killed = openWatched((call) =>
+          call < step ? Promise.resolve() : Promise.reject(new Error('killed')),
+        );
+        if (dying === 'remove') await store.create(first);
+        await (dying === 'create' ? killed.create(first) : killed.remove('acme', version(1)));
+        const left = await store.read('acme');
+        if (left.kind === 'found') await expectAgreement(store);
+        else expect(await foundBy(store, 'a', 'b')).toEqual(['absent', 'absent']);
+        if (left.kind === 'found') await store.remove('acme', left.key);
+        await store.create(next);
+        await expectAgreement(store);
+        await close();
+      }
+    }
   });
 });
 
@@ -254,6 +312,53 @@ describe('the directory in Redis', () => {
     expect(await foundBy(store, 'a')).toEqual(['absent']);
     await store.replace(keyWith('acme', ['a'], { name: 'Acme' }), version(1));
     expect(await foundBy(store, 'a')).toEqual(['acme']);
+  });
+
+  it('what a process that was killed left in list and index is taken away by whoever meets it later', async () => {
+    const { store, openWatched, client, prefix } = await open({ directoryLeftoverMs: -1 });
+    const killedAfter = (calls: number) =>
+      openWatched((call) => (call < calls ? Promise.resolve() : Promise.reject(new Error('killed'))));
+    await killedAfter(2).create(keyWith('acme', ['a']));
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids: ['acme'] });
+    await store.readMany(['acme']);
+    await expect.poll(() => store.page({ limit: 9 })).toMatchObject({ ids: [] });
+    await store.find(digestSecret('a'));
+    const entry = redisKeys.directoryDigest.name(prefix, digestSecret('a'));
+    await expect.poll(() => client.exists(entry)).toBe(0);
+    await killedAfter(1).create(keyWith('other', ['b']));
+    await store.create(keyWith('other', ['c']));
+    expect(await store.count()).toMatchObject({ keys: 2 });
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids: ['other'] });
+    await expect.poll(() => store.count()).toMatchObject({ keys: 1 });
+  });
+
+  it('a record that comes long after its id was listed is refused: the entry may be gone by then', async () => {
+    const { store, client, prefix } = await open({ directoryCreatedWithinMs: -1 });
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    expect(await client.keys(`${prefix}:*`)).toEqual([redisKeys.quota.name(prefix, 'acme')]);
+  });
+
+  it('keys that an earlier version wrote, without tags, are found, listed, changed, removed and created anew', async () => {
+    const { store, client, prefix } = await open();
+    const ids = ['acme', 'acme-2'];
+    for (const id of ids) {
+      const { id: _, ...record } = keyWith(id, [id]);
+      await client.zadd(redisKeys.directoryIds.name(prefix), 0, id);
+      await client.hset(redisKeys.directoryRecord.name(prefix, id), {
+        revision: 1,
+        record: JSON.stringify(record),
+      });
+      await client.set(redisKeys.directoryDigest.name(prefix, digestSecret(id)), id);
+    }
+    expect(await store.page({ limit: 1 })).toEqual({ kind: 'page', ids: ['acme'], next: 'acme' });
+    expect(await store.page({ after: 'acme', limit: 1 })).toEqual({ kind: 'page', ids: ['acme-2'] });
+    await store.replace(keyWith('acme', ['acme', 'b']), version(1));
+    expect(await foundBy(store, ...ids, 'b')).toEqual([...ids, 'acme']);
+    await store.remove('acme', version(2));
+    expect(await foundBy(store, ...ids, 'b')).toEqual(['absent', 'acme-2', 'absent']);
+    expect(await store.count()).toMatchObject({ keys: 1 });
+    await store.create(keyWith('acme', ['acme']));
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids });
   });
 
   it('an index entry without a record, or of a digest that its record has not, finds nothing', async () => {

@@ -92,12 +92,15 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      pipeline.zadd(ids, 0, id);
+      // As list-id.lua makes them.
+      const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
+      pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {
+        tag,
         revision: 1,
         record: JSON.stringify({ ...record, changedMs: nowMs }),
       });
-      pipeline.set(redisKeys.directoryDigest.name(prefix, digest), id);
+      pipeline.set(redisKeys.directoryDigest.name(prefix, digest), `${id}\0${tag}`);
     }
     await pipeline.exec();
   }

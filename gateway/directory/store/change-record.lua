@@ -5,23 +5,32 @@ instant. A key that was removed and issued again has the same revisions, at othe
 runs this all the same (the first line), since a key must be revocable then too. A new key is refused before, when its id is
 listed.
 
-KEYS[1]  <prefix>:{<key id>}:key, a hash: revision, record (JSON)
+KEYS[1]  <prefix>:{<key id>}:key, a hash: revision, record (JSON), tag (list-id.lua)
 ARGV     1 the revision that was seen; 0: there must be no record   2 the new record; empty: it is removed
          3 `changedMs` of the record that was seen
-Reply    `absent`, `changed` (it is another one), or `done`, the revision it has now and the record from before
+         4 of a new key: its tag   5 for how long after the time of the tag it may be written, ms
+Reply    `absent`, `changed` (it is another one), `late` or `done`; the revision, the record from before, and the tag
 ]]
 local expected, record = tonumber(ARGV[1]), ARGV[2]
-local stored = redis.call('HMGET', KEYS[1], 'revision', 'record')
-local revision = tonumber(stored[1]) or 0
+local stored = redis.call('HMGET', KEYS[1], 'revision', 'record', 'tag')
+local revision, before, tag = tonumber(stored[1]) or 0, stored[2] or '', stored[3] or ''
 
 -- The same call once more, after the reply to the first one was lost.
-if revision == expected + 1 and stored[2] == record then return { 'done', revision, record } end
-local isOther = revision > 0 and string.match(stored[2] or '', '"changedMs":([^,}]+)') ~= ARGV[3]
-if revision ~= expected or isOther then return { revision == 0 and 'absent' or 'changed' } end
+if revision == expected + 1 and before == record then return { 'done', revision, record, tag } end
+local isOther = revision > 0 and string.match(before, '"changedMs":([^,}]+)') ~= ARGV[3]
+if revision ~= expected or isOther then
+  return { revision == 0 and 'absent' or 'changed', revision, before, tag }
+end
 
-if record == '' then
+if expected == 0 then
+  tag = ARGV[4]
+  local time = redis.call('TIME')
+  local listedMs = tonumber(string.match(tag, '^%x+'), 16)
+  if time[1] * 1000 + time[2] / 1000 > listedMs + ARGV[5] then return { 'late', 0, '', '' } end
+  redis.call('HSET', KEYS[1], 'revision', 1, 'record', record, 'tag', tag)
+elseif record == '' then
   redis.call('DEL', KEYS[1])
 else
   redis.call('HSET', KEYS[1], 'revision', revision + 1, 'record', record)
 end
-return { 'done', revision + 1, stored[2] or '' }
+return { 'done', revision + 1, before, tag }

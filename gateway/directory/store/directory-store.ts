@@ -80,9 +80,8 @@ export interface IdPage {
 
 export type Remembered = { readonly kind: 'stored' } | { readonly kind: 'known'; readonly value: string };
 
-/** @param ids one more than the limit, where there are so many */
-export function pageOf(ids: readonly string[], limit: number): IdPage {
+export function pageOf(ids: readonly string[], limit: number, hasMore = ids.length > limit): IdPage {
   const page = ids.slice(0, limit);
   const next = page.at(-1);
-  return { kind: 'page', ids: page, ...(ids.length > limit && next !== undefined && { next }) };
+  return { kind: 'page', ids: page, ...(hasMore && next !== undefined && { next }) };
 }

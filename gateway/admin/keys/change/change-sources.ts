@@ -107,15 +107,6 @@ export function noDirectory(): Refused {
   );
 }
 
-/** A process that is killed after it wrote a record leaves digests that nothing leads from: writing it again completes that. */
-export async function indexed(directory: KeyDirectory, key: DirectoryKey): Promise<DirectoryKey> {
-  const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
-  if (!found.some(({ kind }) => kind === 'absent')) return key;
-  const { changedMs: _, revision: __, ...definition } = key;
-  const reply = await directory.replace(definition, key);
-  return reply.kind === 'written' ? reply.key : key;
-}
-
 /** Redis is away, or without Redis the directory is full. `message`: also for the record, where it may have been done. */
 export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'reason'>): Refused & {
   readonly message: string;

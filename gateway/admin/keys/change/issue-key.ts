@@ -9,7 +9,6 @@ import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
   type ChangeRequest,
-  indexed,
   type KeyChangeSources,
   noDirectory,
   type Refused,
@@ -148,7 +147,7 @@ async function findOwn(
       return storeFailed({ ...found, mayHaveRun: false }).response;
     case 'found':
       if (found.key.createdMs !== createdMs) return taken(keyId).response;
-      return definitionResponse(await indexed(directory, found.key));
+      return definitionResponse(found.key);
   }
 }
 

@@ -7,13 +7,7 @@ import { expects, fields, list } from '../../../shapes/schema-parts.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import {
-  type ChangeRequest,
-  indexed,
-  type KeyChangeSources,
-  noDirectory,
-  storeFailed,
-} from './change-sources.ts';
+import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
 import { instantOf, statedOf, toDefinition } from './definition.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
@@ -158,8 +152,7 @@ async function importOne(
   if (read.kind === 'found') {
     if (textOf(read.key) !== textOf(definition))
       return { kind: 'refused', reason: 'There is a key with this id already.' };
-    await indexed(directory, read.key);
-    return { kind: 'unchanged' };
+    return withIndex(directory, read.key);
   }
   for (const sha256 of digests) {
     const isElsewhere = settings().keys.find(sha256) !== undefined || owners.get(sha256) !== id;
@@ -176,6 +169,17 @@ async function importOne(
     case 'away':
       return reply;
   }
+}
+
+/** Writes the key again where its index is not whole: a failover may have lost a part of it, with the last writes of a server. */
+async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Outcome> {
+  const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
+  if (found.some(({ kind }) => kind === 'absent')) {
+    const { changedMs: _, revision: __, ...definition } = key;
+    const reply = await directory.replace(definition, key);
+    if (reply.kind === 'away') return reply;
+  }
+  return { kind: 'unchanged' };
 }
 
 /** What an import may have and a directory may not. Other keys of the same import are none the worse for it. */
