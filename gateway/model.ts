@@ -41,11 +41,13 @@ export interface Key {
 }
 
 /**
- * What an operator gives a key for a while: limits that replace those of the same windows until `untilMs`, epoch ms on the
- * store's clock. Windows that the key's own limits do not name stay without a limit.
+ * What an operator gives a key for a while: limits that replace those of the same windows from `fromMs` until `untilMs`, epoch
+ * ms on the store's clock. Windows that the key's own limits do not name stay without a limit.
  */
 export interface Grant {
   readonly limits: Limits;
+  /** Absent: it holds at once. */
+  readonly fromMs?: number | undefined;
   readonly untilMs: number;
 }
 
@@ -188,7 +190,7 @@ export interface KeyStatus {
   /** Refusals that count towards the next ban, and how many bans led here. */
   readonly strikes: number;
   readonly banLevel: number;
-  /** While it runs; `rateLimit` shows the limits that it leads to. */
+  /** Until it has ended. Its `fromMs` is there until it begins; from then on `rateLimit` shows the limits that it leads to. */
   readonly grant?: Grant;
 }
 

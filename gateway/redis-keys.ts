@@ -15,8 +15,8 @@ export const redisKeys = {
     writer:
       'limit/store/decide-quota.lua with each admitted request and each shared refusal; change-quota.lua; directory/store/note-change.lua',
     count: 'one per API key seen within its expiry',
-    // 232 with a minute and a day: 232 MB for a million API keys. A grant is 50 more; one of four
-    // windows or five may be longer than the 64 octets up to which Redis keeps a hash that small.
+    // 232 with a minute and a day: 232 MB for a million API keys. A grant is 50 more, with a
+    // beginning 70; one of several windows may be longer than the 64 octets up to which Redis keeps a hash that small.
     bytesEach: 400,
   },
   usageDay: {

@@ -27,7 +27,7 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
     case 'unban':
       return `${by} lifted the ban of ${key}.`;
     case 'grant':
-      return `${by} granted ${key} ${limitsText(after?.limits)}${untilText(after?.untilAt, nowMs)}.`;
+      return `${by} granted ${key} ${limitsText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
     case 'ungrant':
       return `${by} ended the grant of ${key}.`;
     case 'import':
@@ -58,11 +58,12 @@ function limitsText(limits: unknown): string {
 }
 
 function othersText(endAt: unknown, nowMs: number): string {
-  const until = untilText(endAt, nowMs);
+  const until = instantText('until', endAt, nowMs);
   return until === '' ? '' : `; the older ones are valid${until}`;
 }
 
-function untilText(untilAt: unknown, nowMs: number): string {
-  const untilMs = typeof untilAt === 'string' ? Date.parse(untilAt) : Number.NaN;
-  return Number.isNaN(untilMs) ? '' : ` until ${timeText(untilMs, nowMs)}`;
+/** " until 18:00:00 UTC"; nothing where the record has no instant. */
+function instantText(word: string, at: unknown, nowMs: number): string {
+  const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;
 }

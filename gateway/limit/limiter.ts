@@ -24,7 +24,7 @@ import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
 import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState, runningGrant, usedIn } from './store/decide-quota.ts';
+import { emptyQuotaState, openWindows, type QuotaState, toldGrant, usedIn } from './store/decide-quota.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
@@ -247,7 +247,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     const terms = { limits, windowsMs, nowMs: atMs };
     const rateLimit = rateLimitState(state, terms);
     const used = limits.map(({ window }) => state[usedIn[window]]);
-    const grant = runningGrant(state.grant, atMs);
+    const grant = toldGrant(state.grant, atMs);
     const isBanned = banUntilMs > atMs;
     const retryAtMs = roomAtMs(rateLimit, state, terms, isBanned ? banUntilMs : 0);
     return {

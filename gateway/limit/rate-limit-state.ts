@@ -1,6 +1,6 @@
 import type { Limits, RateLimitState, Window } from '../model.ts';
 import { type WindowsMs, windowStartMs } from './calendar-windows.ts';
-import { limitsAt, type QuotaState, runningGrant, usedIn } from './store/decide-quota.ts';
+import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
   /** The key's own: a grant is in the state. */
@@ -43,8 +43,9 @@ function refusesFirst(window: Window, other: Window): boolean {
 }
 
 /**
- * When a request finds room again, from `fromMs` on: the latest reset among the spent windows. Where a grant ends before that,
- * it is when the windows have room without it: at the end of the grant, or later. 0: there is room now.
+ * When a request finds room again, from `fromMs` on: the latest reset among the spent windows. A grant changes the limits when
+ * it begins and when it ends, so the windows are looked at again with the limits of each of these instants that comes before
+ * there is room. 0: there is room now.
  *
  * @param told what `rateLimitState` makes of the same state
  */
@@ -54,10 +55,15 @@ export function roomAtMs(
   terms: Terms,
   fromMs = 0,
 ): number {
-  const atMs = Math.max(fromMs, lastReset(told));
-  const grant = runningGrant(state.grant, terms.nowMs);
-  if (grant === undefined || atMs < grant.untilMs) return atMs;
-  return Math.max(fromMs, grant.untilMs, lastReset(rateLimitState({ ...state, grant: undefined }, terms)));
+  let atMs = Math.max(fromMs, lastReset(told));
+  const grant = unendedGrant(state.grant, terms.nowMs);
+  if (grant === undefined) return atMs;
+  for (const changeMs of [grant.fromMs ?? 0, grant.untilMs]) {
+    if (changeMs <= terms.nowMs) continue;
+    if (atMs < changeMs) break;
+    atMs = Math.max(fromMs, changeMs, lastReset(rateLimitState(state, { ...terms, nowMs: changeMs })));
+  }
+  return atMs;
 }
 
 function lastReset({ windows }: RateLimitState): number {

@@ -1,5 +1,5 @@
 import type { WholeResponse } from '../errors.ts';
-import type { Key, KeyStatus } from '../model.ts';
+import type { Grant, Key, KeyStatus } from '../model.ts';
 import { toLimitFields } from '../shapes/limit-fields.ts';
 
 /**
@@ -24,12 +24,17 @@ export function limitsPage(
       resetAt: isoInstant(resetMs),
     })),
     ...(banUntilMs !== undefined && { ban: { untilAt: isoInstant(banUntilMs), reason: banReason } }),
-    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilAt: isoInstant(grant.untilMs) } }),
+    ...(grant && { grant: grantView(grant) }),
     secret: { ...(expiresMs !== undefined && { expiresAt: isoInstant(expiresMs) }) },
   });
   const length = String(body.length);
   const fields = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
   return { status: 200, fields, body };
+}
+
+function grantView({ limits, fromMs, untilMs }: Grant) {
+  const from = fromMs !== undefined && { fromAt: isoInstant(fromMs) };
+  return { limits: toLimitFields(limits), ...from, untilAt: isoInstant(untilMs) };
 }
 
 /** The ladder has one reason to ban. */

@@ -120,6 +120,38 @@ it('a change that was made is answered with what it made, also when Redis gives 
   }
 });
 
+it('a grant that begins later changes nothing before that, and is announced; it replaces none that holds now', async () => {
+  const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
+  const [one] = gateways;
+  if (!one) throw new Error('one was started');
+  const grant = (body: object) => one.ask('POST', '/keys/acme/grant', body);
+  const [fromAt, untilAt] = [at(hourMs), at(2 * hourMs)];
+  const later = { limits: { perMinute: 8 }, fromAt, untilAt };
+  const held = { limits: { perMinute: 8 }, fromMs: Date.parse(fromAt), untilMs: Date.parse(untilAt) };
+  expect((await grant(later)).body.grant).toEqual(held);
+  const { body: shown } = await one.ask('GET', '/keys/acme');
+  expect([shown.grant, shown.windows[0].limit]).toEqual([held, 5]);
+  expect(shown.why.sentence).toMatch(
+    /^acme \(free\) will have a grant from .* until .*: 8 a minute in place of 5\./,
+  );
+  expect((await lastChange(one)).after).toEqual(later);
+  const { body: listed } = await one.ask('GET', '/events');
+  expect(listed.events[0].text).toMatch(/^alice granted acme 8 a minute from \d\d:.* until \d\d:/);
+  const refused = await grant({ limits: { perMinute: 9 }, untilAt });
+  expect([refused.status, refused.body.message]).toEqual([
+    409,
+    `acme has a grant from ${fromAt} until ${untilAt}, which this one would replace now: end that grant first.`,
+  ]);
+
+  await one.ask('DELETE', '/keys/acme/grant');
+  expect((await grant({ limits: { perMinute: 9 }, fromAt: at(-hourMs), untilAt })).body.grant).toEqual({
+    limits: { perMinute: 9 },
+    untilMs: Date.parse(untilAt),
+  });
+  expect((await grant(later)).body.message).toMatch(/^acme has a grant until .* end that grant first\.$/);
+  expect((await one.ask('GET', '/keys/acme')).body.windows[0].limit).toBe(9);
+});
+
 it('a grant that makes no sense is refused, and the message names the member', async () => {
   const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
   const [one] = gateways;
@@ -155,6 +187,14 @@ it('a grant that makes no sense is refused, and the message names the member', a
       'The member `untilAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
     ],
     [{ limits: { perDay: 5 }, untilAt: at(-1_000) }, 'The member `untilAt` must be in the future.'],
+    [
+      { limits: { perDay: 5 }, fromAt: untilAt, untilAt },
+      'The member `fromAt` must be earlier than `untilAt`.',
+    ],
+    [
+      { limits: { perDay: 5 }, fromAt: 'tomorrow', untilAt },
+      'The member `fromAt` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z.',
+    ],
     [
       { limits: { perDay: 5 }, untilAt: at(401 * 24 * hourMs) },
       'The member `untilAt` must be at most 400 days ahead.',

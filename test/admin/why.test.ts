@@ -136,6 +136,20 @@ describe('why a key gets what it gets, in a sentence', () => {
       'acme (free) has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
     ],
     [
+      'has a grant that has not begun',
+      {
+        minuteUsed: 12,
+        dayUsed: 480,
+        grant: {
+          limits: [{ window: 'day', max: 5_000 }],
+          fromMs: Date.parse('2026-11-22T12:00:00Z'),
+          untilMs: Date.parse('2026-11-22T18:00:00Z'),
+        },
+        isRecorded: false,
+      },
+      'acme (free) will have a grant from 12:00:00 UTC until 18:00:00 UTC: 5,000 a day in place of 1,000. It may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day.',
+    ],
+    [
       'has used up a window, and finds room before it ends since its grant ends',
       {
         minuteUsed: 60,

@@ -20,6 +20,7 @@ const list = 'any list of windows is charged as one: in all of them or in none';
 const month = 'a month is a month of the UTC calendar';
 const lifted = 'a ban or strikes that a process counted alone before a ban was lifted do not restore it';
 const grantsEnd = 'a grant holds until its instant, and from that millisecond on no more';
+const grantsBegin = 'a grant holds from its instant on, and not a millisecond earlier';
 const grantCharges =
   'a grant is charged to the windows as before, and what was used under it stays used without it';
 const grantsWindows = 'a grant limits no window that the limits do not name';
@@ -55,6 +56,13 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
   { mistake: 'a grant holds a millisecond longer', caughtBy: grantsEnd, make: withGrants(later(1)) },
   { mistake: 'a grant ends a millisecond early', caughtBy: grantsEnd, make: withGrants(later(-1)) },
   { mistake: 'a grant survives its end', caughtBy: grantsEnd, make: withGrants(later(86_400_000)) },
+  {
+    mistake: 'a grant holds before its beginning',
+    caughtBy: grantsBegin,
+    make: withGrants((grant) => ({ ...grant, fromMs: undefined })),
+  },
+  { mistake: 'a grant begins a millisecond early', caughtBy: grantsBegin, make: withGrants(begun(-1)) },
+  { mistake: 'a grant begins a millisecond late', caughtBy: grantsBegin, make: withGrants(begun(1)) },
   { mistake: 'a grant charges nothing', caughtBy: grantCharges, make: altered(chargeNothingUnderGrants) },
   { mistake: 'a grant is never in force', caughtBy: grantCharges, make: withGrants(() => undefined) },
   {
@@ -164,6 +172,10 @@ function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
 
 function later(ms: number) {
   return ({ limits, untilMs }: Grant): Grant => ({ limits, untilMs: untilMs + ms });
+}
+
+function begun(laterMs: number) {
+  return (grant: Grant): Grant => ({ ...grant, fromMs: (grant.fromMs ?? 0) + laterMs });
 }
 
 function chargeNothingUnderGrants(store: QuotaStore): QuotaStore {

@@ -325,6 +325,32 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
+  async 'a grant holds from its instant on, and not a millisecond earlier'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
+    // The one request for which there is room without a grant.
+    await decide(store, call);
+    // As often as it takes to be decided in the last millisecond before it, and in its first one.
+    const seen = new Set<number>();
+    while (!(seen.has(-1) && seen.has(0))) {
+      const fromMs = (await subject.nowMs()) + 30;
+      const grant = { limits: limitsOf({ perMinute: 1_000_000 }), fromMs, untilMs: fromMs + 600_000 };
+      await store.setGrant(call.keyId, grant);
+      for (let nowMs = 0; nowMs <= fromMs; ) {
+        const outcomes = await Promise.all(Array.from({ length: 50 }, () => decide(store, call)));
+        for (const { admitted, state, nowMs } of outcomes) {
+          expect([nowMs - fromMs, admitted === 1, state.grant]).toEqual([
+            nowMs - fromMs,
+            nowMs >= fromMs,
+            grant,
+          ]);
+          seen.add(nowMs - fromMs);
+        }
+        nowMs = outcomes.at(-1)?.nowMs ?? 0;
+      }
+    }
+  },
+
   async 'a grant limits no window that the limits do not name'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3 }));

@@ -48,6 +48,8 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
     await decide(store, { ...call, requests: 1 });
     expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
+    await store.setGrant(call.keyId, { limits, fromMs: untilMs - 1, untilMs });
+    expect(await subject.client.hget(key, 'grant')).toBe(`${untilMs} minute 5 day 50 from ${untilMs - 1}`);
     await subject.client.hset(key, 'grant', '1 minute 5 day 50');
     await decide(store, { ...call, requests: 1 });
     expect(await subject.client.hexists(key, 'grant')).toBe(0);

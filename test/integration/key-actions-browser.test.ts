@@ -338,9 +338,13 @@ it('a response that is lost may have done it: the question says so and keeps the
 it('the key of a change leads to its page, also when its id begins the name of who did it', async () => {
   await api('POST', '/keys/al/grant', {
     limits: { perMinute: 9 },
+    fromAt: new Date(Date.now() + 1_800_000).toISOString(),
     untilAt: new Date(Date.now() + 3_600_000).toISOString(),
   });
   const { page, origin } = await openKey('al');
+  await page.waitForFunction(
+    "/granted 9 a minute, begins .*, ends /.test(document.querySelector('.ban').textContent)",
+  );
   const [change] = await told(page, origin);
   expect(change).toMatch(/^alice granted al 9 a minute/);
   await page.goto(`${origin}/changes`);

@@ -153,12 +153,18 @@ it('a key with a grant reads its limits and its end, in its windows and beside t
   const { send, nowMs, adminPort } = await start({ admin }, [key]);
   for (let i = 0; i < 6; i++) await send('/v1/pets');
   const untilAt = new Date(nowMs + 600_000).toISOString();
-  const granted = await askAdmin(adminPort, `/api/v1/keys/${key.entry.id}/grant`, {
-    method: 'POST',
-    token: operator.token,
-    json: { limits: { perMinute: 8 }, untilAt },
+  const path = `/api/v1/keys/${key.entry.id}/grant`;
+  const { token } = operator;
+  const grant = async (json: object) =>
+    expect((await askAdmin(adminPort, path, { method: 'POST', token, json })).status).toBe(200);
+  const fromAt = new Date(nowMs + 300_000).toISOString();
+  await grant({ limits: { perMinute: 8 }, fromAt, untilAt });
+  expect((await send('/limits')).body).toMatchObject({
+    windows: [{ name: 'minute', limit: 5, used: 5, remaining: 0 }, {}],
+    grant: { limits: { perMinute: 8 }, fromAt, untilAt },
   });
-  expect(granted.status).toBe(200);
+  await askAdmin(adminPort, path, { method: 'DELETE', token });
+  await grant({ limits: { perMinute: 8 }, untilAt });
   const { headers, body } = await send('/limits');
   expect(body).toMatchObject({
     windows: [

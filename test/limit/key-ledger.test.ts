@@ -34,3 +34,15 @@ it('strikes in an open call are counted once, even if other keys push the key ou
   ledger.settle(call, reply(6));
   expect(ledger.lastSeen(terms, nowMs).strikes).toBe(6);
 });
+
+it('a refusal is remembered until a grant begins, and not a millisecond longer', () => {
+  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds: few });
+  const terms = termsOf('acme');
+  const spent = reply(0);
+  const [fromMs, untilMs] = [nowMs + 10, nowMs + 20];
+  const grant = { limits: limitsOf({ perMinute: 5, perDay: 5 }), fromMs, untilMs };
+  ledger.settle(ledger.openCall(terms, 1), { ...spent, state: { ...spent.state, grant } });
+  expect(ledger.refuse(terms, fromMs - 1)?.refused).toBe(1);
+  expect(ledger.refuse(terms, fromMs)).toBeUndefined();
+  expect(ledger.decideAlone(terms, 9, fromMs, false).admitted).toBe(4);
+});

@@ -144,6 +144,31 @@ describe('under a grant', () => {
     },
   );
 
+  it.each([
+    { limits: { perMinute: 50 }, fromMs: nowMs + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: nowMs + 1 },
+    { limits: { perMinute: 50 }, fromMs: minuteEnd, untilMs: dayEnd, dayUsed: 50, retryAtMs: minuteEnd },
+    { limits: { perMinute: 50 }, fromMs: nowMs + 1, untilMs: dayEnd, dayUsed: 100, retryAtMs: dayEnd },
+    { limits: { perDay: 50 }, fromMs: nowMs + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: dayEnd },
+    {
+      limits: { perDay: 50 },
+      fromMs: nowMs + 1,
+      untilMs: minuteEnd + 5,
+      dayUsed: 50,
+      retryAtMs: minuteEnd + 5,
+    },
+    { limits: { perMinute: 50 }, fromMs: minuteEnd + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: minuteEnd },
+  ])('before it begins, a refused request is told when it will find room: $limits, $dayUsed used', (row) => {
+    const grant = { limits: limitsOf(row.limits), fromMs: row.fromMs, untilMs: row.untilMs };
+    const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: row.dayUsed, grant };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+    expect(decision).toMatchObject({ kind: 'refused', retryAtMs: row.retryAtMs });
+    expect(decision.rateLimit.windows.map(({ limit }) => limit)).toEqual([3, 100]);
+    const admittedAt = (atMs: number) =>
+      decideQuota(state, { keyId: 'acme', limits, bans: noBans, requests: 1 }, windowsMs, atMs).admitted;
+    expect([admittedAt(row.retryAtMs - 1), admittedAt(row.retryAtMs)]).toEqual([0, 1]);
+  });
+
   it('a banned request is told when it will find room after the ban, if the grant ends before that', () => {
     const bannedUntilMs = minuteEnd + 30_000;
     const before = stateUnder(bannedUntilMs, 200);

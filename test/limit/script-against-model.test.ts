@@ -12,9 +12,9 @@ import {
   type QuotaOutcome,
   type QuotaState,
   resetQuota,
-  runningGrant,
   setGrant,
   type Unsent,
+  unendedGrant,
   usedIn,
 } from '../../gateway/limit/store/decide-quota.ts';
 import type { QuotaReply } from '../../gateway/limit/store/quota-store.ts';
@@ -37,7 +37,11 @@ const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
   verb: fc.constantFrom(...Array<'decide'>(9).fill('decide'), 'lift', 'reset', 'grant', 'ungrant'),
   key: fc.nat({ max: 2 }),
-  grant: fc.record({ limits: arbitrary.limits, forMs: fc.integer({ min: -1, max: 60 }) }),
+  grant: fc.record({
+    limits: arbitrary.limits,
+    afterMs: fc.option(fc.integer({ min: -1, max: 40 }), { nil: undefined }),
+    forMs: fc.integer({ min: -1, max: 60 }),
+  }),
   /** Decided together: several keys, and one key several times. */
   calls: fc.array(
     fc.record({
@@ -110,7 +114,7 @@ it('a grant that ends within the millisecond is in the reply that set it', async
     const grant = { limits, untilMs: (await subject.nowMs()) + 1 };
     const changed = await store.setGrant(`${prefix}-${at}`, grant);
     if (changed.kind !== 'changed') throw new Error(changed.reason);
-    expect(changed.state.grant).toEqual(runningGrant(grant, changed.nowMs));
+    expect(changed.state.grant).toEqual(unendedGrant(grant, changed.nowMs));
   }
 });
 
@@ -133,7 +137,7 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
 
 /** The state with the windows and the grant of `nowMs`: a decision that only opens new windows is not written to Redis. */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
-  const open = { ...state, grant: runningGrant(state.grant, nowMs) };
+  const open = { ...state, grant: unendedGrant(state.grant, nowMs) };
   openWindows(
     open,
     planWindows.map((window) => ({ window, max: 1 })),
@@ -160,8 +164,11 @@ function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState
   };
 }
 
-function toGrant({ limits, forMs }: { limits: Limits; forMs: number }, nowMs: number): Grant {
-  return { limits, untilMs: nowMs + forMs };
+function toGrant(
+  { limits, afterMs, forMs }: { limits: Limits; afterMs: number | undefined; forMs: number },
+  nowMs: number,
+): Grant {
+  return { limits, ...(afterMs !== undefined && { fromMs: nowMs + afterMs }), untilMs: nowMs + forMs };
 }
 
 function toUnsent(

@@ -45,7 +45,12 @@ export interface KeyItem {
   }[];
   readonly ban?: { readonly untilMs: number; readonly level: number };
   /** While it runs: what was given, which replaces the limits of those windows that the key has. */
-  readonly grant?: { readonly limits: LimitsByField; readonly untilMs: number };
+  /** `fromMs`: it has not begun. */
+  readonly grant?: {
+    readonly limits: LimitsByField;
+    readonly fromMs?: number | undefined;
+    readonly untilMs: number;
+  };
   readonly lastSeenMs?: number;
   readonly offered24h?: number;
   readonly refused24h?: number;
@@ -93,7 +98,7 @@ export function banAndGrant({
 }): Pick<KeyItem, 'ban' | 'grant'> {
   return {
     ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
-    ...(grant && { grant: { limits: toLimitFields(grant.limits), untilMs: grant.untilMs } }),
+    ...(grant && { grant: { ...grant, limits: toLimitFields(grant.limits) } }),
   };
 }
 

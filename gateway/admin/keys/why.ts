@@ -119,7 +119,10 @@ function nowSentence(facts: WhyFacts): string {
   return `${who} may call: it has used ${listOf(used)}.`;
 }
 
-/** "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Undefined where none changes a limit of the key. */
+/**
+ * "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before it begins, "will have a grant from … until …".
+ * Undefined where none changes a limit of the key.
+ */
 function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;
   const parts = key.limits.flatMap(({ window, max }) => {
@@ -127,7 +130,9 @@ function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefi
     return granted === undefined ? [] : [`${figure(granted.max)} ${per(window)} in place of ${figure(max)}`];
   });
   if (parts.length === 0) return undefined;
-  return `has a grant until ${timeText(grant.untilMs, nowMs)}: ${listOf(parts)}.`;
+  const from =
+    grant.fromMs === undefined ? 'has a grant' : `will have a grant from ${timeText(grant.fromMs, nowMs)}`;
+  return `${from} until ${timeText(grant.untilMs, nowMs)}: ${listOf(parts)}.`;
 }
 
 function disabledBecause({ disabled }: Key, source: ListedKey['source']): string {

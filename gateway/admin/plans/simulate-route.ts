@@ -134,7 +134,8 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
       if (change.action !== 'grant') continue;
       const untilMs = Date.parse(String(change.after?.untilAt));
       const said = `given by ${change.by}, until ${new Date(untilMs || 0).toISOString()}.`;
-      found.push({ kind: 'grant', atMs: Date.parse(change.at), text: said, key: change.key, untilMs });
+      const atMs = Date.parse(String(change.after?.fromAt ?? change.at));
+      found.push({ kind: 'grant', atMs, text: said, key: change.key, untilMs });
     }
     for (const { startedAt, host, pid, store } of processes) {
       // Without Redis a process counts in its memory.

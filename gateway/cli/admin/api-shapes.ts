@@ -19,7 +19,9 @@ export const keyItem = z.object({
     z.object({ name: z.string(), limit: count, used: count, remaining: count, resetMs: epochMs }),
   ),
   ban: z.object({ untilMs: epochMs, level: count }).optional(),
-  grant: z.object({ limits: z.record(z.string(), count), untilMs: epochMs }).optional(),
+  grant: z
+    .object({ limits: z.record(z.string(), count), fromMs: epochMs.optional(), untilMs: epochMs })
+    .optional(),
   lastSeenMs: epochMs.optional(),
   offered24h: count.optional(),
   refused24h: count.optional(),

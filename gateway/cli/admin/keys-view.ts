@@ -1,6 +1,6 @@
 import { toLimits } from '../../shapes/limit-fields.ts';
 import { wrapText } from '../../terminal/text-width.ts';
-import { ago, clock, counted, figure, instant } from '../output/figures.ts';
+import { ago, beginning, clock, counted, ending, figure, instant, span } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
 import { type Cell, type Column, table } from '../output/table.ts';
 import type { KeyDetail, KeyItem } from './api-shapes.ts';
@@ -47,10 +47,13 @@ export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file
   return file === undefined ? `the ${source}` : `${file}:${line}`;
 }
 
-/** `minute 600, day 5,000 until 18:00:00 UTC`. */
-export function grantText({ limits, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
-  const parts = toLimits(limits).map(({ window, max }) => `${window} ${figure(max)}`);
-  return `${parts.join(', ')} until ${clock(untilMs, nowMs)} UTC`;
+/** `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`; before it begins also from when on, and for how long. */
+export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
+  const what = toLimits(limits)
+    .map(({ window, max }) => `${window} ${figure(max)}`)
+    .join(', ');
+  if (fromMs === undefined) return `${what} until ${ending(untilMs)}, in ${span(untilMs - nowMs)}`;
+  return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }
 
 /** With the space behind them: of the longest, `this minute`. */

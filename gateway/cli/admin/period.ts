@@ -38,42 +38,58 @@ export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: num
 }
 
 /**
- * The instant that `--until` means: a date, a time with its zone, `tomorrow` (its first instant, in UTC), `18:00` (the next one,
- * in UTC), or a time from now such as `+6h`.
+ * The instants that `--from` and `--until` of a grant mean. A day is meant whole: `--from` is its first instant, `--until` its
+ * end. Without `--from` the grant holds at once. A length of time such as `+6h` for `--until` is counted from the beginning.
  *
  * @throws a CommandError
  */
-export function untilInstant(text: string, nowMs: number): string {
-  const untilMs = untilMsOf(text, nowMs);
-  if (untilMs === undefined) {
-    throw new CommandError(
-      '--until must be a date such as 2026-12-01 (its first instant, in UTC), a time such as 2026-12-01T18:00:00Z, tomorrow, 18:00 (the next one, in UTC), or a time from now such as +6h, +30m or +2d.',
-    );
-  }
-  if (untilMs > nowMs) return iso(untilMs);
-  throw new CommandError(`--until ${text} is in the past.`);
+export function grantPeriod(
+  { from, until }: { readonly from?: string | undefined; readonly until: string },
+  nowMs: number,
+): { readonly fromAt: string | undefined; readonly untilAt: string } {
+  const fromMs = from === undefined ? nowMs : grantMs('--from', from, { nowMs, afterMs: nowMs });
+  const untilMs = grantMs('--until', until, { nowMs, afterMs: Math.max(nowMs, fromMs) });
+  if (untilMs <= nowMs) throw new CommandError(`--until ${until} is in the past.`);
+  if (untilMs <= fromMs) throw new CommandError(`--until ${until} is not later than --from ${from}.`);
+  return { fromAt: from === undefined ? undefined : iso(fromMs), untilAt: iso(untilMs) };
 }
 
-function untilMsOf(text: string, nowMs: number): number | undefined {
-  const startOfDayMs = Math.floor(nowMs / dayMs) * dayMs;
-  if (text === 'tomorrow') return startOfDayMs + dayMs;
-  const after = /^\+(\d{1,6})([mhd])$/.exec(text);
-  if (after !== null) return nowMs + Number(after[1]) * (unitMs[after[2] ?? ''] ?? dayMs);
-  const time = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text);
-  if (time === null) return parseDate(text);
-  const atMs = startOfDayMs + Number(time[1]) * 3_600_000 + Number(time[2]) * 60_000;
-  return atMs > nowMs ? atMs : atMs + dayMs;
+/** @param afterMs what a length of time is counted from, and what a time of the day comes after */
+function grantMs(
+  option: '--from' | '--until',
+  text: string,
+  { nowMs, afterMs }: { readonly nowMs: number; readonly afterMs: number },
+): number {
+  if (text === 'now') return nowMs;
+  const daysAhead = ['today', 'tomorrow'].indexOf(text);
+  const isDay = daysAhead !== -1 || /^[\d-]{10}$/.test(text);
+  const writtenMs = daysAhead === -1 ? parseDate(text) : startOfDay(nowMs) + daysAhead * dayMs;
+  if (writtenMs !== undefined) return isDay && option === '--until' ? writtenMs + dayMs : writtenMs;
+  const [, number, unit = ''] = /^\+(\d{1,6})([mhd])$/.exec(text) ?? [];
+  if (number !== undefined) return afterMs + Number(number) * (unitMs[unit] ?? dayMs);
+  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours === undefined) {
+    const ofDay = option === '--until' ? 'the end of that day' : 'the first instant of that day';
+    throw new CommandError(
+      `${option} must be a date such as 2026-12-01 or today or tomorrow (${ofDay}, in UTC), a time such as 2026-12-01T18:00:00Z, 18:00 (the next one, in UTC), or a length of time such as +6h, +30m or +2d.`,
+    );
+  }
+  const atMs = startOfDay(afterMs) + Number(hours) * 3_600_000 + Number(minutes) * 60_000;
+  return atMs > afterMs ? atMs : atMs + dayMs;
+}
+
+function startOfDay(atMs: number): number {
+  return Math.floor(atMs / dayMs) * dayMs;
 }
 
 function toInstant(option: string, text: string, nowMs: number): string {
-  const startOfDayMs = Math.floor(nowMs / dayMs) * dayMs;
   switch (text) {
     case 'now':
       return iso(nowMs);
     case 'today':
-      return iso(startOfDayMs);
+      return iso(startOfDay(nowMs));
     case 'yesterday':
-      return iso(startOfDayMs - dayMs);
+      return iso(startOfDay(nowMs) - dayMs);
   }
   const before = /^-(\d{1,6})([mhd])$/.exec(text);
   if (before !== null) return iso(nowMs - Number(before[1]) * (unitMs[before[2] ?? ''] ?? dayMs));

@@ -18,6 +18,7 @@ export function unbanKey(client: AdminClient, id: string): Promise<Reply<NowHeld
 
 export interface GrantOf {
   readonly limits: LimitsByField;
+  readonly fromAt?: string | undefined;
   readonly untilAt: string;
 }
 
@@ -30,8 +31,10 @@ export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHe
 }
 
 export function heldText({ id, ban, grant }: NowHeld, what: 'ban' | 'grant', nowMs: number): string {
-  if (what === 'grant')
-    return grant ? `${id} has a grant: ${grantText(grant, nowMs)}.` : `${id} has no grant.`;
+  if (what === 'grant') {
+    if (grant === undefined) return `${id} has no grant.`;
+    return `${id} ${grant.fromMs === undefined ? 'has' : 'will have'} a grant: ${grantText(grant, nowMs)}.`;
+  }
   return ban
     ? `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`
     : `${id} is no longer banned.`;

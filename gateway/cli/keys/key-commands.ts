@@ -6,7 +6,7 @@ import { printable } from '../../terminal/printable.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
-import { untilInstant } from '../admin/period.ts';
+import { grantPeriod } from '../admin/period.ts';
 import { requireConfig } from '../config-option.ts';
 import { examples } from '../help-text.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -162,17 +162,27 @@ function addBanAndGrant(keys: Command): void {
 
   const grant = asking('grant')
     .description('give a key other limits for a while, in place of those of its plan')
-    .addHelpText('after', examples('keys grant acme --per-day 5000 --until tomorrow'))
-    .requiredOption('--until <when>', 'tomorrow, 18:00, +6h, 2026-12-01, 2026-12-01T00:00Z; times are UTC')
-    .action(async (id: string, options: Changing & LimitsByField & { until: string }) => {
+    .addHelpText(
+      'after',
+      examples(
+        'keys grant acme --per-day 5000 --until tomorrow',
+        'keys grant acme --per-day 5000 --from 2026-11-27 --until 2026-11-29',
+      ),
+    )
+    .requiredOption(
+      '--until <when>',
+      'when it ends: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z; times are UTC',
+    )
+    .option('--from <when>', 'when it begins, in the same words: a day is its first instant (default: now)')
+    .action(async (id: string, options: Changing & LimitsByField & { from?: string; until: string }) => {
       const limits = limitsOf(options);
       if (Object.keys(limits).length === 0) {
         const all = limitFieldNames.map(limitOption).join(', ');
         throw new CommandError(`Which limits? Say at least one of ${all}.`);
       }
       const client = clientOf(options);
-      const untilAt = untilInstant(options.until, Date.now());
-      await showHeld(client, await grantKey(client, id, { limits, untilAt }), options, 'grant');
+      const body = { limits, ...grantPeriod(options, Date.now()) };
+      await showHeld(client, await grantKey(client, id, body), options, 'grant');
     });
   addLimitOptions(grant, (window) => `requests per ${window}, if its plan limits that`);
 

@@ -27,6 +27,24 @@ export function duration(ms: number): string {
   return `${figure(Math.floor(seconds / 86_400))} d`;
 }
 
+/** A length of time in its two largest units, rounded: `1 day 13 hours`, `6 hours`, `2 minutes 30 seconds`. */
+export function span(ms: number): string {
+  const smallest = ms < 3_600_000 ? 1 : ms < 86_400_000 ? 60 : 3_600;
+  let seconds = Math.round(ms / 1_000 / smallest) * smallest;
+  const parts = [];
+  for (const [name, length] of [
+    ['day', 86_400],
+    ['hour', 3_600],
+    ['minute', 60],
+    ['second', 1],
+  ] as const) {
+    const number = Math.floor(seconds / length);
+    if (number > 0) parts.push(counted(number, name));
+    seconds -= number * length;
+  }
+  return parts.slice(0, 2).join(' ') || 'less than a second';
+}
+
 export function ago(atMs: number | undefined, nowMs: number): string {
   return atMs === undefined ? 'never' : `${duration(nowMs - atMs)} ago`;
 }
@@ -41,6 +59,17 @@ export function instant(at: number | string): string {
 export function clock(atMs: number, nowMs: number): string {
   const text = instant(atMs);
   return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;
+}
+
+/** When something begins: `2026-11-25 00:00 UTC`; with seconds where there are some. */
+export function beginning(atMs: number): string {
+  return `${instant(atMs).replace(/:00$/, '')} UTC`;
+}
+
+/** When something ends: the midnight after a day is its 24:00, so that the day is the one that was meant. */
+export function ending(atMs: number): string {
+  const isMidnight = atMs % 86_400_000 === 0;
+  return isMidnight ? `${instant(atMs - 1).slice(0, 10)} 24:00 UTC` : beginning(atMs);
 }
 
 export function counted(number: number, one: string, many = `${one}s`): string {

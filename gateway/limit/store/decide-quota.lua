@@ -12,7 +12,8 @@ KEYS  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
   strikes, strikesFromMs       refusals counted towards the next ban, when the first of them was
   bannedUntilMs, banLevel      end of the last ban, and how many bans led to it
   liftedMs, resetMs            when a ban was lifted, when all counts were reset: the generations of decide-quota.ts
-  grant                        until when other limits hold, epoch ms, then for each window its name and limit: `1 day 50`
+  grant                        until when other limits hold, epoch ms, then for each window its name and limit, and at the
+                               end from when on they hold, if not at once: `9 day 50 from 1`
   changedMs                    when the key itself was changed, of keys that may change without a reload
 
 ARGV  for each key, one after the other:
@@ -85,6 +86,7 @@ for each = 1, #KEYS do
     local grant = stored[numbers + 1]
     local grantHasEnded = grant and nowMs >= tonumber(string.match(grant, '^%d+') or 0)
     if grantHasEnded then grant = false end
+    local granted = grant and nowMs >= tonumber(string.match(grant, ' from (%d+)') or 0) and grant
     local strikes, strikesFromMs = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
     local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
     local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
@@ -142,7 +144,7 @@ for each = 1, #KEYS do
     else
       admitted = requests
       for i = 1, windows do
-        local limit = grant and string.match(grant, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
+        local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
         admitted = math.min(admitted, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
       end
       admitted = math.max(0, admitted)

@@ -16,7 +16,7 @@ export function decideQuota(
   nowMs: number,
 ): QuotaOutcome {
   const { limits, bans, requests, unsent } = call;
-  const state = { ...before, grant: runningGrant(before.grant, nowMs) };
+  const state = { ...before, grant: unendedGrant(before.grant, nowMs) };
   openWindows(state, limits, windowsMs, nowMs);
   endStrikes(state, bans, nowMs);
   if (unsent !== undefined) {
@@ -128,13 +128,20 @@ export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: numbe
 
 /** The limits in force: while a grant runs, its own for those windows of the key that it names. */
 export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
-  const granted = runningGrant(grant, nowMs)?.limits;
-  if (granted === undefined) return limits;
-  return limits.map((limit) => granted.find(({ window }) => window === limit.window) ?? limit);
+  if (grant === undefined || nowMs < (grant.fromMs ?? 0) || nowMs >= grant.untilMs) return limits;
+  return limits.map((limit) => grant.limits.find(({ window }) => window === limit.window) ?? limit);
 }
 
-export function runningGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+/** The grant, unless it has ended. It may not have begun. */
+export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
+}
+
+/** The grant as operators and key holders are told of it: with its beginning only while that lies ahead. */
+export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
+  const unended = unendedGrant(grant, nowMs);
+  if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
+  return { limits: unended.limits, untilMs: unended.untilMs };
 }
 
 /** Opens the windows that `nowMs` lies in. Never a smaller index: a failover may bring an older clock. */
@@ -207,7 +214,7 @@ export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaSt
 
 /** Gives the key a grant in place of the one that it has, or none. What was counted stays. */
 export function setGrant(before: Readonly<QuotaState>, nowMs: number, grant: Grant | undefined): QuotaState {
-  return { ...before, grant: runningGrant(grant, nowMs) };
+  return { ...before, grant: unendedGrant(grant, nowMs) };
 }
 
 /** Strikes count within `withinMs` of the first of them. */

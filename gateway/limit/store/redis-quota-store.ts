@@ -216,18 +216,23 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
   'grant'
 >[];
 
-/** One field of the hash: `<untilMs> <window> <limit> …`. */
-function packGrant({ limits, untilMs }: Grant): string {
-  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max])].join(' ');
+/** One field of the hash: `<untilMs> <window> <limit> …`, and at the end `from <fromMs>` where it does not hold at once. */
+function packGrant({ limits, fromMs, untilMs }: Grant): string {
+  const from = fromMs === undefined ? [] : ['from', fromMs];
+  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from].join(' ');
 }
 
 function unpackGrant(packed: string): Grant {
   const [untilMs, ...parts] = packed.split(' ');
+  const numberOf = (name: string) => {
+    const at = parts.indexOf(name);
+    return at === -1 ? undefined : Number(parts[at + 1]);
+  };
   const limits = planWindows.flatMap((window) => {
-    const at = parts.indexOf(window);
-    return at === -1 ? [] : [{ window, max: Number(parts[at + 1]) }];
+    const max = numberOf(window);
+    return max === undefined ? [] : [{ window, max }];
   });
-  return { limits, untilMs: Number(untilMs) };
+  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs) };
 }
 
 type ScriptReply = readonly (number | string)[];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { periodQuery, stepFor, untilInstant } from '../../../gateway/cli/admin/period.ts';
+import { grantText } from '../../../gateway/cli/admin/keys-view.ts';
+import { grantPeriod, periodQuery, stepFor } from '../../../gateway/cli/admin/period.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:07.250Z');
 
@@ -45,30 +46,59 @@ describe('the step of usage', () => {
   });
 });
 
-describe('--until', () => {
+describe('the period of a grant', () => {
   it.each([
-    ['tomorrow', '2026-11-23T00:00:00.000Z'],
-    ['18:00', '2026-11-22T18:00:00.000Z'],
-    ['10:31', '2026-11-23T10:31:00.000Z'],
-    ['9:05', '2026-11-23T09:05:00.000Z'],
-    ['+6h', '2026-11-22T16:31:07.250Z'],
-    ['+30m', '2026-11-22T11:01:07.250Z'],
-    ['+2d', '2026-11-24T10:31:07.250Z'],
-    ['2026-12-01', '2026-12-01T00:00:00.000Z'],
-    ['2026-12-01T00:00Z', '2026-12-01T00:00:00.000Z'],
-    ['2026-11-22T12:00:00+01:00', '2026-11-22T11:00:00.000Z'],
-  ])('%s is %s', (text, instant) => {
-    expect(untilInstant(text, nowMs)).toBe(instant);
+    ['today', '2026-11-22T00:00:00.000Z', '2026-11-23T00:00:00.000Z'],
+    ['tomorrow', '2026-11-23T00:00:00.000Z', '2026-11-24T00:00:00.000Z'],
+    ['2026-12-01', '2026-12-01T00:00:00.000Z', '2026-12-02T00:00:00.000Z'],
+    ['18:00', '2026-11-22T18:00:00.000Z', '2026-11-22T18:00:00.000Z'],
+    ['10:31', '2026-11-23T10:31:00.000Z', '2026-11-23T10:31:00.000Z'],
+    ['9:05', '2026-11-23T09:05:00.000Z', '2026-11-23T09:05:00.000Z'],
+    ['+6h', '2026-11-22T16:31:07.250Z', '2026-11-22T16:31:07.250Z'],
+    ['+30m', '2026-11-22T11:01:07.250Z', '2026-11-22T11:01:07.250Z'],
+    ['+2d', '2026-11-24T10:31:07.250Z', '2026-11-24T10:31:07.250Z'],
+    ['2026-12-01T00:00Z', '2026-12-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'],
+    ['2026-11-22T12:00:00+01:00', '2026-11-22T11:00:00.000Z', '2026-11-22T11:00:00.000Z'],
+  ])('from %s is from %s, until it is until %s', (text, fromAt, untilAt) => {
+    expect(grantPeriod({ from: text, until: '2026-12-31' }, nowMs)).toMatchObject({ fromAt });
+    expect(grantPeriod({ until: text }, nowMs)).toEqual({ untilAt });
+  });
+
+  it.each([
+    ['tomorrow', '+6h', '2026-11-23T06:00:00.000Z'],
+    ['18:00', '6:00', '2026-11-23T06:00:00.000Z'],
+    ['2026-12-01', '2026-12-01', '2026-12-02T00:00:00.000Z'],
+    ['today', '+6h', '2026-11-22T16:31:07.250Z'],
+  ])('from %s until %s ends at %s', (from, until, untilAt) => {
+    expect(grantPeriod({ from, until }, nowMs).untilAt).toBe(untilAt);
   });
 
   it.each(['', 'soon', '6h', '+6', '24:00', '18:60', '2026-02-30', '2026-12-01T18:00'])(
     '%j is refused',
     (text) => {
-      expect(() => untilInstant(text, nowMs)).toThrow(/^--until must be a date such as/);
+      expect(() => grantPeriod({ until: text }, nowMs)).toThrow(/^--until must be a date such as/);
+      expect(() => grantPeriod({ from: text, until: '+1h' }, nowMs)).toThrow(/^--from must be a date such/);
     },
   );
 
-  it.each(['2026-11-22', '2026-11-22T10:31:07.250Z', '+0h'])('%s is in the past', (text) => {
-    expect(() => untilInstant(text, nowMs)).toThrow(`--until ${text} is in the past.`);
+  it.each(['2026-11-21', '2026-11-22T10:31:07.250Z', '+0h', 'now'])('until %s is in the past', (text) => {
+    expect(() => grantPeriod({ until: text }, nowMs)).toThrow(`--until ${text} is in the past.`);
+  });
+
+  it('ends after its beginning', () => {
+    const backwards = { from: 'tomorrow', until: 'today' };
+    expect(() => grantPeriod(backwards, nowMs)).toThrow('--until today is not later than --from tomorrow.');
+  });
+
+  it.each([
+    [{ untilMs: Date.parse('2026-11-24') }, 'until 2026-11-23 24:00 UTC, in 1 day 13 hours'],
+    [{ untilMs: nowMs + 6 * 3_600_000 - 40 }, 'until 2026-11-22 16:31:07 UTC, in 6 hours'],
+    [{ untilMs: Date.parse('2026-11-22T10:40Z') }, 'until 2026-11-22 10:40 UTC, in 8 minutes 53 seconds'],
+    [
+      { fromMs: Date.parse('2026-11-24'), untilMs: Date.parse('2026-11-25') },
+      'from 2026-11-24 00:00 UTC, in 1 day 13 hours, until 2026-11-24 24:00 UTC, for 1 day',
+    ],
+  ])('%j is shown as %s', (period, text) => {
+    expect(grantText({ limits: { perDay: 5_000 }, ...period }, nowMs)).toBe(`day 5,000 ${text}`);
   });
 });

@@ -71,7 +71,9 @@ test('grant gives a key more for a while on every process, ungrant ends it; --js
   const granted = await run(`grant ${id} --per-day 5000 --until +6h`);
   expect(granted).toMatchObject({ exitCode: 0, stderr: '' });
   expect(granted.stdout).toMatch(
-    new RegExp(`^${id} has a grant: day 5,000 until .* UTC\\.\n${id} .* 5,000 a day in place of 2`),
+    new RegExp(
+      `^${id} has a grant: day 5,000 until .* UTC, in 6 hours\\.\n${id} .* 5,000 a day in place of 2`,
+    ),
   );
   await expect.poll(async () => (await call(spent.secret)).status).toBe(200);
   const until = new Date(Date.now() + 86_400_000).toISOString();
@@ -87,6 +89,24 @@ test('grant gives a key more for a while on every process, ungrant ends it; --js
   await expect.poll(async () => (await call(spent.secret)).status).toBe(429);
 });
 
+test('a grant that begins later is announced with its beginning, its end and how long it holds', async () => {
+  const { id } = customer.entry;
+  const dayAt = (ahead: number) => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10);
+  const day = dayAt(2);
+  const { exitCode, stdout, stderr } = await run(`grant ${id} --per-day 5000 --from ${day} --until ${day}`);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const period = `from ${day} 00:00 UTC, in [^,]+, until ${day} 24:00 UTC, for 1 day`;
+  expect(stdout).toMatch(
+    new RegExp(
+      `^${id} will have a grant: day 5,000 ${period}\\.\n${id} \\(free\\) will have a grant from 00:00:00`,
+    ),
+  );
+  expect((await run(`show ${id}`)).stdout).toMatch(new RegExp(`^grant +day 5,000 ${period}$`, 'm'));
+  const other = await run(`grant ${id} --per-day 5000 --until tomorrow`);
+  expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining('end that grant first.')]);
+  expect((await run(`ungrant ${id}`)).stdout).toMatch(`${id} has no grant.`);
+});
+
 test.each([
   ['unban custmer-7', 'There is no key custmer-7; did you mean `customer-7`?'],
   ['grant customer-8 --per-day 5 --until +1h', 'There is no key customer-8; did you mean `customer-7`?'],
@@ -98,6 +118,7 @@ test.each([
   ['grant customer-7 --until +1h', 'Which limits? Say at least one of --per-second, --per-minute, '],
   ['grant customer-7 --per-day 5 --until soon', '--until must be a date such as 2026-12-01'],
   ['grant customer-7 --per-day 5 --until 2020-01-01', '--until 2020-01-01 is in the past.'],
+  ['grant customer-7 --per-day 5 --until +1h --from later', '--from must be a date such as 2026-12-01'],
   ['grant customer-7 --per-day 5 --until 2100-01-01', '`untilAt` must be at most 400 days ahead.'],
   ['grant customer-7 --per-hour 5 --until +1h', 'it has perMinute, perDay.'],
   ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],

@@ -1,11 +1,12 @@
 import type * as z from 'zod';
 import { keyOf } from '../../../directory/directory-key.ts';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
+import { toldGrant } from '../../../limit/store/decide-quota.ts';
 import type { Grant, Key, KeyStatus } from '../../../model.ts';
 import { date, limits } from '../../../shapes/key-schema.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
 import { fields } from '../../../shapes/schema-parts.ts';
-import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { banAndGrant } from '../key-item.ts';
@@ -19,12 +20,18 @@ import {
   type VerbReply,
 } from './change-sources.ts';
 
-const grantBody = fields('an object with limits and untilAt', { limits, untilAt: date });
+const grantBody = fields('an object with limits and untilAt', {
+  limits,
+  fromAt: date.optional(),
+  untilAt: date,
+});
 
 interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<VerbReply>;
+  /** Why the status of the key does not allow it. */
+  readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** What of the key's status it changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
@@ -58,11 +65,14 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         change(sources, request, (key) => {
           const fault = grantFault(sources, key, body);
           if (fault !== undefined) return refused('invalid_request', fault);
-          const grant = { limits: toLimits(body.limits), untilMs: body.untilAt };
+          const { fromAt = 0, untilAt: untilMs } = body;
+          const from = fromAt > sources.nowMs() ? { fromMs: fromAt } : {};
+          const grant: Grant = { limits: toLimits(body.limits), ...from, untilMs };
           return {
             kind: 'verb',
             action: 'grant',
             run: (keyId) => limiter.grant(keyId, grant),
+            obstacle: ({ grant: earlier }) => otherGrant(key, earlier, grant),
             before: grantMembers,
             after: grantMembers({ grant }),
           };
@@ -108,24 +118,25 @@ async function change(
   const { key } = found;
   const verb = verbFor(key);
   if (verb.kind === 'refused') return verb.response;
-  const { action, run, before, after } = verb;
+  const { action, run, obstacle, before, after } = verb;
   const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
+  const reason = obstacle?.(earlier);
+  if (reason !== undefined) return errorResponse('conflict', reason);
   const reply = await run(key.id);
   const members = { before: before(earlier), ...(after && { after }) };
   const changed = { action, by: request.token.name, key: key.id, ...members };
   if (reply.kind === 'changed') {
     record(changed);
     const { strikes, bannedUntilMs, banLevel, grant } = reply.state;
-    const isRunning = (untilMs: number) => untilMs > reply.nowMs;
     return jsonResponse({
       id: key.id,
       strikes,
       ...banAndGrant({
-        banUntilMs: isRunning(bannedUntilMs) ? bannedUntilMs : undefined,
+        banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,
         banLevel,
-        grant: grant && isRunning(grant.untilMs) ? grant : undefined,
+        grant: toldGrant(grant, reply.nowMs),
       }),
     });
   }
@@ -136,14 +147,26 @@ async function change(
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
   if (grant === undefined) return {};
-  return { limits: toLimitFields(grant.limits), untilAt: new Date(grant.untilMs).toISOString() };
+  const { limits, fromMs, untilMs } = grant;
+  const from = fromMs !== undefined && { fromAt: new Date(fromMs).toISOString() };
+  return { limits: toLimitFields(limits), ...from, untilAt: new Date(untilMs).toISOString() };
+}
+
+/** A key has one grant: one that begins later would end at once the one that holds, and the other way round. */
+function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
+  if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))
+    return undefined;
+  const { fromAt, untilAt } = grantMembers({ grant: earlier });
+  const from = fromAt === undefined ? '' : ` from ${fromAt}`;
+  return `${id} has a grant${from} until ${untilAt}, which this one would replace now: end that grant first.`;
 }
 
 function grantFault(
   { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
   key: Key,
-  { limits: stated, untilAt }: z.output<typeof grantBody>,
+  { limits: stated, fromAt, untilAt }: z.output<typeof grantBody>,
 ): string | undefined {
+  if (fromAt !== undefined && fromAt >= untilAt) return 'The member `fromAt` must be earlier than `untilAt`.';
   const aheadMs = untilAt - nowMs();
   if (aheadMs <= 0) return 'The member `untilAt` must be in the future.';
   if (aheadMs > bounds.grantMaxMs) {

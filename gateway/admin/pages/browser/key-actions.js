@@ -44,7 +44,7 @@ const actions = {
     isOffered: () => true,
     title: 'Other limits for',
     says: ({ grant }, where) =>
-      `They replace its own within a second, ${where}, and end by themselves; what it has used stays used.${grant ? ' The grant that it has now is replaced.' : ''}`,
+      `They replace its own within a second, ${where}, and end by themselves; what it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later: end that grant first.' : ' The grant that it has now is replaced.'}`,
     fields: GrantFields,
     run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
     done: ({ id }, form) => {

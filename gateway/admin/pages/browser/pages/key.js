@@ -89,7 +89,10 @@ function Windows({ windows, ban, strikes, grant }) {
             ? `${counted(strikes, 'refusal counts', 'refusals count')} towards the next ban`
             : 'no refusal counts towards a ban'
       }
-      ${grant && html` · granted ${limitsInWords(grant.limits)}, <${Instant} atMs=${grant.untilMs} prefix="ends " />`}
+      ${
+        grant &&
+        html` · granted ${limitsInWords(grant.limits)}${grant.fromMs && html`, <${Instant} atMs=${grant.fromMs} prefix="begins " />`}, <${Instant} atMs=${grant.untilMs} prefix="ends " />`
+      }
     </p>
   </div>`;
 }
