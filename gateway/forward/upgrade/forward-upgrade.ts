@@ -1,6 +1,8 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Duplex, pipeline } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { ErrorCode } from '../../errors.ts';
 import type { AtTurnEnd } from '../../event-loop-batch.ts';
@@ -79,7 +81,7 @@ export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: Upgrades
     const end = await shakeHands(request, choice);
     const use = { target: target.address, upstreamMs: performance.now() - startedMs, attempts: 1 };
     if (end.kind !== 'failed') return { ...end, ...use };
-    return { ...end, ...use, headersSent: false };
+    return { ...end, ...use, headersSent: request.res.headersSent };
   }
 
   function choose({ upstream: name, holder }: UpgradeRequest): Chosen | HandshakeFailure {
@@ -164,9 +166,12 @@ export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: Upgrades
         targetSocket.destroy();
       });
     });
-    handshake.once('response', (response) =>
-      guard(response.socket, () => resolve(passOn(response, reader.head, request))),
-    );
+    handshake.once('response', (response) => {
+      passOn(response, reader.head, request).then(resolve, (bug) => {
+        response.destroy();
+        reject(bug);
+      });
+    });
     handshake.once('upgrade', (response: IncomingMessage, targetSocket: Socket, first: Buffer) =>
       guard(targetSocket, () => {
         const end = tunnels.isDraining() ? draining : acceptSwitch(response, reader.head, request);
@@ -273,21 +278,26 @@ function withoutWriting(socket: Duplex, join: () => void): void {
 type SwitchEnd = Exclude<HandshakeEnd, { kind: 'client_gone' }>;
 
 /** Sends a response other than 101 to the client, as for any request. The client's connection is closed after it. */
-function passOn(
+async function passOn(
   response: IncomingMessage,
   head: HandshakeHead,
-  { res, socket, responseFields: ownFields }: UpgradeRequest,
-): HandshakeEnd {
+  { res, responseFields: ownFields }: UpgradeRequest,
+): Promise<HandshakeEnd> {
   if (head.kind !== 'final') {
     response.destroy();
     return misread(head);
   }
   const { status } = head;
-  const fields = responseFields({ status, fields: head.fields, ownFields });
-  res.begin(status, fields);
-  pipeline(response, res, (error) => {
-    if (error) socket.destroy();
-  });
+  // A body that is malformed from its beginning arrives with the head: then the head is no response either.
+  await nextTurn();
+  if (response.socket.destroyed && !response.complete) return bodyIsCut;
+  res.begin(status, responseFields({ status, fields: head.fields, ownFields }));
+  res.flushHeaders();
+  try {
+    await pipeline(response, res);
+  } catch {
+    return bodyIsCut;
+  }
   return { kind: 'forwarded', status };
 }
 
@@ -299,6 +309,8 @@ function misread(head: HandshakeHead): HandshakeFailure {
 function failed(cause: string): HandshakeFailure {
   return { kind: 'failed', code: 'upstream_failed', cause };
 }
+
+const bodyIsCut = failed('the target closed the connection before its response was complete');
 
 function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
   if (!connected) return unavailable(connectionErrorText(error));

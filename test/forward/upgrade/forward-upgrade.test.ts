@@ -214,6 +214,34 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 403 }]);
   });
 
+  it.each([
+    ['malformed from its beginning', 502, false, 'Transfer-Encoding: chunked\r\n\r\nzz\r\nno'],
+    ['cut', 403, true, 'Content-Length: 10\r\n\r\nno'],
+  ])(
+    'that the backend refuses with a body that is %s is %i, and a failure of the backend',
+    async (...row) => {
+      const [, status, headersSent, rest] = row;
+      const backend = await startRecording((_request, socket) => socket.end(`HTTP/1.1 403 X\r\n${rest}`));
+      const front = await startFor(backend.url);
+      expect(statusOf(await sendRaw(front.port, handshake))).toBe(status);
+      await front.ended(1);
+      expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_failed', headersSent }]);
+    },
+  );
+
+  it('that the backend refuses with a body that becomes malformed gets the head, and is cut', async () => {
+    let goOn = () => {};
+    const backend = await startRecording((_request, socket) => {
+      socket.write('HTTP/1.1 403 X\r\nTransfer-Encoding: chunked\r\n\r\n');
+      goOn = () => socket.write('zz\r\n');
+    });
+    const front = await startFor(backend.url);
+    const response = await sendRaw(front.port, handshake, () => goOn());
+    expect(response).toMatch(/^HTTP\/1.1 403 Forbidden\r\n[\s\S]*\r\n\r\n$/);
+    await front.ended(1);
+    expect(front.outcomes).toMatchObject([{ kind: 'failed', headersSent: true }]);
+  });
+
   it('gets the 101 and the bytes behind it, whether they come in one piece or in many', async () => {
     const response = `${interim}${switching()}hello`;
     for (const pieces of [[response], [...response]]) {
