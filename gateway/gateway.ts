@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Phase } from './admin/readiness.ts';
+import type { NotInForce, Phase } from './admin/readiness.ts';
 import type { WindowsMs } from './limit/calendar-windows.ts';
 import type { Settings } from './model.ts';
 import type { Log } from './observe/create-log.ts';
@@ -26,10 +26,14 @@ export interface GatewayOptions {
 export interface Gateway {
   /** @throws when an address cannot be listened on */
   start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
-  /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
-  reload(settings: Settings): void;
-  /** Reports in `/readyz` that the last valid configuration stays in force. @param version of the one that is not valid */
-  reportFailedReload(error: string, version?: string): void;
+  /**
+   * Puts new settings in force; requests in flight finish on the snapshot they began with.
+   *
+   * @param notInForce what of the configuration on disk is not in these settings; for `/readyz`
+   */
+  reload(settings: Settings, notInForce?: NotInForce): void;
+  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /**
    * The graceful end. `/readyz` says 503 for `graceMs`; then tunnels are closed, no connection is accepted any more, and
    * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the rest is cut.
@@ -86,10 +90,10 @@ export function createGateway({
       admin.start();
       return { listen: listenAddress, admin: adminAddress };
     },
-    reload(next) {
+    reload(next, notInForce) {
       settings = next;
       requests.reload(next);
-      admin.reload(next);
+      admin.reload(next, notInForce);
     },
     reportFailedReload: admin.reportFailedReload,
     async drain({ graceMs }) {

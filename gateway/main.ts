@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { formatProblems } from './config/problems/format-problems.ts';
 import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
-import { restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
+import { type Rejected, restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
 import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
 import { terminalOf } from './terminal/terminal.ts';
@@ -118,22 +118,29 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     initial: loaded,
     loader,
     bounds,
-    onValid: ({ settings: next, warnings }, message) => {
+    onValid: ({ settings: next, warnings }, message, rejected) => {
       for (const warning of warnings) logger.warn(warning);
-      for (const key of restartNeeded(settings, next)) {
-        logger.warn(`a change of ${key} takes effect at the next start`);
-      }
+      const waitsForRestart = restartNeeded(settings, next);
+      for (const key of waitsForRestart) logger.warn(`a change of ${key} takes effect at the next start`);
+      const notInForce = {
+        ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
+        ...(waitsForRestart.length > 0 && { waitsForRestart }),
+      };
       // What needs a restart stays as it was, and the admin API shows what is in force.
-      gateway.reload(settingsInForce(settings, next), message);
+      gateway.reload(settingsInForce(settings, next), notInForce, message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
-    onInvalid: ({ problems, version }) => {
+    onInvalid: (rejected) => {
+      const { problems, version } = rejected;
       const text = formatProblems(problems);
-      gateway.reportFailedReload(text, version);
-      logger.error(
-        { problems },
-        `the configuration was not reloaded; the last good one stays in force\n${text}`,
-      );
+      const kept = keptContents(rejected);
+      gateway.reportFailedReload(text, version, kept);
+      const files = kept.map(({ file }) => file).join(', ');
+      const effect =
+        kept.length === 0
+          ? '; the last good one stays in force'
+          : ` as a whole: ${files} ${kept.length === 1 ? 'keeps its' : 'keep their'} last valid content`;
+      logger.error({ problems, kept }, `the configuration was not reloaded${effect}\n${text}`);
     },
     onSlow: (slowFile) => {
       const seconds = bounds.configLoadSlowMs / 1_000;
@@ -144,6 +151,16 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   });
 
   if (process.env.npm_command === 'exec') endWithParent();
+}
+
+/** What `/readyz` and the log say of the files that keep their last valid content. */
+function keptContents({ kept }: Rejected) {
+  return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
+    file,
+    reason: problem ? `${problem.file}:${problem.line}:${problem.column}: ${problem.message}` : '',
+    since: new Date(sinceMs).toISOString(),
+    revokes,
+  }));
 }
 
 const isEntryPoint =

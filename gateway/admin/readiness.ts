@@ -7,12 +7,7 @@ export interface GatewayState {
   /** Absent: one process is all there is. */
   readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
   readonly environment: string;
-  readonly config: {
-    readonly version: string;
-    readonly loadedAt: string;
-    /** Set while the files on disk are invalid, and the last valid configuration is in force. */
-    readonly lastError?: string;
-  };
+  readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
   /** Those of the listeners that speak TLS, by the name of the setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
@@ -20,6 +15,26 @@ export interface GatewayState {
   readonly usage?: UsageReadiness;
   /** By name; the first is the default. With the short form `upstream` there is one, and its name is `default`. */
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
+}
+
+/** What of the configuration on disk is not in force. */
+export interface NotInForce {
+  /** Set while something on disk is not valid: every problem, as `tollgate check` prints it. */
+  readonly lastError?: string;
+  /** The files that keep their last valid content. */
+  readonly kept?: readonly KeptContent[];
+  /** The names of changed settings that take effect at the next start. */
+  readonly waitsForRestart?: readonly string[];
+}
+
+interface KeptContent {
+  readonly file: string;
+  /** The first problem, with its place. */
+  readonly reason: string;
+  /** When the content on disk was found not to be valid. */
+  readonly since: string;
+  /** Whether keys and tokens that the content on disk disables or leaves out are refused all the same. */
+  readonly revokes: boolean;
 }
 
 interface UsageReadiness {
@@ -104,9 +119,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
     reasons.push(`the Redis user may not run ${state.store.missingCommands.join(', ')}`);
   }
   reasons.push(...upstreamReasons(state.upstreams));
-  if (state.config.lastError !== undefined) {
-    reasons.push('the configuration on disk is not valid; the last good one is in force');
-  }
+  reasons.push(...configReasons(state.config));
   if (state.usage?.pausedBecause !== undefined) {
     reasons.push(`what keys use is not recorded: ${state.usage.pausedBecause}`);
   }
@@ -116,6 +129,20 @@ export function judgeReadiness(state: GatewayState): Readiness {
     httpStatus: status === 'unavailable' ? 503 : 200,
     body: { status, reasons: [...fatal, ...reasons], ...state },
   };
+}
+
+function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForce): string[] {
+  const reasons = kept.map(({ file, reason, since, revokes }) => {
+    const revoked = revokes ? ', without the keys and tokens that it revokes' : '';
+    return `${file} keeps its last valid content since ${since}${revoked}: ${reason}`;
+  });
+  if (lastError !== undefined && kept.length === 0) {
+    reasons.push('the configuration on disk is not valid; the last good one is in force');
+  }
+  if (waitsForRestart.length > 0) {
+    reasons.push(`a change of ${waitsForRestart.join(', ')} takes effect at the next start`);
+  }
+  return reasons;
 }
 
 /** A server of a Redis Cluster takes only its own keys with it: another gateway would serve them no better. */

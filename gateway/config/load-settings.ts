@@ -21,7 +21,7 @@ import { type RawSettings, type RawUpstream, settingsSchema } from './schema/set
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';
-import type { Digests } from './source/read-config-file.ts';
+import type { Contents, Digests, FileContent } from './source/read-config-file.ts';
 import { readRedis } from './source/read-redis.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
@@ -32,8 +32,8 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment variables for `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Texts to take instead of files' contents, by file: an edit is validated before it is written. */
-  readonly drafts?: ReadonlyMap<string, string>;
+  /** What to take instead of files' contents: an edit is validated before it is written, or a file keeps its last valid content. */
+  readonly drafts?: ReadonlyMap<string, string | FileContent>;
   /** A keys file that is missing counts as an empty one: for the command that makes it. */
   readonly makesKeysFile?: boolean;
   /** The files of the configuration in force. A certificate that has expired among them does not make this one invalid. */
@@ -67,6 +67,8 @@ export interface ValidSettings {
   readonly entries?: ReadEntries | undefined;
   /** The digest of every file that was read, of exactly the content that this result was made of. */
   readonly digests: Digests;
+  /** What was read. */
+  readonly contents: Contents;
   /** A digest of all that was read; the same as `settings.version`. */
   readonly version: string;
 }
@@ -74,6 +76,8 @@ export interface ValidSettings {
 export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
+  /** For each problem the files whose content may be at fault, the likeliest first. In no report: one may be a secret in place of a path. */
+  readonly suspects: readonly (readonly string[])[];
   /** The digest of every file that was read, missing files included. */
   readonly digests: Digests;
   /** A digest of all that was read. */
@@ -98,9 +102,14 @@ export function loadSettings(options: LoadOptions): Loaded {
   if (upstreams !== undefined) problems.push(...upstreams.problems);
   const api = main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
   const operations = api?.operations;
-  if (raw && main && operations) problems.push(...checkOwnPaths({ raw, main, operations }));
-  if (raw && keyList && operations)
-    problems.push(...checkScopes(scopesOf({ raw, main, keyList, operations })));
+  if (raw && main && api) {
+    const { operations } = api;
+    const misfits = [
+      ...checkOwnPaths({ raw, main, operations }),
+      ...(keyList ? checkScopes(scopesOf({ raw, main, keyList, operations })) : []),
+    ];
+    problems.push(...misfits.map((problem) => ({ ...problem, files: [problem.file, api.file] })));
+  }
   const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
   const redis = raw && main && readRedis(raw, { main, reader, fileOf }, problems);
   const certificates =
@@ -112,7 +121,8 @@ export function loadSettings(options: LoadOptions): Loaded {
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
   if (!main || !raw || !plans || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
-    return { kind: 'invalid', problems: all, digests, version };
+    const suspects = all.map(({ file: at, related, files = [at, related?.file ?? at] }) => files);
+    return { kind: 'invalid', problems: all.map(withoutFiles), suspects, digests, version };
   }
   const lines = keyList.lines();
   options.onKeys?.(keyList.written().map((key, index) => ({ key, line: lines[index] ?? 1 })));
@@ -144,7 +154,8 @@ export function loadSettings(options: LoadOptions): Loaded {
     return { url, place: main.placeOf([...path, 'url']) };
   });
   const { file: keysFile, entries } = keyList;
-  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, version };
+  const contents = reader.contents();
+  return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, contents, version };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {
@@ -206,6 +217,7 @@ function scopesOf(read: {
 }
 
 interface ReadApi {
+  readonly file: string;
   readonly operations: readonly Operation[];
   readonly document: Mapping;
 }
@@ -228,7 +240,7 @@ function readApi(
   if (source === undefined) return undefined;
   const read = readOperations(source, { upstreamNames });
   problems.push(...read.problems);
-  return { operations: read.operations, document: isMapping(source.value) ? source.value : {} };
+  return { file, operations: read.operations, document: isMapping(source.value) ? source.value : {} };
 }
 
 /** What the API reference shows, where it is switched on. */
@@ -329,6 +341,10 @@ function shortenMessage(problem: Problem): Problem {
   const { message } = problem;
   if (message.length <= configSizes.messageCharsMax) return problem;
   return { ...problem, message: `${message.slice(0, configSizes.messageCharsMax)}…` };
+}
+
+function withoutFiles({ files: _, ...problem }: Problem): Problem {
+  return problem;
 }
 
 function placeName({ file, line, column }: Problem): string {

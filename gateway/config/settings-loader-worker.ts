@@ -1,9 +1,12 @@
 /** The thread of `createSettingsLoader`. Each `LoadRequest` gets a `LoadReply`. */
 import { parentPort } from 'node:worker_threads';
-import { type InvalidSettings, type LoadOptions, loadSettings, type ValidSettings } from './load-settings.ts';
+import { type KeepingSettings, type LastValid, loadKeepingValid } from './last-valid/keep-valid-files.ts';
+import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { messageBetween, type SettingsMessage } from './settings-message.ts';
+import type { Contents } from './source/read-config-file.ts';
 
-export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'inForce'> {
+export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
+  readonly lastValid: LastValid | undefined;
   readonly number: number;
   /** The number of the load whose settings the other thread wants the difference from; 0 for none. */
   readonly base: number;
@@ -13,7 +16,7 @@ export type LoadReply =
   | { readonly kind: 'invalid'; readonly loaded: InvalidSettings }
   | {
       readonly kind: 'valid';
-      readonly loaded: Omit<ValidSettings, 'settings' | 'entries'>;
+      readonly loaded: Omit<KeepingSettings, 'settings' | 'entries'>;
       /** From the settings of `base`, or from nothing. */
       readonly message: SettingsMessage;
     };
@@ -27,11 +30,12 @@ export interface FileRead {
 }
 
 /** Valid results by the number of their load: the one in force, and the newest, which may come into force. */
-let results: ReadonlyMap<number, ValidSettings> = new Map();
+let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
-parentPort?.on('message', ({ number, base, ...files }: LoadRequest) => {
+parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
   const inForce = results.get(base);
-  const loaded = loadSettings({ ...files, before: inForce?.entries, onRead: tellRead });
+  const options = { ...files, before: inForce?.entries, onRead: tellRead };
+  const loaded = loadKeepingValid(options, lastValid && withBuffers(lastValid));
   if (loaded.kind === 'invalid') return send({ kind: 'invalid', loaded });
   const { settings, entries: _, ...rest } = loaded;
   const message = messageBetween(inForce?.settings, settings);
@@ -51,6 +55,17 @@ function send(reply: LoadReply): void {
   );
   const message: SettingsMessage = { ...reply.message, packed };
   parentPort?.postMessage({ ...reply, message } satisfies LoadReply, buffers);
+}
+
+/** As it was before it was sent: Buffers arrive as plain arrays of bytes. */
+function withBuffers({ contents, revoking = new Map(), ...rest }: LastValid): LastValid {
+  const buffersOf = (of: Contents): Contents =>
+    new Map(
+      [...of].map(([file, { bytes, digest }]) => {
+        return [file, { bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), digest }];
+      }),
+    );
+  return { ...rest, contents: buffersOf(contents), revoking: buffersOf(revoking) };
 }
 
 function tellRead(file: string, digest: string): void {

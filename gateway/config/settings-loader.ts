@@ -3,7 +3,8 @@ import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { InvalidSettings, LoadOptions, ValidSettings } from './load-settings.ts';
+import type { KeepingSettings, LastValid } from './last-valid/keep-valid-files.ts';
+import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
 import type { FileRead, LoadReply, LoadRequest } from './settings-loader-worker.ts';
 import { applyMessage, type SettingsMessage } from './settings-message.ts';
@@ -21,12 +22,18 @@ export interface SettingsLoader {
   close(): void;
 }
 
-type LoaderOptions = Pick<LoadOptions, 'file' | 'env' | 'inForce' | 'onRead'>;
+interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead'> {
+  /** What files at fault fall back on; absent: such a file makes the load invalid. */
+  readonly lastValid?: LastValid | undefined;
+}
+
+export type LoadedInThread = InvalidSettings | ValidInThread;
 
 /** With a message that leads from `base` to these settings. */
-export type LoadedInThread =
-  | InvalidSettings
-  | (ValidSettings & { readonly base?: Settings | undefined; readonly message: SettingsMessage });
+export interface ValidInThread extends KeepingSettings {
+  readonly base?: Settings | undefined;
+  readonly message: SettingsMessage;
+}
 
 export type LoaderBounds = Pick<
   Bounds,
@@ -66,7 +73,7 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   }
 
   return {
-    async load({ file, env, inForce, onRead }, base) {
+    async load({ file, env, lastValid, onRead }, base) {
       clearTimeout(idleTimer);
       const thread = worker ?? start();
       worker = thread;
@@ -76,7 +83,8 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
-        ...(inForce && { inForce }),
+        // Nothing else: all of it is sent.
+        lastValid: lastValid && pickLastValid(lastValid),
       };
       thread.postMessage(request);
       const reply = await replyOf(thread, onRead);
@@ -91,10 +99,20 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   };
 }
 
+function pickLastValid({ contents, keysFile, kept = [], revoking = new Map() }: LastValid): LastValid {
+  return { contents, keysFile, kept, revoking };
+}
+
 /** What a load comes to that threw. */
 export function failedLoad(file: string, error: unknown, digests: Digests = new Map()): InvalidSettings {
   const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
-  return { kind: 'invalid', problems: [{ ...wholeFile(file), message }], digests, version: message };
+  return {
+    kind: 'invalid',
+    problems: [{ ...wholeFile(file), message }],
+    suspects: [],
+    digests,
+    version: message,
+  };
 }
 
 /** Never more than the heap of the process itself, which Node derives from the memory of its container. */

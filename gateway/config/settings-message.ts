@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type KeyChanges, KeyTable } from '../keys/key-table.ts';
+import { type KeyChanges, KeyTable, tableIn } from '../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../keys/packed-keys.ts';
 import type { Settings } from '../model.ts';
 
@@ -47,7 +47,11 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
     members: Object.fromEntries(changed.flatMap((name) => (isGone(name) ? [] : [[name, after[name]]]))),
     gone: changed.filter(isGone),
     changes: new Map(
-      [...to.changes].filter(([id, key]) => !from.changes.has(id) || from.changes.get(id) !== key),
+      [...new Set([...from.changes.keys(), ...to.changes.keys()])]
+        .filter(
+          (id) => from.changes.has(id) !== to.changes.has(id) || from.changes.get(id) !== to.changes.get(id),
+        )
+        .map((id) => [id, to.statedOf(id)]),
     ),
   };
 }
@@ -72,9 +76,4 @@ export function applyMessage(previous: Settings | undefined, message: SettingsMe
       return { ...members, keys: tableIn(keys).with(message.changes, members.plans) };
     }
   }
-}
-
-function tableIn(keys: Settings['keys']): KeyTable {
-  if (keys instanceof KeyTable) return keys;
-  throw new Error('keys that were not loaded cannot be handed over');
 }

@@ -1,13 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { InvalidSettings, Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
+import type { KeepingSettings, KeptFile } from './last-valid/keep-valid-files.ts';
+import type { Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
+import type { Problem } from './problems/problem.ts';
 import {
   createSettingsLoader,
   failedLoad,
   type LoadedInThread,
   type LoaderBounds,
   type SettingsLoader,
+  type ValidInThread,
 } from './settings-loader.ts';
 import { fullMessage, type SettingsMessage } from './settings-message.ts';
 import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
@@ -19,12 +22,13 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** That has loaded it; absent: another is made, which has to read everything at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called once for each new valid content, also when an invalid one is changed back to what is in force. The message leads
-   * from the settings of the call before, at first from those of `initial`, to these.
+   * Called once for all new settings, also when invalid content is changed back to what is in force. The message leads from the
+   * settings of the call before, at first from those of `initial`, to these. Files at fault are not in these settings; then
+   * `onInvalid` is called next, unless it was called for the same files.
    */
-  readonly onValid: (loaded: ValidSettings, message: SettingsMessage) => void;
-  /** Called once for each new invalid content; the last valid one stays in force. */
-  readonly onInvalid: (loaded: InvalidSettings) => void;
+  readonly onValid: (loaded: ValidSettings, message: SettingsMessage, rejected?: Rejected) => void;
+  /** Called once for each new content that is not in force. */
+  readonly onInvalid: (rejected: Rejected) => void;
   /** Called once for each load that takes long, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: WatchBounds;
@@ -37,6 +41,15 @@ export type WatchBounds = LoaderBounds &
 export interface SettingsWatch {
   /** No callback is called after this. */
   stop(): void;
+}
+
+/** What is on disk and not in force. */
+export interface Rejected {
+  readonly problems: readonly Problem[];
+  /** Of all content on disk, as far as it was read. */
+  readonly version: string;
+  /** The files that keep their last valid content. None where the load failed as a whole: then everything does. */
+  readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
 /** A load that has not ended yet. */
@@ -67,7 +80,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   const digestFiles = createDigestFiles(bounds);
   let accepted: Loaded = initial;
   /** The last valid one. */
-  let inForce = initial.kind === 'valid' ? initial : undefined;
+  let inForce: (ValidSettings & Partial<KeepingSettings>) | undefined =
+    initial.kind === 'valid' ? initial : undefined;
+  let rejected: Rejected | undefined;
   /** The result of a load that has not taken effect yet. */
   let candidate: LoadedInThread | undefined;
   let underWay: LoadUnderWay | undefined;
@@ -112,8 +127,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     let loaded: LoadedInThread;
     try {
       const onRead = (name: string, digest: string) => void read.set(name, digest);
-      const certificates = inForce?.digests ?? initial.digests;
-      loaded = await loader.load({ file, env, inForce: certificates, onRead }, inForce?.settings);
+      loaded = await loader.load({ file, env, lastValid: inForce, onRead }, inForce?.settings);
       retryPauseMs = 0;
     } catch (error) {
       // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
@@ -141,14 +155,25 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     if (candidate === undefined) return;
     const { digests } = candidate;
     if (!seenTwice.some((seen) => agree(digests, seen))) return;
-    const [now, before, settingsBefore] = [candidate, accepted, inForce?.settings];
+    const [now, before] = [candidate, accepted];
     accepted = now;
     candidate = undefined;
-    if (now.kind === 'valid') inForce = now;
-    if (now.version === before.version) return;
-    if (now.kind === 'invalid') onInvalid(now);
+    if (identityOf(now) === identityOf(before)) return;
+    const rejectedBefore = rejected;
+    rejected = rejectedBy(now, rejectedBefore);
+    const isSame = identityOfKept(rejected) === identityOfKept(rejectedBefore);
+    if (now.kind === 'valid') putInForce(now, rejectedBefore !== undefined && rejected === undefined);
+    if (rejected !== undefined && (now.kind === 'invalid' || !isSame)) onInvalid(rejected);
+  }
+
+  function putInForce(now: ValidInThread, isRepaired: boolean): void {
+    const before = inForce?.settings;
+    const isNews = before === undefined || now.settings.version !== before.version;
+    // The thread builds messages on settings that were handed over.
+    inForce = isNews || isRepaired ? now : { ...now, settings: before };
     // Others may have come into force while it was loaded.
-    else onValid(now, now.base === settingsBefore ? now.message : fullMessage(now.settings));
+    const message = now.base === before ? now.message : fullMessage(now.settings);
+    if (isNews || isRepaired) onValid(now, message, rejected);
   }
 
   return {
@@ -216,6 +241,28 @@ function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number])
   if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = settings[name];
   return { host, port, isTls: tls !== undefined };
+}
+
+/** The same for two loads of the same content that ended in the same way. */
+function identityOf(loaded: Loaded): string {
+  return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
+}
+
+function rejectedBy(loaded: LoadedInThread, before: Rejected | undefined): Rejected | undefined {
+  if (loaded.kind === 'invalid') return { ...loaded, kept: [] };
+  const { kept, versionOnDisk: version } = loaded;
+  if (kept.length === 0) return undefined;
+  const sinceOf = new Map(before?.kept.map(({ file, sinceMs }) => [file, sinceMs]));
+  const problems = new Map(kept.flatMap((each) => each.problems).map((each) => [JSON.stringify(each), each]));
+  return {
+    problems: [...problems.values()],
+    version,
+    kept: kept.map((each) => ({ ...each, sinceMs: sinceOf.get(each.file) ?? Date.now() })),
+  };
+}
+
+function identityOfKept(rejected: Rejected | undefined): string {
+  return JSON.stringify(rejected?.kept.map(({ file, digest }) => [file, digest]));
 }
 
 /** Whether every file of the one has the same content in the other. */

@@ -9,6 +9,10 @@ export interface ProcessState {
   readonly startedAt: string;
   readonly phase: 'starting' | 'serving' | 'draining';
   readonly configVersion: string;
+  /** Files of its configuration that keep their last valid content. */
+  readonly keptFiles?: readonly string[];
+  /** The names of changed settings that take effect when it is started again. */
+  readonly waitsForRestart?: readonly string[];
   /** In the last ten seconds. */
   readonly requestsPerSecond: number;
   /** Requests per second, by what they were answered; 429 by the gateway. */

@@ -63,12 +63,12 @@ export class KeyTable implements Keys {
   }
 
   get(id: string): Key | undefined {
-    const stated = this.#stated(id);
+    const stated = this.statedOf(id);
     return stated && this.#keyOf(stated);
   }
 
   secretsOf(id: string): readonly Secret[] {
-    return this.#stated(id)?.secrets.map(secretOf) ?? [];
+    return this.statedOf(id)?.secrets.map(secretOf) ?? [];
   }
 
   find(digest: string): FoundKey | undefined {
@@ -119,13 +119,13 @@ export class KeyTable implements Keys {
   /** All keys as they are written, in the order of their ids. */
   *stated(): Generator<RawKey> {
     for (const id of this.ids()) {
-      const key = this.#stated(id);
+      const key = this.statedOf(id);
       if (key !== undefined) yield key;
     }
   }
 
   /** A key as it is written, without what its plan gives it. */
-  #stated(id: string): RawKey | undefined {
+  statedOf(id: string): RawKey | undefined {
     if (this.changes.has(id)) return this.changes.get(id);
     const rank = rankOf(this.packed, id);
     return rank === undefined ? undefined : recordAt(this.packed, rank);
@@ -145,6 +145,12 @@ export class KeyTable implements Keys {
     if (terms === undefined) throw new Error('a key without limits passed validation');
     return { id, plan, ...(name !== undefined && { name }), ...terms, disabled };
   }
+}
+
+/** The table that keys of a configuration are. @throws of keys that were not loaded */
+export function tableIn(keys: Keys): KeyTable {
+  if (keys instanceof KeyTable) return keys;
+  throw new Error('these keys were not loaded');
 }
 
 /**

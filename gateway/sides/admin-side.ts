@@ -5,7 +5,7 @@ import { createAdminPaths } from '../admin/admin-paths.ts';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
-import type { GatewayState, Phase } from '../admin/readiness.ts';
+import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
 import { createChanges, type KeyChange } from '../fleet/changes.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import { createEvents } from '../fleet/events.ts';
@@ -30,9 +30,10 @@ export interface AdminSide {
   listen(): Promise<AddressInfo>;
   /** Publishes from now on that this gateway is there. */
   start(): void;
-  reload(settings: Settings): void;
-  /** Reports in `/readyz` that the last valid configuration stays in force. @param version of the one that is not valid */
-  reportFailedReload(error: string, version?: string): void;
+  /** @param notInForce what of the configuration on disk is not in these settings */
+  reload(settings: Settings, notInForce?: NotInForce): void;
+  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /** Adds to the list of events. @param seenBy the process that has seen it, where that is another one */
   recordEvent(happening: Happening, seenBy?: string): void;
   /** Sends what is left to send. */
@@ -67,7 +68,7 @@ export function createAdminSide({
 }: AdminSideOptions): AdminSide {
   let settings = firstSettings;
   let loadedAtMs = nowMs();
-  let lastReloadError: string | undefined;
+  let notInForce: NotInForce = {};
 
   const events = createEvents({ records, processId, nowMs: limiter.nowMs, bounds });
   const changes = createChanges({ records, processId, nowMs, bounds });
@@ -163,7 +164,7 @@ export function createAdminSide({
       config: {
         version: settings.version,
         loadedAt: new Date(loadedAtMs).toISOString(),
-        ...(lastReloadError !== undefined && { lastError: lastReloadError }),
+        ...notInForce,
       },
       store: limiter.state(),
       certificates: certificates.state(),
@@ -182,6 +183,8 @@ export function createAdminSide({
       ...process,
       host: hostname(),
       phase: phase(),
+      ...(notInForce.kept && { keptFiles: notInForce.kept.map(({ file }) => file) }),
+      ...(notInForce.waitsForRestart && { waitsForRestart: notInForce.waitsForRestart }),
       ...recent,
       upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
     };
@@ -207,11 +210,11 @@ export function createAdminSide({
       presence.start();
       certificates.start();
     },
-    reload(next) {
+    reload(next, now = {}) {
       const before = settings;
       settings = next;
       loadedAtMs = nowMs();
-      lastReloadError = undefined;
+      notInForce = now;
       certificates.replace(next);
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       const versions = { before: before.version, after: next.version };
@@ -219,8 +222,9 @@ export function createAdminSide({
       recordTokenChange(before.admin.tokens, next.admin.tokens);
       events.record({ kind: 'reload', ...versions, edits: planEdits(before.plans, next.plans) });
     },
-    reportFailedReload(error, version) {
-      lastReloadError = error;
+    reportFailedReload(error, version, kept) {
+      const { waitsForRestart } = notInForce;
+      notInForce = { lastError: error, ...(kept && { kept }), ...(waitsForRestart && { waitsForRestart }) };
       const before = settings.version;
       const after = version === undefined ? {} : { after: version };
       changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });

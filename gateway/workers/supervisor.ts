@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Phase } from '../admin/readiness.ts';
+import type { NotInForce, Phase } from '../admin/readiness.ts';
 import { fullMessage, type SettingsMessage } from '../config/settings-message.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
@@ -33,7 +33,7 @@ export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'
 
 export interface Supervisor extends Omit<Gateway, 'reload'> {
   /** @param message leads workers to the same settings */
-  reload(settings: Settings, message: SettingsMessage): void;
+  reload(settings: Settings, notInForce: NotInForce, message: SettingsMessage): void;
   /** Ends all workers at once. */
   kill(): void;
 }
@@ -265,10 +265,10 @@ export function createSupervisor({
       admin.start();
       return { listen: bound.address, admin: adminAddress };
     },
-    reload(next, message) {
+    reload(next, notInForce, message) {
       settings = next;
       for (const { worker } of places) worker?.tell({ kind: 'settings', settings: message });
-      admin.reload(next);
+      admin.reload(next, notInForce);
     },
     reportFailedReload: admin.reportFailedReload,
     async drain({ graceMs }) {

@@ -5,6 +5,13 @@ function upstreamWith(...targets: { address: string; healthy: boolean; full: boo
   return { url: 'http://store:3000', targets };
 }
 
+const keptKeys = {
+  file: 'keys.yaml',
+  reason: 'keys.yaml:3:4: no',
+  since: '2026-11-24T06:00:00.000Z',
+  revokes: true,
+};
+
 const healthy: GatewayState = {
   phase: 'serving',
   environment: 'test',
@@ -40,6 +47,16 @@ describe('judgeReadiness', () => {
       /not recorded: Redis is almost full/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
+    [
+      'a file keeps its last valid content',
+      { config: { ...healthy.config, lastError: 'x', kept: [keptKeys] } },
+      /^keys\.yaml keeps its last valid content since 2026-11-24T06:00:00\.000Z, without the keys and tokens that it revokes: keys\.yaml:3:4: no$/,
+    ],
+    [
+      'settings wait for a restart',
+      { config: { ...healthy.config, waitsForRestart: ['redis', 'usage'] } },
+      /^a change of redis, usage takes effect at the next start$/,
+    ],
   ])(
     'stays ready but degraded while %s, since all replicas have that at the same time',
     (_, change, reason) => {

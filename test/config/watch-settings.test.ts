@@ -204,7 +204,9 @@ test('a file that the configuration begins to use is watched from then on', asyn
   folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
   await reported(reports, [60]);
   folder.write('other.yaml', '- { id: a, plan: fre, secrets: [] }\n');
+  // Without the key that is not in the list any more.
   await reported(reports, [
+    60,
     60,
     `${folder.pathOf('other.yaml')}:1:18: \`[0].plan\` names no plan; did you mean \`free\`?`,
   ]);

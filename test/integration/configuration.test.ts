@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { type Fleet, originOf, readiness, startFleet } from '../support/fleet.ts';
@@ -11,6 +14,7 @@ import {
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
+const apiDocument = parse(readFileSync(new URL('../../config/openapi.yaml', import.meta.url), 'utf8'));
 const tuning = { bounds: patientGateway };
 const kept = makeCustomKey(1_000_000, 1_000);
 const revoked = makeKey();
@@ -18,9 +22,10 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await startFleet({
-    // The second has its configuration mounted as in a container of Kubernetes.
-    starts: [{ tuning }, { tuning, layout: 'mounted' }, { tuning }],
-    config: { keys: [kept.entry, revoked.entry] },
+    // The second has its configuration mounted as in a container of Kubernetes, the third is several processes.
+    starts: [{ tuning }, { tuning, layout: 'mounted' }, { tuning, config: { workers: 2 } }],
+    config: { api: 'api.yaml', keys: [kept.entry, revoked.entry] },
+    files: { 'api.yaml': apiDocument },
   });
 });
 afterAll(() => fleet.stop());
@@ -77,6 +82,40 @@ describe('an edit of the configuration reaches every process', () => {
       const { headers } = await get(gateway, kept.secret);
       expect(headers.get('x-ratelimit-limit')).toBe('2000');
       expect(headers.get('x-ratelimit-remaining')).toBe(String(2_000 - usedBefore - index - 1));
+    }
+  });
+
+  it('also while another file is broken, which keeps its last valid content and is named', async () => {
+    const added = makeKey();
+    for (const { configDir } of fleet.gateways) await writeFile(join(configDir, 'api.yaml'), 'paths: {');
+    for (const [disabled, wanted] of [
+      [false, 200],
+      [true, 401],
+    ] as const) {
+      await fleet.editConfig({ keys: [kept.entry, { ...added.entry, disabled }] });
+      for (const gateway of fleet.gateways) {
+        await until(`the key is answered ${wanted}`, async () => {
+          // Several at once, so that each worker gets some.
+          const responses = Array.from({ length: 8 }, () => get(gateway, added.secret));
+          return (await Promise.all(responses)).every(({ status }) => status === wanted);
+        });
+      }
+    }
+    for (const gateway of fleet.gateways) {
+      const file = join(gateway.configDir, 'api.yaml');
+      const { httpStatus, body } = await readiness(gateway);
+      expect([httpStatus, body.status]).toEqual([200, 'degraded']);
+      expect(body.reasons).toEqual([
+        expect.stringMatching(
+          `^${file} keeps its last valid content since 20\\S+Z: ${file}:1:9: this is not`,
+        ),
+      ]);
+      const logged = await gateway.line(({ msg }) =>
+        `${msg}`.includes(`${file} keeps its last valid content`),
+      );
+      expect(logged.msg).toMatch(/api\.yaml:1:9: .*\n.*paths: \{\n.*\^/);
+      await writeFile(file, stringify(apiDocument));
+      await until('all is well', async () => (await readiness(gateway)).body.status === 'ok');
     }
   });
 });

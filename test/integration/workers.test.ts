@@ -232,8 +232,13 @@ it('an edit that waits for a restart is in force nowhere: a replaced worker coun
   expect(await statusesOf(gateway, 30, limited.secret)).toEqual([200]);
 
   await gateway.editConfig({ ...config, redis: { url: redisUrl(), prefix: freshPrefix() }, bodyBytesMax: 5 });
-  await gateway.line(({ msg }) => msg === 'a change of redis takes effect at the next start');
+  const waits = 'a change of redis takes effect at the next start';
+  await gateway.line(({ msg }) => msg === waits);
   await gateway.line(({ msg }) => msg === 'the configuration was reloaded');
+  expect((await readiness(gateway)).body).toMatchObject({
+    reasons: [waits],
+    config: { waitsForRestart: ['redis'] },
+  });
   const { body } = await askAdmin(Number(new URL(gateway.adminUrl).port), '/api/v1/settings', {
     token: token.token,
   });

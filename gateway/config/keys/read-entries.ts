@@ -18,7 +18,7 @@ export interface ReadEntries {
 export type ReadEntry = (text: string) => { readonly value: unknown } | undefined;
 
 /** More changed keys than this are packed anew with all others: a table carries its changes from load to load. */
-const changesMax = 256;
+export const changesMax = 256;
 
 /**
  * Reads the keys of a list, of a list that was read before only what has changed. Undefined when an entry is no key, or two

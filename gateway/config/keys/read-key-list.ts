@@ -81,11 +81,11 @@ export function readKeyList(
     (list && createSplitSource(list, readEntry, parseEntry)) ??
     reader.parse({ ...toParse, text: textOf(bytes) });
 
-  if (list !== undefined && plans !== undefined && isMapping(definedPlans)) {
+  if (list !== undefined) {
     const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
-    const entries = readEntries(list, readEntry, plans, isFixed ? before : undefined);
-    if (entries !== undefined && fitPlans(entries.uses, definedPlans))
-      return splitKeyList(at, source, entries);
+    const entries = readEntries(list, readEntry, plans ?? new Map(), isFixed ? before : undefined);
+    const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
+    if (areFit) return splitKeyList(at, source, entries);
   }
   const whole = source();
   if (whole === undefined) return undefined;

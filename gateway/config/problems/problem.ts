@@ -18,6 +18,11 @@ export interface Problem extends Place {
   readonly message: string;
   /** The other place of a conflict. */
   readonly related?: Place & { readonly message: string };
+  /**
+   * The files whose content may be at fault, the likeliest first; absent: `file`, or that of `related`. A load takes them off: one
+   * may be a secret that stands in place of a path.
+   */
+  readonly files?: readonly string[];
 }
 
 /** Where the characters of a text are. */

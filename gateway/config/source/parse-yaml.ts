@@ -210,7 +210,8 @@ function fillVariables(
         return undefined;
       const substituted = substitute(scalar.value);
       if (substituted.kind === 'failed') {
-        problems.add(() => problemAt(offsetOfNode(scalar), substituted.reason));
+        const { reason, files } = substituted;
+        problems.add(() => ({ ...problemAt(offsetOfNode(scalar), reason), ...(files && { files }) }));
       } else scalar.value = scalar.type === 'PLAIN' ? resolvePlain(substituted.text) : substituted.text;
       return undefined;
     },

@@ -9,8 +9,17 @@ import { configSizes } from '../config-sizes.ts';
  * the reason stands in for their digest.
  */
 export type ReadFile =
-  | { readonly kind: 'read'; readonly bytes: Buffer; readonly digest: string }
+  | ({ readonly kind: 'read' } & FileContent)
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
+
+/** Its bytes are shared memory, which goes to another thread without a copy. */
+export interface FileContent {
+  readonly bytes: Buffer;
+  readonly digest: string;
+}
+
+/** The content of each file that could be read. */
+export type Contents = ReadonlyMap<string, FileContent>;
 
 /** The digest of each file's content. */
 export type Digests = ReadonlyMap<string, string>;
@@ -41,7 +50,9 @@ function unread(reason: string): ReadFile {
 function decode(bytes: Buffer): ReadFile {
   const digest = digestOfContent(bytes);
   if (!isUtf8(bytes)) return { kind: 'unreadable', reason: 'is not UTF-8 text', digest };
-  return { kind: 'read', bytes, digest };
+  const shared = Buffer.from(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return { kind: 'read', bytes: shared, digest };
 }
 
 /** Without a byte order mark. */

@@ -4,8 +4,10 @@ import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import { type ParsedYaml, parseYaml, type YamlSource } from './parse-yaml.ts';
 import {
+  type Contents,
   type Digests,
   digestOfContent,
+  type FileContent,
   missing,
   type ReadFile,
   readConfigFile,
@@ -46,41 +48,47 @@ export interface SourceReader {
   problems(): readonly Problem[];
   /** The digest of every file that was asked for, missing files and those of `NAME_FILE` included. */
   digests(): Digests;
+  /** The content of every file that was read. */
+  contents(): Contents;
   /** 12 hex digits over the files' names and contents and the variables that were filled in. */
   version(): string;
 }
 
 /**
- * @param drafts texts to take instead of files' contents
+ * @param drafts what to take instead of files' contents
  * @param makesKeysFile a keys file that is missing counts as an empty one
- * @param onRead called with each file of `read` and the digest of its content, before it is parsed
+ * @param onRead called with each file that a setting names and the digest of its content, before it is parsed; not for drafts
  */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly drafts: ReadonlyMap<string, string> | undefined;
+  readonly drafts: ReadonlyMap<string, string | FileContent> | undefined;
   readonly makesKeysFile: boolean;
   readonly onRead: ((file: string, digest: string) => void) | undefined;
 }): SourceReader {
   const { env, drafts, makesKeysFile, onRead } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
+  const contents = new Map<string, FileContent>();
   const variables = new Map<string, Variable>();
 
   function readContent(file: string): ReadFile {
     const draft = drafts?.get(file);
-    const result: ReadFile =
-      draft === undefined
-        ? readConfigFile(file)
-        : { kind: 'read', bytes: Buffer.from(draft), digest: digestOfContent(draft) };
+    const result = draft === undefined ? readConfigFile(file) : contentOf(draft);
     digests.set(file, result.digest);
+    if (result.kind === 'read') contents.set(file, result);
+    return result;
+  }
+
+  function readNamed(file: string): ReadFile {
+    const result = readContent(file);
+    if (!drafts?.has(file)) onRead?.(file, result.digest);
     return result;
   }
 
   function readMentioned({ file, mentionedAt }: { file: string; mentionedAt: Place }) {
-    const result = readContent(file);
-    onRead?.(file, result.digest);
+    const result = readNamed(file);
     if (result.kind === 'read') return textOf(result.bytes);
-    problems.push({ ...mentionedAt, message: `this file ${result.reason}` });
+    problems.push({ ...mentionedAt, message: `this file ${result.reason}`, files: [file] });
     return undefined;
   }
 
@@ -99,20 +107,23 @@ export function createSourceReader(options: {
     if (!secretFile) return { kind: 'unset' };
     const result = readContent(secretFile);
     if (result.kind === 'unreadable') {
-      return { kind: 'unreadable', reason: `the file that ${name}_FILE names ${result.reason}` };
+      return {
+        kind: 'unreadable',
+        file: secretFile,
+        reason: `the file that ${name}_FILE names ${result.reason}`,
+      };
     }
     // Editors and `echo` end a file with a line break that is no part of the secret.
     return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
   }
 
   function readBytes({ file, kind, mentionedAt }: FileToRead): Buffer | undefined {
-    const result = readContent(file);
-    onRead?.(file, result.digest);
+    const result = readNamed(file);
     if (result.kind === 'read') return result.bytes;
     const lacksKeys = kind === 'keys' && result.reason === missing;
     if (lacksKeys && makesKeysFile) return Buffer.alloc(0);
     const advice = lacksKeys ? adviceForKeys : '';
-    problems.push({ ...mentionedAt, message: `this file ${result.reason}${advice}` });
+    problems.push({ ...mentionedAt, message: `this file ${result.reason}${advice}`, files: [file] });
     return undefined;
   }
 
@@ -138,6 +149,7 @@ export function createSourceReader(options: {
     readText: readMentioned,
     problems: () => problems,
     digests: () => digests,
+    contents: () => contents,
     version() {
       // Names relative to the main file, so that replicas in different folders agree.
       const [mainFile = ''] = digests.keys();
@@ -145,6 +157,11 @@ export function createSourceReader(options: {
       return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
     },
   };
+}
+
+function contentOf(draft: string | FileContent): ReadFile {
+  if (typeof draft !== 'string') return { kind: 'read', ...draft };
+  return { kind: 'read', bytes: Buffer.from(draft), digest: digestOfContent(draft) };
 }
 
 /**

@@ -4,11 +4,12 @@ import { configSizes } from '../config-sizes.ts';
 export type Variable =
   | { readonly kind: 'set'; readonly value: string }
   | { readonly kind: 'unset' }
-  | { readonly kind: 'unreadable'; readonly reason: string };
+  | { readonly kind: 'unreadable'; readonly file: string; readonly reason: string };
 
 export type Substituted =
   | { readonly kind: 'filled'; readonly text: string }
-  | { readonly kind: 'failed'; readonly reason: string };
+  /** `files`: the secret files that could not be read. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly files?: readonly string[] };
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 
@@ -28,6 +29,7 @@ export function isFilledIn(text: string | undefined): boolean {
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();
+  const files: string[] = [];
   if (isFilledIn(text.replace(placeholder, ''))) {
     reasons.add('`${` begins no substitution here; write `${NAME}` or `${NAME:-default}`');
   }
@@ -35,8 +37,10 @@ export function substituteVariables(text: string, lookUp: (name: string) => Vari
     if (reasons.size >= configSizes.reasonsMax) return '';
     const variable = lookUp(name);
     if (variable.kind === 'set' && (variable.value !== '' || fallback === undefined)) return variable.value;
-    if (variable.kind === 'unreadable') reasons.add(variable.reason);
-    else if (fallback === undefined) {
+    if (variable.kind === 'unreadable') {
+      reasons.add(variable.reason);
+      files.push(variable.file);
+    } else if (fallback === undefined) {
       reasons.add(
         `the environment variable ${name} is not set; set it or ${name}_FILE, or write \`\${${name}:-default}\``,
       );
@@ -45,5 +49,5 @@ export function substituteVariables(text: string, lookUp: (name: string) => Vari
   });
   return reasons.size === 0
     ? { kind: 'filled', text: filled }
-    : { kind: 'failed', reason: [...reasons].join('; ') };
+    : { kind: 'failed', reason: [...reasons].join('; '), ...(files.length > 0 && { files }) };
 }
