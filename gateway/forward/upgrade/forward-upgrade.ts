@@ -167,6 +167,8 @@ export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: Upgrades
       });
     });
     handshake.once('response', (response) => {
+      // First of all: the client's connection, which is closed then, must not count as closed by the client.
+      response.once('error', () => resolve(bodyIsCut));
       passOn(response, reader.head, request).then(resolve, (bug) => {
         response.destroy();
         reject(bug);
