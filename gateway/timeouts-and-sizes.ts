@@ -314,6 +314,13 @@ export const defaultBounds = Object.freeze({
   presenceTargetsMax: 64,
   /** The time that a process's rates and percentiles are of. */
   recentFiguresMs: 10_000,
+  /**
+   * Requests that failed are counted over this time. They are reported from so many failures on, and from so large a part of
+   * all requests on.
+   */
+  failuresShownMs: 60_000,
+  failingRequestsMin: 5,
+  failingShareMin: 0.01,
   /** Changes that are kept, and for how long: 90 days. */
   changesMax: 10_000,
   changesKeptMs: 7_776_000_000,

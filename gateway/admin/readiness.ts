@@ -48,10 +48,15 @@ interface UsageReadiness {
 interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
-  /** Set while its host name cannot be looked up. */
+  /** Set while its host name cannot be looked up: why, and since when. */
   readonly lookupError?: string;
+  readonly lookupErrorSinceAt?: string;
   /** Set while an edit of it waits for its new host name to be found. */
-  readonly awaited?: { readonly url: string; readonly lookupError?: string };
+  readonly awaited?: {
+    readonly url: string;
+    readonly lookupError?: string;
+    readonly lookupErrorSinceAt?: string;
+  };
 }
 
 interface TargetReadiness {
@@ -64,8 +69,10 @@ interface TargetReadiness {
 interface CertificateReadiness {
   /** Until when it is valid. */
   readonly notAfter: string;
-  /** Set when it has expired or soon will. */
+  /** Set when it has expired or soon will, with since when that is so. */
   readonly notice?: string;
+  readonly noticeSinceAt?: string;
+  readonly isExpired?: boolean;
 }
 
 interface StoreOnRedis {

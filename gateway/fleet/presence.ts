@@ -4,7 +4,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { ProcessState } from './process-state.ts';
+import { type ProcessState, parseProcessState } from './process-state.ts';
 
 /** The processes that share one store. */
 export interface Presence {
@@ -100,7 +100,7 @@ export function createPresence({
     const { nowMs, seen, states } = reply;
     return seen.flatMap(([id, seenMs], index) => {
       const ageMs = Math.max(0, nowMs - Number(seenMs));
-      const state = parseState(states[index]);
+      const state = parseProcessState(states[index]);
       if (ownIds.includes(id) || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
       return [{ ...state, ageMs }];
     });
@@ -139,17 +139,6 @@ function fleetOf(
 ): Fleet {
   const processes = [...own.map((state) => ({ ...state, ageMs: 0 })), ...(others ?? [])].sort(byStart);
   return { isComplete: others !== undefined, answeredBy, processes };
-}
-
-/** While a fleet is upgraded another version may have written it: what is not a state is left out. */
-function parseState(text: string | null | undefined): ProcessState | undefined {
-  try {
-    const state: ProcessState = JSON.parse(text ?? '');
-    const hasTargets = state.upstreams.every(({ targets }) => Array.isArray(targets));
-    return hasTargets && typeof state.id === 'string' ? state : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The oldest first, so that lists stay where they are while processes come and go. */

@@ -7,6 +7,19 @@ export function figure(number: number): string {
   return number.toLocaleString('en-US');
 }
 
+/** "1 key", "2 keys". */
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${figure(number)} ${number === 1 ? one : many}`;
+}
+
+/** "12 %", "1.4 %". What is not all is not rounded up to 100 %. */
+export function percent(part: number): string {
+  const hundredths = part * 100;
+  if (hundredths === 0) return '0 %';
+  if (hundredths < 0.1) return '< 0.1 %';
+  return `${hundredths < 10 ? hundredths.toFixed(1) : figure(Math.floor(hundredths))} %`;
+}
+
 /** "second", "third", "4th". */
 export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;

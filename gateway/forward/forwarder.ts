@@ -68,6 +68,7 @@ export function createForwarder({
     bounds,
     resolve,
     random,
+    nowMs,
     log,
     onEvent,
     atTurnEnd,

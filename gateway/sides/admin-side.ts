@@ -6,6 +6,8 @@ import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
+import { watchFaults } from '../admin/verdict/fault-watch.ts';
+import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { createChanges, type KeyChange } from '../fleet/changes.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import { createEvents } from '../fleet/events.ts';
@@ -86,6 +88,8 @@ export function createAdminSide({
     bounds,
   });
 
+  const faults = watchFaults(() => judgeGateway(currentState()), { nowMs, bounds });
+
   const failedHandshakes = createFailedHandshakes(logger, bounds);
   const admin = createAdminListener({
     respond: createAdminPaths({
@@ -96,6 +100,7 @@ export function createAdminSide({
         routes: createRoutes({
           settings: () => settings,
           state: currentState,
+          faults: faults.read,
           presence,
           changes,
           events,
@@ -187,6 +192,7 @@ export function createAdminSide({
       ...(notInForce.waitsForRestart && { waitsForRestart: notInForce.waitsForRestart }),
       ...recent,
       upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
+      faults: faults.read(),
     };
   }
 
@@ -232,6 +238,7 @@ export function createAdminSide({
     },
     recordEvent: events.record,
     async flush() {
+      faults.close();
       await Promise.all([presence.close(), changes.close(), events.close()]);
     },
     close() {

@@ -3,7 +3,12 @@ import type { GatewayState } from '../admin/readiness.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
+import {
+  type Certificates,
+  certificatesOf,
+  expiryNotice,
+  expiryNoticeSinceMs,
+} from '../tls/certificate-expiry.ts';
 
 /** The certificates that the listeners present, and whether they expire. */
 export interface ExpiringCertificates {
@@ -56,7 +61,10 @@ export function watchCertificates({
         Object.entries(certificates).map(([name, certificate]) => {
           const notice = expiryNotice(name, certificate, nowMs());
           const notAfter = new Date(certificate.notAfterMs).toISOString();
-          return [name, { notAfter, ...(notice !== undefined && { notice }) }];
+          if (notice === undefined) return [name, { notAfter }];
+          const isExpired = certificate.notAfterMs <= nowMs();
+          const noticeSinceAt = new Date(expiryNoticeSinceMs(certificate, nowMs())).toISOString();
+          return [name, { notAfter, notice, noticeSinceAt, isExpired }];
         }),
       ),
     start() {

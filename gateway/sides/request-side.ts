@@ -7,6 +7,7 @@ import { matchOperation } from '../match/operation-table.ts';
 import type { Settings, TargetEvent } from '../model.ts';
 import { accessLine } from '../observe/access-line.ts';
 import type { Log } from '../observe/create-log.ts';
+import { createLastMinute } from '../observe/metrics/last-minute.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { createReferenceAssets } from '../pages/api-reference.ts';
@@ -68,9 +69,11 @@ export function createRequestSide({
   const startedAt = new Date(nowMs()).toISOString();
   const referenceAssets = createReferenceAssets();
   let snapshot = createSnapshot(settings, referenceAssets, directory);
+  let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
   const recentFigures = createRecentFigures(metrics, bounds);
+  const lastMinute = createLastMinute(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({
     upstreams: settings.upstreams,
@@ -137,6 +140,7 @@ export function createRequestSide({
     alsoAccept: listener.alsoAccept,
     reload(next) {
       snapshot = createSnapshot(next, referenceAssets, directory);
+      configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
       tunnelWatch.check();
@@ -150,10 +154,15 @@ export function createRequestSide({
         ...(worker !== undefined && { worker }),
         startedAt,
         configVersion: snapshot.settings.version,
+        configLoadedAt,
         recent: recentFigures.read(),
+        lastMinute: lastMinute.read(),
         connections: listener.connections(),
         inFlight: metrics.inFlight(),
-        store: { kind: store.kind, available: store.kind === 'memory' || store.available },
+        store:
+          store.kind === 'memory'
+            ? { kind: store.kind, available: true }
+            : { kind: store.kind, available: store.available, sinceAt: store.since },
         upstreams: forwarder.state(),
         heldKeys: directory?.counts().heldKeys ?? 0,
       };
@@ -175,6 +184,7 @@ export function createRequestSide({
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await forwarder.close();
       recentFigures.close();
+      lastMinute.close();
     },
   };
 }

@@ -2,6 +2,7 @@ import type { LookUpOutcome } from '../directory/look-ups.ts';
 import type { TargetState } from '../forward/upstream/targets.ts';
 import type { UpstreamState } from '../forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../limit/limiter.ts';
+import type { LastMinute } from '../observe/metrics/last-minute.ts';
 import type { ProcessMetrics } from '../observe/metrics/process-metrics.ts';
 import type { RecentFigures } from '../observe/metrics/recent-figures.ts';
 import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
@@ -37,10 +38,16 @@ export interface ServingProcess {
   /** ISO 8601, in UTC. */
   readonly startedAt: string;
   readonly configVersion: string;
+  readonly configLoadedAt: string;
   readonly recent: RecentFigures;
+  readonly lastMinute: LastMinute;
   readonly connections: number;
   readonly inFlight: number;
-  readonly store: { readonly kind: 'memory' | 'redis'; readonly available: boolean };
+  readonly store: {
+    readonly kind: 'memory' | 'redis';
+    readonly available: boolean;
+    readonly sinceAt?: string;
+  };
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
   /** Keys of the directory that it has read. */

@@ -29,6 +29,11 @@ export function expiryNotice(
   return `the certificate of \`${listener}.tls\` ${what}; replace ${file} and its key`;
 }
 
+/** Since when that is so: since it is reported, or since it has expired. */
+export function expiryNoticeSinceMs({ notAfterMs }: Pick<Certificate, 'notAfterMs'>, nowMs: number): number {
+  return notAfterMs > nowMs ? notAfterMs - noticeDays * dayMs : notAfterMs;
+}
+
 function describeDays(ms: number): string {
   const days = Math.floor(ms / dayMs);
   if (days === 0) return 'less than a day';

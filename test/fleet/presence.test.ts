@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createPresence } from '../../gateway/fleet/presence.ts';
-import type { ProcessState } from '../../gateway/fleet/process-state.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { inspect } from '../support/inspect.ts';
+import { processState } from '../support/process-state.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -10,27 +10,9 @@ import { patientStore } from '../support/tuning.ts';
 
 const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 50 });
 
-function stateOf(id: string): ProcessState {
-  return {
-    id,
-    host: 'h',
-    pid: 1,
-    startedAt: '2026-11-22T00:00:00.000Z',
-    phase: 'serving',
-    configVersion: 'v',
-    requestsPerSecond: 0,
-    failuresPerSecond: 0,
-    outcomes: {},
-    inFlight: 0,
-    connections: 0,
-    store: { kind: 'redis', available: true },
-    upstreams: [],
-  };
-}
-
 function startPresence(id: string, redis: { url: string; prefix: string }, own = bounds) {
   const records = openRedis(redis, own);
-  const presence = createPresence({ records, processId: id, own: () => [stateOf(id)], bounds: own });
+  const presence = createPresence({ records, processId: id, own: () => [processState(id)], bounds: own });
   presence.start();
   onTestFinished(async () => {
     await presence.close();
@@ -57,11 +39,16 @@ it('every process lists all; one that vanished is gone after its expiry, one tha
 });
 
 it('without Redis, and while it is away, a process knows itself', async () => {
-  const alone = createPresence({ records: undefined, processId: 'm', own: () => [stateOf('m')], bounds });
+  const alone = createPresence({
+    records: undefined,
+    processId: 'm',
+    own: () => [processState('m')],
+    bounds,
+  });
   expect(await alone.read()).toEqual({
     isComplete: true,
     answeredBy: 'm',
-    processes: [{ ...stateOf('m'), ageMs: 0 }],
+    processes: [{ ...processState('m'), ageMs: 0 }],
   });
 
   const server = await startRedis();

@@ -2,29 +2,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createChanges } from '../../gateway/fleet/changes.ts';
 import { createEvents } from '../../gateway/fleet/events.ts';
 import { createPresence } from '../../gateway/fleet/presence.ts';
-import type { ProcessState } from '../../gateway/fleet/process-state.ts';
 import { connectRedis, removeAll } from '../support/connect-redis.ts';
+import { processState } from '../support/process-state.ts';
 import { freshPrefix } from '../support/redis.ts';
 import { allRedisForms, startForm } from '../support/start-form.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
 const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
-
-function stateOf(id: string): ProcessState {
-  return {
-    ...{ id, host: 'h', pid: 1, startedAt: '2026-11-22T00:00:00.000Z', phase: 'serving', configVersion: 'v' },
-    ...{
-      requestsPerSecond: 0,
-      failuresPerSecond: 0,
-      outcomes: {},
-      inFlight: 0,
-      connections: 0,
-      upstreams: [],
-    },
-    store: { kind: 'redis', available: true },
-  };
-}
 
 describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
   const place = startForm(form);
@@ -34,7 +19,7 @@ describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
     const processes = await Promise.all(
       ['p1', 'p2'].map(async (processId) => {
         const records = await connectRedis({ prefix, place: place(), bounds });
-        const presence = createPresence({ records, processId, own: () => [stateOf(processId)], bounds });
+        const presence = createPresence({ records, processId, own: () => [processState(processId)], bounds });
         const changes = createChanges({ records, processId, nowMs: Date.now, bounds });
         const events = createEvents({ records, processId, nowMs: Date.now, bounds });
         presence.start();

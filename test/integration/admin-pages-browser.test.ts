@@ -546,7 +546,9 @@ describe('a fleet', () => {
     await open(page, one, '/', '.verdict .near');
     await expect
       .poll(() => firstText(page, '.verdict .near'))
-      .toMatch(/^1 of 3 processes has another configuration than .* \(4576ad\): .* has 0ld000\.$/);
+      .toMatch(
+        /^1 of 3 processes has another configuration than 4576ad: .* has 0ld000\. Since \d\d:\d\d:\d\d, \d+ s\.$/,
+      );
     await expect.poll(() => firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
   });
 
@@ -559,7 +561,7 @@ describe('a fleet', () => {
     await redis.kill();
     await page.waitForSelector('.verdict .bad');
     expect(await firstText(page, '.verdict .bad')).toMatch(
-      /^Redis is away since \d\d:\d\d:\d\d \(\d+ s\); limits are counted by each process on its own\.$/,
+      /^Redis is away \(.+\): limits are counted by each process on its own\. Since \d\d:\d\d:\d\d, \d+ s\.$/,
     );
     expect(await firstText(page, '.facts')).toContain('Redis away since');
     await redis.restart();

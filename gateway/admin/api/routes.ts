@@ -2,6 +2,7 @@ import type { Changes, ChangesPage } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { Presence } from '../../fleet/presence.ts';
+import type { Fault } from '../../fleet/process-state.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
@@ -28,6 +29,8 @@ export interface ApiSources {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly state: () => GatewayState;
+  /** Those of this gateway. */
+  readonly faults: () => readonly Fault[];
   readonly presence: Pick<Presence, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly events: Pick<Events, 'read'>;
@@ -44,6 +47,8 @@ export interface ApiSources {
       | 'simulationTimeoutMs'
       | 'simulationMinutesKeptMax'
       | 'simulationKeptMs'
+      | 'failingRequestsMin'
+      | 'failingShareMin'
     >;
 }
 
@@ -54,6 +59,7 @@ export interface ApiSources {
 export function createRoutes({
   settings,
   state,
+  faults,
   presence,
   changes,
   events,
@@ -70,7 +76,15 @@ export function createRoutes({
       needs: 'read',
       query: noQuery,
       respond: async ({ token }) =>
-        jsonResponse(stateView(state(), settings(), await presence.read(), token)),
+        jsonResponse(
+          stateView(state(), {
+            upstreams: settings().upstreams,
+            fleet: await presence.read(),
+            faults: faults(),
+            token,
+            bounds,
+          }),
+        ),
     }),
     defineRoute({
       method: 'GET',

@@ -1,17 +1,35 @@
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
+import type { Fault } from '../../fleet/process-state.ts';
 import type { AdminToken, Settings } from '../../model.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { GatewayState } from '../readiness.ts';
+import { judgeFleet } from '../verdict/judge-fleet.ts';
 import { upstreamsInShort } from './upstreams-view.ts';
 
-/** How the gateway is: this process's configuration, store and certificates, every process of the fleet, and who asks. */
+/**
+ * How the gateway is: whether it is well, this process's configuration, store and certificates, every process of the fleet,
+ * and who asks.
+ */
 export function stateView(
   state: GatewayState,
-  { upstreams }: Pick<Settings, 'upstreams'>,
-  fleet: Fleet,
-  { name, may }: AdminToken,
+  {
+    upstreams,
+    fleet,
+    faults,
+    token: { name, may },
+    bounds,
+  }: {
+    readonly upstreams: Settings['upstreams'];
+    readonly fleet: Fleet;
+    /** Those of this gateway. */
+    readonly faults: readonly Fault[];
+    readonly token: AdminToken;
+    readonly bounds: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
+  },
 ): object {
   const { environment, config, store, certificates, usage, workers } = state;
   return {
+    verdict: judgeFleet({ store, fleet, own: faults, bounds }),
     environment,
     config,
     store: storeView(store),
@@ -43,8 +61,8 @@ function storeView(store: GatewayState['store']): object {
   };
 }
 
-/** What a process says of each target is in `/upstreams`. */
-function processView({ upstreams, ...process }: KnownProcess): object {
+/** What a process says of each target is in `/upstreams`, and its faults are in the verdict. */
+function processView({ upstreams, faults: _faults, ...process }: KnownProcess): object {
   const targets = upstreams.flatMap((upstream) => upstream.targets);
   return {
     ...process,

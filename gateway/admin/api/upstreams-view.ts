@@ -14,6 +14,8 @@ interface TargetView {
   readonly address: string;
   /** Whether every one of them finds it healthy. */
   readonly healthy: boolean;
+  /** Since when every one of them does, or since the first of them does not. */
+  readonly sinceAt: string;
   /** Over all of them. */
   readonly inFlight: number;
   readonly processes: readonly ({ readonly id: string } & Omit<TargetSeen, 'address'>)[];
@@ -49,7 +51,7 @@ export function upstreamsInShort(upstreams: readonly Upstream[], fleet: Fleet): 
     name,
     url,
     ...lookupErrorOf(name, fleet),
-    targets: targetsOf(name, fleet).map(({ address, healthy, inFlight }) => ({ address, healthy, inFlight })),
+    targets: targetsOf(name, fleet).map(({ processes: _, ...target }) => target),
   }));
 }
 
@@ -57,6 +59,13 @@ function lookupErrorOf(name: string, { processes }: Fleet): { readonly lookupErr
   const seen = processes.flatMap(({ upstreams }) => upstreams.filter((upstream) => upstream.name === name));
   const lookupError = seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
   return lookupError === undefined ? {} : { lookupError };
+}
+
+/** Instants of ISO 8601 in UTC are in order as texts. */
+function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): string {
+  const unhealthy = views.filter(({ healthy }) => !healthy);
+  const instants = (unhealthy.length > 0 ? unhealthy : views).map(({ sinceAt }) => sinceAt).toSorted();
+  return (unhealthy.length > 0 ? instants[0] : instants.at(-1)) ?? '';
 }
 
 function targetsOf(name: string, { processes }: Fleet): readonly TargetView[] {
@@ -69,6 +78,7 @@ function targetsOf(name: string, { processes }: Fleet): readonly TargetView[] {
   return [...byAddress].map(([address, views]) => ({
     address,
     healthy: views.every(({ healthy }) => healthy),
+    sinceAt: sinceOf(views),
     inFlight: views.reduce((sum, { inFlight }) => sum + inFlight, 0),
     processes: views.map(({ address: _, ...view }) => view),
   }));

@@ -125,29 +125,25 @@ const gatewayProcess = z.object({
 });
 
 export const state = z.object({
+  verdict: z.object({
+    severity: z.string(),
+    sentence: z.string(),
+    faults: z.array(z.object({ severity: z.string(), text: z.string(), sinceAt: z.string() })),
+  }),
   environment: z.string(),
-  config: z.object({ version: z.string(), loadedAt: z.string(), lastError: z.string().optional() }),
+  config: z.object({ version: z.string() }),
   store: z.object({
     kind: z.string(),
     available: z.boolean(),
     sinceAt: z.string().optional(),
-    reason: z.string().optional(),
-    servers: z.array(z.object({ name: z.string(), available: z.boolean() })).optional(),
-    missingCommands: z.array(z.string()).optional(),
   }),
-  usage: z.object({ keptDays: count, pausedBecause: z.string().optional() }).optional(),
   upstreams: z.array(
     z.object({
       name: z.string(),
-      url: z.string(),
-      lookupError: z.string().optional(),
       targets: z.array(z.object({ address: z.string(), healthy: z.boolean(), inFlight: count })),
     }),
   ),
-  certificates: z.record(z.string(), z.object({ expiresAt: z.string(), notice: z.string().optional() })),
   isComplete: z.boolean(),
-  answeredBy: z.string(),
-  workers: z.object({ configured: count, serving: count }).optional(),
   processes: z.array(gatewayProcess),
 });
 

@@ -4,7 +4,7 @@ import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, type Row, table } from '../output/table.ts';
 import type { Changes, GatewayProcess, State } from './api-shapes.ts';
 
-export const incompleteText = 'Redis is away: only the process that answered is shown.';
+export const incompleteText = 'Redis gave no answer: only what the process that answered knows is shown.';
 
 const processColumns: readonly Column[] = [
   { title: 'PROCESS', cutsTo: 10 },

@@ -2,7 +2,7 @@ import { cutText, oneLine, padText, widthOf, wrapText } from '../../terminal/tex
 import type { KeyItem, State } from '../admin/api-shapes.ts';
 import { incompleteText, processesTable, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';
-import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
+import { clock, counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { table } from '../output/table.ts';
 
@@ -47,7 +47,7 @@ export function topPicture(
   const head = [
     paint('title', padText(`${cutText(title, columns - widthOf(time) - 1)} `, titleColumns, 'right') + time),
     ...(notice === undefined ? [] : wrapText(notice, columns).map((line) => paint('bad', line))),
-    ...healthLines(state, version, screen),
+    ...healthLines(state, nowMs, screen),
     '',
     ...figureLines(state, nowMs, screen),
   ];
@@ -74,86 +74,21 @@ export function topPicture(
   return lines.slice(0, rows);
 }
 
-/** Whether it is well, and all that is not, a sentence each. */
-function healthLines(state: State, version: string, { columns, paint }: Screen): string[] {
-  const problems = problemsOf(state, version);
-  if (problems.length === 0) return [paint('good', 'well: no fault is known')];
-  return problems.flatMap(({ tone, text }) => wrapText(text, columns).map((line) => paint(tone, line)));
-}
+const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
-interface Problem {
-  readonly tone: Tone;
-  readonly text: string;
-}
-
-/** Of a Redis Cluster a part may be away. */
-function awayText({ servers = [] }: State['store']): string {
-  const away = servers.filter(({ available }) => !available).length;
-  if (away === servers.length) return 'Redis is away';
-  return `${away} of ${servers.length} servers of Redis ${away === 1 ? 'is' : 'are'} away`;
-}
-
-function problemsOf(state: State, version: string): Problem[] {
-  const { store, upstreams, config, certificates, processes, isComplete, usage, workers } = state;
-  const bad = (text: string): Problem => ({ tone: 'bad', text });
-  const warning = (text: string): Problem => ({ tone: 'warning', text });
-  const others = processes.filter(({ configVersion }) => configVersion !== version);
-  const away = processes.filter((one) => !one.store.available);
-  const failing = processes.reduce((sum, { failuresPerSecond }) => sum + failuresPerSecond, 0);
+/** Whether it is well, and all that is not, a sentence each with since when. */
+function healthLines({ verdict, isComplete }: State, nowMs: number, { columns, paint }: Screen): string[] {
+  const { severity, sentence, faults } = verdict;
+  const wrapped = (tone: Tone | undefined, text: string) =>
+    wrapText(text, columns).map((line) => (tone === undefined ? line : paint(tone, line)));
   return [
-    ...(store.available
-      ? []
-      : [bad(`${awayText(store)}${store.reason === undefined ? '' : ` (${store.reason})`}.`)]),
-    ...(store.available && away.length > 0
-      ? [bad(`Redis is away for ${counted(away.length, 'process', 'processes')}.`)]
-      : []),
-    ...(store.missingCommands === undefined
-      ? []
-      : [bad(`The Redis user may not run ${store.missingCommands.join(', ')}: its ACL must allow them.`)]),
-    ...(workers === undefined || workers.serving >= workers.configured
-      ? []
-      : [warning(`${workers.serving} of ${counted(workers.configured, 'worker')} of this gateway serve.`)]),
-    ...(isComplete ? [] : [warning(incompleteText)]),
-    ...(failing > 0
-      ? [
-          bad(
-            `${rate(failing)} requests a second fail by fault of the gateway or the upstream: 5xx, or cut off.`,
-          ),
-        ]
-      : []),
-    ...upstreams.flatMap(({ name, targets, lookupError }) => {
-      const sick = targets.filter(({ healthy }) => !healthy);
-      return [
-        ...(lookupError === undefined
-          ? []
-          : [bad(`The host of the upstream ${name} cannot be looked up (${lookupError}).`)]),
-        ...(targets.length > 0 && sick.length === 0
-          ? []
-          : [
-              bad(
-                targets.length === 0
-                  ? `The upstream ${name} has no target.`
-                  : `The upstream ${name}: ${sick.length} of ${counted(targets.length, 'target')} not healthy.`,
-              ),
-            ]),
-      ];
+    ...(severity === 'well' ? wrapped('good', sentence) : []),
+    ...faults.flatMap((fault) => {
+      const atMs = Date.parse(fault.sinceAt);
+      const since = `Since ${clock(atMs, nowMs)} UTC, ${duration(nowMs - atMs)}.`;
+      return wrapped(toneOf[fault.severity], `${fault.text} ${since}`);
     }),
-    ...(config.lastError === undefined
-      ? []
-      : [
-          bad(
-            `The configuration on disk is not valid, the last good one is in force: ${config.lastError.split('\n')[0]}`,
-          ),
-        ]),
-    ...(others.length === 0
-      ? []
-      : [warning(`${counted(others.length, 'process has', 'processes have')} another configuration.`)]),
-    ...Object.values(certificates).flatMap(({ notice }) =>
-      notice === undefined ? [] : [warning(`${notice}.`)],
-    ),
-    ...(usage?.pausedBecause === undefined
-      ? []
-      : [warning(`Nothing is recorded of keys: ${usage.pausedBecause}.`)]),
+    ...(isComplete ? [] : wrapped('warning', incompleteText)),
   ];
 }
 

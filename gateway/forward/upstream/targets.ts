@@ -23,23 +23,37 @@ export interface Target {
   health: Health;
   /** Why it is not healthy. */
   reason: string | undefined;
-  /** Since when, of `performance.now()`. */
-  unhealthySinceMs: number;
+  /** Since when it is healthy, or is not. */
+  since: Instant;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
   /** Places for WebSockets, their handshakes included. */
   readonly tunnelPlaces: Shares;
 }
 
+/** The same instant on both clocks: epoch ms, which people read, and `performance.now()`, which never leaps. */
+interface Instant {
+  readonly epochMs: number;
+  readonly monotonicMs: number;
+}
+
 export interface TargetState {
   readonly address: string;
   readonly healthy: boolean;
+  /** Since when it is healthy, or is not; ISO 8601, in UTC. */
+  readonly sinceAt: string;
   readonly inFlight: number;
   /** Every connection is in use, so that further requests wait. */
   readonly full: boolean;
   readonly tunnels: number;
   /** Why it is not healthy. */
   readonly reason?: string;
+}
+
+export interface LookupFailure {
+  readonly reason: string;
+  /** ISO 8601, in UTC. */
+  readonly sinceAt: string;
 }
 
 export interface Targets {
@@ -50,8 +64,8 @@ export interface Targets {
   /** The host of the upstream's URL, and the addresses that it was last found to have. */
   readonly hostname: string;
   addresses(): readonly string[];
-  /** Why the last lookup of the host name failed; undefined when it did not. */
-  lookupError(): string | undefined;
+  /** Why the last lookup of the host name failed, and since when lookups fail; undefined when the last one did not. */
+  lookupFailure(): LookupFailure | undefined;
   /**
    * The target for the next attempt at this holder's request, other than `avoid` if possible; undefined when no target
    * that is not down has room.
@@ -77,6 +91,8 @@ interface TargetsOptions {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
   readonly random: () => number;
+  /** Epoch ms. */
+  readonly nowMs: () => number;
   readonly log: Logger;
   /** Hears what is logged of the health of targets. */
   readonly onEvent?: ((event: TargetEvent) => void) | undefined;
@@ -97,6 +113,7 @@ export function createTargets({
   bounds,
   resolve,
   random,
+  nowMs,
   log,
   onEvent,
   atTurnEnd,
@@ -110,7 +127,7 @@ export function createTargets({
   const found = Promise.withResolvers<void>();
   let addresses: readonly string[] = [];
   let pending: Promise<void> | undefined;
-  let lookupError: string | undefined;
+  let lookupFailure: LookupFailure | undefined;
   let retiring: Promise<unknown> | undefined;
 
   adopt(isIP(hostname) === 0 ? knownAddresses : [hostname]);
@@ -130,12 +147,12 @@ export function createTargets({
       const resolved = await resolve(hostname);
       if (resolved.length === 0) throw new Error('the name has no address');
       if (!stop.signal.aborted) adopt(resolved);
-      if (lookupError !== undefined) log.info({ hostname }, 'the upstream can be looked up again');
-      lookupError = undefined;
+      if (lookupFailure !== undefined) log.info({ hostname }, 'the upstream can be looked up again');
+      lookupFailure = undefined;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      if (lookupError === undefined) log.warn({ hostname, reason }, 'the upstream cannot be looked up');
-      lookupError = reason;
+      if (lookupFailure === undefined) log.warn({ hostname, reason }, 'the upstream cannot be looked up');
+      lookupFailure = { sinceAt: new Date(nowMs()).toISOString(), ...lookupFailure, reason };
     }
   }
 
@@ -165,7 +182,7 @@ export function createTargets({
       pool,
       health: 'healthy',
       reason: undefined,
-      unhealthySinceMs: 0,
+      since: instantNow(),
       inFlight: 0,
       tunnelPlaces: new Shares(bounds.tunnelsPerTargetMax),
       stop: new AbortController(),
@@ -197,11 +214,15 @@ export function createTargets({
     const level = health === 'healthy' ? 'info' : 'warn';
     log[level]({ target: target.address, reason }, changes[health]);
     const members = { upstream: upstream.name, target: target.address };
-    if (before === 'healthy') target.unhealthySinceMs = performance.now();
-    if (health === 'healthy') {
-      const unhealthyMs = performance.now() - target.unhealthySinceMs;
-      onEvent?.({ kind: 'target_healthy', ...members, unhealthyMs });
-    } else onEvent?.({ kind: 'target_unhealthy', ...members, health, reason });
+    const now = instantNow();
+    const lastedMs = now.monotonicMs - target.since.monotonicMs;
+    if (health === 'healthy' || before === 'healthy') target.since = now;
+    if (health === 'healthy') onEvent?.({ kind: 'target_healthy', ...members, unhealthyMs: lastedMs });
+    else onEvent?.({ kind: 'target_unhealthy', ...members, health, reason });
+  }
+
+  function instantNow(): Instant {
+    return { epochMs: nowMs(), monotonicMs: performance.now() };
   }
 
   async function retireTarget(target: WatchedTarget): Promise<void> {
@@ -217,7 +238,7 @@ export function createTargets({
     found: found.promise,
     hostname,
     addresses: () => addresses,
-    lookupError: () => lookupError,
+    lookupFailure: () => lookupFailure,
     choose: (holder, avoid) =>
       chooseTarget<Target>({
         targets,
@@ -236,9 +257,10 @@ export function createTargets({
       }),
     eject: (target, reason) => setHealth(target, { health: 'down', reason }),
     state: () =>
-      targets.map(({ address, health, pool, inFlight, tunnelPlaces, reason }) => ({
+      targets.map(({ address, health, since, pool, inFlight, tunnelPlaces, reason }) => ({
         address,
         healthy: health === 'healthy',
+        sinceAt: new Date(since.epochMs).toISOString(),
         inFlight,
         full: pool.isFull(),
         tunnels: tunnelPlaces.taken,

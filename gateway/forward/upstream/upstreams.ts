@@ -22,10 +22,15 @@ export interface UpstreamState {
   /** What is in force. */
   readonly url: string;
   readonly targets: readonly TargetState[];
-  /** Why the last lookup of the host name failed; the addresses before it are kept. */
+  /** Why the last lookup of the host name failed, and since when lookups fail; the addresses before it are kept. */
   readonly lookupError?: string;
+  readonly lookupErrorSinceAt?: string;
   /** What an edit has put in its place, and what is not in force while its host name has never been found. */
-  readonly awaited?: { readonly url: string; readonly lookupError?: string };
+  readonly awaited?: {
+    readonly url: string;
+    readonly lookupError?: string;
+    readonly lookupErrorSinceAt?: string;
+  };
 }
 
 export interface Upstreams {
@@ -46,6 +51,8 @@ interface UpstreamsOptions {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
   readonly random: () => number;
+  /** Epoch ms. */
+  readonly nowMs: () => number;
   readonly log: Logger;
   /** Hears what is logged of the health of targets. */
   readonly onEvent?: ((event: TargetEvent) => void) | undefined;
@@ -96,7 +103,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
     const entry = entries.get(name);
     if (entry?.awaited?.targets !== targets) return;
     const earlier = entry.inForce.settings.url;
-    const members = { upstream: name, url, earlier, reason: targets.lookupError() };
+    const members = { upstream: name, url, earlier, reason: targets.lookupFailure()?.reason };
     log.warn(members, 'the upstream stays as it was: its new host name cannot be looked up');
   }
 
@@ -175,9 +182,9 @@ function stateOf({ inForce, awaited }: Entry): UpstreamState {
   };
 }
 
-function withLookupError(targets: Targets): { readonly lookupError?: string } {
-  const lookupError = targets.lookupError();
-  return lookupError === undefined ? {} : { lookupError };
+function withLookupError(targets: Targets): Pick<UpstreamState, 'lookupError' | 'lookupErrorSinceAt'> {
+  const failure = targets.lookupFailure();
+  return failure === undefined ? {} : { lookupError: failure.reason, lookupErrorSinceAt: failure.sinceAt };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { Batch, RecordName } from '../../../gateway/usage/store/usage-store
 import { tallyNumber } from '../../../gateway/usage/tally.ts';
 import { type UnsentCounts, UnsentRoom } from '../../../gateway/usage/unsent-counts.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+import { processState } from '../../support/process-state.ts';
 import { type RedisCluster, startCluster } from '../../support/start-cluster.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
@@ -445,25 +446,14 @@ function operationsBatch(operations: OperationsUsage, number: number): Batch {
 }
 
 function stateOf(index: number): ProcessState {
-  const target = { address: '10.0.0.1:3000', healthy: true, inFlight: 12, tunnels: 0, full: false };
-  return {
-    ...{ id: `process-${index}-0123456789`, host: 'gateway-1.internal', pid: 12_345, phase: 'serving' },
-    ...{
-      startedAt: new Date(0).toISOString(),
-      configVersion: '0123456789ab',
-      requestsPerSecond: 7_000,
-      failuresPerSecond: 0,
-    },
-    ...{
-      outcomes: { '2xx': 6_500, '4xx': 100, '429': 350 },
-      p50Ms: 0.5,
-      p99Ms: 4,
-      upstreamP50Ms: 2,
-      upstreamP99Ms: 9,
-    },
-    ...{ inFlight: 120, connections: 800, store: { kind: 'redis', available: true } },
+  const sinceAt = new Date(0).toISOString();
+  const target = { address: '10.0.0.1:3000', healthy: true, sinceAt, inFlight: 12, tunnels: 0, full: false };
+  return processState(`process-${index}-0123456789`, {
+    ...{ host: 'gateway-1.internal', pid: 12_345, configVersion: '0123456789ab', requestsPerSecond: 7_000 },
+    ...{ outcomes: { '2xx': 6_500, '4xx': 100, '429': 350 }, inFlight: 120, connections: 800 },
+    ...{ p50Ms: 0.5, p99Ms: 4, upstreamP50Ms: 2, upstreamP99Ms: 9 },
     upstreams: [
       { name: 'default', url: 'http://store:3000', targets: Array.from({ length: 4 }, () => target) },
     ],
-  };
+  });
 }

@@ -29,6 +29,7 @@ function keyItem(id: string, figure: number, members: object = {}) {
 
 function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData {
   const state = stateSchema.parse({
+    verdict: { severity: 'well', sentence: 'All well.', faults: [] },
     environment: 'production',
     config: { version: '3f2ab4c3f2ab', loadedAt: '2026-11-22T09:00:00Z' },
     store: { kind: 'redis', available: true, sinceAt: '2026-11-22T09:00:00Z' },
@@ -77,84 +78,25 @@ describe('the picture of top', () => {
     expect(pictureOf([{}])).toMatch(/^PROCESS +PHASE.* IN FLIGHT/m);
   });
 
-  it.each([
-    [
-      'Redis away',
-      { store: { kind: 'redis', available: false, reason: 'closed' }, isComplete: false },
-      ['Redis is away (closed).', 'only the process that answered'],
-    ],
-    [
-      'Redis away for another process',
-      { processes: [processState(0), processState(1, { store: { kind: 'redis', available: false } })] },
-      ['Redis is away for 1 process.'],
-    ],
-    [
-      'commands that Redis refuses',
-      { store: { kind: 'redis', available: true, missingCommands: ['zadd', 'info'] } },
-      ['The Redis user may not run zadd, info: its ACL must allow them.'],
-    ],
-    [
-      'a worker that ended',
-      { workers: { configured: 4, serving: 3, replaced: 7 } },
-      ['3 of 4 workers of this gateway serve.'],
-    ],
-    [
-      'a sick target',
-      {
-        upstreams: [
-          {
-            name: 'orders',
-            url: 'x',
-            targets: [
-              { address: 'a', healthy: false, inFlight: 0 },
-              { address: 'b', healthy: true, inFlight: 0 },
-            ],
-          },
-        ],
-      },
-      ['The upstream orders: 1 of 2 targets not healthy.'],
-    ],
-    [
-      'no target',
-      { upstreams: [{ name: 'orders', url: 'x', targets: [], lookupError: 'ENOTFOUND' }] },
-      [
-        'The host of the upstream orders cannot be looked up (ENOTFOUND).',
-        'The upstream orders has no target.',
-      ],
-    ],
-    [
-      'an invalid edit',
-      { config: { version: '3f2ab4c3f2ab', loadedAt: '', lastError: 'a.yaml:1:2: bad\n  1 | x' } },
-      ['The configuration on disk is not valid, the last good one is in force: a.yaml:1:2: bad'],
-    ],
-    [
-      'another version',
-      { processes: [processState(0), processState(1), processState(2, { configVersion: 'aaaaaaaaaaaa' })] },
-      ['1 process has another configuration.', 'aaaaaaaa other'],
-    ],
-    [
-      'a certificate',
-      { certificates: { listen: { expiresAt: '', notice: 'the certificate of listen expires in 3 days' } } },
-      ['the certificate of listen expires in 3 days.'],
-    ],
-    [
-      'a pause of the record',
-      { usage: { keptDays: 8, pausedBecause: 'Redis is 71 % full' } },
-      ['Nothing is recorded of keys: Redis is 71 % full.'],
-    ],
-    [
-      'failures',
-      {
-        processes: [1, 2].map((index) =>
-          processState(index, { outcomes: { '5xx': 2 }, failuresPerSecond: 1 }),
-        ),
-      },
-      ['2.0 requests a second fail by fault of the gateway or the upstream: 5xx, or cut off.'],
-    ],
-  ])('says in words what is wrong: %s', (_, members, sentences) => {
-    const text = topPicture(dataOf(members), { nowMs }, plain).join('\n');
-    for (const sentence of sentences) expect(text).toContain(sentence);
-    expect(text).not.toContain('no fault is known');
+  it('says first what the gateway judges: the gravest fault, and all others with since when', () => {
+    const faults = [
+      { severity: 'bad', text: 'Redis is away.', sinceAt: '2026-11-22T10:29:00Z' },
+      { severity: 'warning', text: 'The record pauses.', sinceAt: '2026-11-21T10:31:00Z' },
+    ];
+    const verdict = { severity: 'bad', sentence: 'Redis is away.', faults };
+    const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
+    const lines = topPicture(dataOf({ verdict, isComplete: false }), { nowMs }, colours);
+    expect(lines.slice(1, 4)).toEqual([
+      '\u001b[31mRedis is away. Since 10:29:00 UTC, 2 min.\u001b[0m',
+      '\u001b[33mThe record pauses. Since 2026-11-21 10:31:00 UTC, 24 h.\u001b[0m',
+      '\u001b[33mRedis gave no answer: only what the process that answered knows is shown.\u001b[0m',
+    ]);
+    const draining = { severity: 'notice', text: 'A gateway drains.', sinceAt: '2026-11-22T10:31:00Z' };
+    const well = { severity: 'well', sentence: 'All well. 3 requests a second.', faults: [draining] };
+    expect(topPicture(dataOf({ verdict: well }), { nowMs }, plain).slice(1, 3)).toEqual([
+      well.sentence,
+      'A gateway drains. Since 10:31:00 UTC, 7 s.',
+    ]);
   });
 
   const crowd = dataOf(
@@ -226,7 +168,6 @@ describe('the picture of top', () => {
   });
 
   it('5xx that are the fault of clients are no fault, and not red', () => {
-    const processes = [processState(0, { outcomes: { '5xx': 2 } })];
     const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
     const pictureOf = (members: object) =>
       topPicture(
@@ -234,7 +175,6 @@ describe('the picture of top', () => {
         { nowMs },
         colours,
       ).join('\n');
-    expect(topPicture(dataOf({ processes }), { nowMs }, plain)).toContain('well: no fault is known');
     expect(pictureOf({})).toContain('  5xx 2.0');
     expect(pictureOf({ failuresPerSecond: 1 })).toContain('\u001b[31m5xx 2.0');
   });
@@ -258,17 +198,19 @@ describe('a gateway with hostile names', () => {
   const state = {
     ...dataOf({}).state,
     environment: hostile,
-    config: { version: hostile, loadedAt: hostile, lastError: hostile },
-    store: { kind: 'redis', available: false, reason: hostile },
+    verdict: {
+      severity: hostile,
+      sentence: hostile,
+      faults: [{ severity: hostile, text: hostile, sinceAt: hostile }],
+    },
+    config: { version: hostile },
+    store: { kind: 'redis', available: false },
     upstreams: [
       {
         name: hostile,
-        url: hostile,
-        lookupError: hostile,
         targets: [{ address: hostile, healthy: false, inFlight: 1 }],
       },
     ],
-    certificates: { [hostile]: { expiresAt: hostile, notice: hostile } },
     processes: [
       processState(0, { host: hostile, phase: hostile, configVersion: hostile, startedAt: hostile }),
     ],

@@ -67,7 +67,7 @@ describe('tollgate top --once', () => {
     };
     await expect.poll(show).toMatch(/^requests\/s +[1-9][\d.]* .* 2xx [1-9].* 429 0\.[1-9]/m);
     expect(stdout).toMatch(
-      /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nwell: no fault is known\n/,
+      /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nAll well.\n/,
     );
     expect(stdout).toMatch(/^gateway +p50 [\d.]+ ms +p99 [\d.]+ ms$/m);
     expect(stdout).toMatch(
@@ -93,7 +93,7 @@ describe('tollgate top at a terminal', () => {
   ])('draws anew every second, within the screen, and %s leaves the terminal as it was', async (_, keys) => {
     const { gateway, env } = shared;
     const terminal = await runInTerminal(['top'], env, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
     await send(gateway, 5);
     await expect.poll(() => terminal.lines().join('\n')).toMatch(/^requests\/s +(?!0\.0)/m);
     const lines = terminal.lines();
@@ -108,7 +108,7 @@ describe('tollgate top at a terminal', () => {
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s leaves the terminal as it was', async (signal) => {
     const { env } = shared;
     const terminal = await runInTerminal(['top'], env, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
     terminal.signal(signal);
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
     expect(terminal.output().endsWith(leave)).toBe(true);
@@ -119,13 +119,13 @@ describe('tollgate top at a terminal', () => {
     const { gateway, env } = await start(port);
     const terminal = await runInTerminal(['top'], env, size);
     const picture = () => terminal.lines().join('\n');
-    await expect.poll(picture).toContain('well: no fault is known');
+    await expect.poll(picture).toContain('All well.');
     await gateway.stop('SIGKILL');
     await expect.poll(picture).toMatch(/^Nobody answers at http:.* \(connect ECONNREFUSED/m);
     await expect.poll(picture).toMatch(/The figures are those of\s+[\d:]+\s+UTC/);
     expect(terminal.lines().length).toBeLessThanOrEqual(size.rows);
     await start(port);
-    await expect.poll(picture).toMatch(/^(?!.*Nobody answers).*well: no fault is known/s);
+    await expect.poll(picture).toMatch(/^(?!.*Nobody answers).*All well./s);
     terminal.type('q');
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
   });
@@ -170,7 +170,7 @@ describe('tollgate top at a terminal', () => {
       ),
     );
     const terminal = await runInTerminal(['top'], { ...env, TOLLGATE_ADMIN: stub.url }, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
     isSilent = true;
     await expect
       .poll(() => terminal.lines().join('\n'))
@@ -183,7 +183,7 @@ describe('tollgate top at a terminal', () => {
   it('ends with a sentence when its token is taken back, below what was on the screen before', async () => {
     const { gateway, env } = await start();
     const terminal = await runInTerminal(['top'], env, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('well: no fault is known');
+    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
     const other = makeToken('read');
     await gateway.editConfig(
       testConfig({
@@ -212,6 +212,6 @@ describe('tollgate top at a terminal', () => {
     const terminal = await runInTerminal(['top'], { ...env, TERM: 'dumb' }, size);
     expect((await terminal.ended()).exitCode).toBe(0);
     expect(terminal.output()).not.toContain('\u001b');
-    expect(terminal.output()).toContain('well: no fault is known');
+    expect(terminal.output()).toContain('All well.');
   });
 });

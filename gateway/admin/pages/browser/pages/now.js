@@ -6,6 +6,7 @@ import {
   count,
   counted,
   duration,
+  fullInstant,
   milliseconds,
   noFigure,
   percent,
@@ -26,7 +27,6 @@ import {
   useNow,
 } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
-import { verdict } from '../verdict.js';
 
 const minuteMs = 60_000;
 
@@ -63,7 +63,7 @@ export function Now({ query, live }) {
   const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
   return html`<div class="now">
     <h1 class="sr">Now</h1>
-    <${Verdict} live=${live} traffic=${traffic} />
+    <${Verdict} live=${live} />
     <${Figures} live=${live} traffic=${traffic} refused=${refused} />
     <${Charts} live=${live} traffic=${traffic} period=${period} happened=${happened} />
     <div class="two">
@@ -78,24 +78,48 @@ function startOf(atMs, stepMs) {
   return Math.floor(atMs / stepMs) * stepMs;
 }
 
-function Verdict({ live, traffic }) {
+/** @type {Record<string, string>} */
+const toneOf = { well: 'well', bad: 'bad', warning: 'near', notice: 'muted' };
+
+/** What `/state` says of the fleet: the gravest fault in large letters, and the others below it. */
+function Verdict({ live }) {
   useNow();
-  const { state, totals, polled } = live;
+  const { state, polled } = live;
   if (!state) {
     const text = polled.error ? polled.error.message : 'Loading …';
     return html`<div class="verdict"><p class="first ${polled.error ? 'bad' : ''}" role="status">${text}</p></div>`;
   }
   const isAway = polled.error !== undefined && Date.now() - polled.atMs > 2_000;
-  const away = {
-    tone: 'bad',
-    text: `${polled.error?.message} The figures are from ${clock(polled.atMs, Date.now())}; this page goes on asking.`,
-  };
-  const lastMinute = traffic.body?.get(startOf(nowMs(), minuteMs) - minuteMs);
-  const [first, ...others] = isAway ? [away] : verdict({ state, totals, lastMinute, nowMs: nowMs() });
+  if (isAway) {
+    const text = `${polled.error?.message} The figures are from ${clock(polled.atMs, Date.now())}; this page goes on asking.`;
+    return html`<div class="verdict"><p class="first bad" role="status">${text}</p></div>`;
+  }
+  const { severity, sentence, faults } = state.verdict;
+  const isWell = severity === 'well';
+  const others = isWell ? faults : faults.slice(1);
   return html`<div class="verdict">
-    <p class=${`first ${first?.tone}`} role=${first?.tone === 'well' ? undefined : 'status'}>${first?.text}</p>
-    ${others.length > 0 && html`<ul>${others.map(({ tone, text }) => html`<li class=${tone} key=${text}>${text}</li>`)}</ul>`}
+    ${
+      isWell
+        ? html`<p class="first well">${sentence}</p>`
+        : html`<p class=${`first ${toneOf[severity]}`} role="status">${sentence} <${Since} at=${faults[0].sinceAt} /></p>`
+    }
+    ${
+      others.length > 0 &&
+      html`<ul>
+        ${others.map(
+          ({ severity, code, text, sinceAt }) =>
+            html`<li class=${toneOf[severity]} key=${`${code} ${text}`}>${text} <${Since} at=${sinceAt} /></li>`,
+        )}
+      </ul>`
+    }
   </div>`;
+}
+
+/** When a fault began, and how long ago that is. */
+function Since({ at }) {
+  const atMs = Date.parse(at);
+  const now = nowMs();
+  return html`<span class="since" title=${fullInstant(atMs)}>${`Since ${clock(atMs, now)}, ${duration(now - atMs)}.`}</span>`;
 }
 
 function Figures({ live, traffic, refused }) {

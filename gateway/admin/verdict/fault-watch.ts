@@ -1,0 +1,34 @@
+import type { Fault } from '../../fleet/process-state.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { FoundFault } from './judge-gateway.ts';
+
+export interface FaultWatch {
+  /** The faults that stand now, with since when. */
+  read(): readonly Fault[];
+  close(): void;
+}
+
+/** Looks for faults once a second, so that it is known since when each of them stands, whether somebody asks or not. */
+export function watchFaults(
+  find: () => readonly FoundFault[],
+  {
+    nowMs,
+    bounds,
+  }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Pick<Bounds, 'presenceIntervalMs'> },
+): FaultWatch {
+  /** By code: the figures in the text of a fault may change while it stands. */
+  let since: ReadonlyMap<string, string> = new Map();
+
+  function read(): readonly Fault[] {
+    const foundAt = new Date(nowMs()).toISOString();
+    const faults = find().map((fault) => ({
+      ...fault,
+      sinceAt: fault.sinceAt ?? since.get(fault.code) ?? foundAt,
+    }));
+    since = new Map(faults.map(({ code, sinceAt }) => [code, sinceAt]));
+    return faults;
+  }
+
+  const timer = setInterval(read, bounds.presenceIntervalMs).unref();
+  return { read, close: () => clearInterval(timer) };
+}

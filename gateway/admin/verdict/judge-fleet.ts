@@ -1,0 +1,274 @@
+import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
+import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
+import { counted, figure, percent } from '../../fleet/wording.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { GatewayState } from '../readiness.ts';
+
+/** Whether it is well with the fleet. */
+export interface Verdict {
+  /** Of the gravest fault; a notice leaves it well. */
+  readonly severity: Exclude<Severity, 'notice'> | 'well';
+  /** The one sentence: the gravest fault, or that all is well. */
+  readonly sentence: string;
+  /** The gravest first. */
+  readonly faults: readonly Fault[];
+}
+
+/** Codes in the order in which they matter. What is done to the requests of customers comes before its cause. */
+const order: readonly string[] = [
+  'no_worker',
+  'gateway_fails_requests',
+  'upstream_fails_requests',
+  'redis_away',
+  'upstream_down',
+  'certificate_expired',
+  'redis_commands_refused',
+  'targets_down',
+  'lookup_failed',
+  'workers_missing',
+  'configuration_differs',
+  'configuration_invalid',
+];
+const severities: readonly Severity[] = ['bad', 'warning', 'notice'];
+
+/** How many addresses a sentence names. */
+const namedMax = 3;
+
+/**
+ * Judges the fleet: the only place that decides what is a fault, how grave it is and what the sentence says. Pages and
+ * commands show the result.
+ *
+ * A fault that several processes see began when the first of them saw it. So a process that is started again does not make
+ * an outage look younger.
+ *
+ * @param own the faults of the gateway that answers, of which there may be no process
+ */
+export function judgeFleet({
+  store,
+  fleet,
+  own,
+  bounds,
+}: {
+  /** As the process that answers sees it. */
+  readonly store: GatewayState['store'];
+  readonly fleet: Fleet;
+  readonly own: readonly Fault[];
+  readonly bounds: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
+}): Verdict {
+  const { processes } = fleet;
+  const away = storeFaults(store, processes);
+  const causes = {
+    gateway: away.length === 0 ? undefined : 'Redis is away',
+    upstream: deadUpstreams(processes),
+  };
+  const faults = [
+    ...failingFaults(processes, causes, bounds),
+    ...away,
+    ...upstreamFaults(processes),
+    ...gatewayFaults(processes, own),
+    ...configurationFaults(processes),
+  ].sort((a, b) => rankOf(a) - rankOf(b));
+  const [first] = faults;
+  if (first === undefined || first.severity === 'notice') {
+    return { severity: 'well', sentence: `All well. ${trafficSentence(processes)}`, faults };
+  }
+  return { severity: first.severity, sentence: first.text, faults };
+}
+
+function rankOf({ severity, code }: Fault): number {
+  const place = order.indexOf(code);
+  return severities.indexOf(severity) * (order.length + 1) + (place === -1 ? order.length : place);
+}
+
+/** That requests fail, whose fault that is, and its cause where another fault explains it. */
+function failingFaults(
+  processes: readonly KnownProcess[],
+  causes: Readonly<Record<'gateway' | 'upstream', string | undefined>>,
+  { failingRequestsMin, failingShareMin }: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>,
+): Fault[] {
+  const requests = sumOf(processes, ({ lastMinute }) => lastMinute.requests);
+  return (['gateway', 'upstream'] as const).flatMap((whose) => {
+    const failed = sumOf(processes, ({ lastMinute }) => lastMinute.failed[whose].requests);
+    const sinceAt = earliest(processes.map(({ lastMinute }) => lastMinute.failed[whose].sinceAt));
+    if (failed < failingRequestsMin || failed / requests < failingShareMin || sinceAt === undefined)
+      return [];
+    const cause = causes[whose] === undefined ? '' : `: ${causes[whose]}`;
+    const where = whose === 'gateway' ? 'in the gateway' : 'at the upstream';
+    const text = `${percent(failed / requests)} of the requests of the last minute failed ${where} (${figure(failed)} × 5xx or cut off)${cause}.`;
+    return [{ severity: 'bad' as const, code: `${whose}_fails_requests`, text, sinceAt }];
+  });
+}
+
+function storeFaults(store: GatewayState['store'], processes: readonly KnownProcess[]): Fault[] {
+  const away = processes.filter((one) => !one.store.available);
+  const seen = away.map((one) => one.store.sinceAt ?? one.startedAt);
+  const fault = (text: string, sinceAt: string): Fault[] => [
+    { severity: 'bad', code: 'redis_away', text, sinceAt },
+  ];
+  if (store.kind === 'memory' || store.available) {
+    const [first] = seen.toSorted();
+    if (first === undefined) return [];
+    const names = shortList(away.map(nameOf));
+    return fault(`Redis is away for ${partOf(away.length, processes.length)}: ${names}.`, first);
+  }
+  const { servers = [], onFailure, reason, since } = store;
+  const gone = servers.filter(({ available }) => !available);
+  const isPart = gone.length < servers.length;
+  const what = isPart
+    ? `${figure(gone.length)} of ${figure(servers.length)} servers of Redis (${shortList(gone.map(({ name }) => name))})`
+    : 'Redis';
+  const effect =
+    onFailure === 'refuse'
+      ? `requests with a key${isPart ? ' of theirs' : ''} are answered 503`
+      : `limits${isPart ? ' of their keys' : ''} are counted by each process on its own`;
+  const why = isPart || reason === undefined ? '' : ` (${reason})`;
+  const verb = isPart && gone.length > 1 ? 'are' : 'is';
+  return fault(`${what} ${verb} away${why}: ${effect}.`, earliest([since, ...seen]) ?? since);
+}
+
+function upstreamFaults(processes: readonly KnownProcess[]): Fault[] {
+  const seen = processes.flatMap(({ upstreams, startedAt }) =>
+    upstreams.map((upstream) => ({ ...upstream, startedAt })),
+  );
+  const byName = Map.groupBy(seen, ({ name }) => name);
+  return [...byName].flatMap(([name, views]) => {
+    const title = byName.size > 1 ? `The upstream ${name}` : 'The upstream';
+    return [...deadFault(title, views), ...lookupFault(title, views)];
+  });
+}
+
+/** "billing has no healthy target"; undefined where each upstream has one. */
+function deadUpstreams(processes: readonly KnownProcess[]): string | undefined {
+  const upstreams = processes.flatMap((one) => one.upstreams);
+  const names = [...new Set(upstreams.filter(isDead).map(({ name }) => name))];
+  if (names.length === 0) return undefined;
+  const isOnly = upstreams.every(({ name }) => name === names[0]);
+  return `${isOnly ? 'it' : shortList(names)} ${names.length === 1 ? 'has' : 'have'} no healthy target`;
+}
+
+function isDead({ targets }: UpstreamSeen): boolean {
+  return targets.every(({ healthy }) => !healthy);
+}
+
+type UpstreamView = UpstreamSeen & Pick<KnownProcess, 'startedAt'>;
+
+/** That no target of it is healthy, or some are not. */
+function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
+  const dead = views.filter(isDead);
+  const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));
+  if (dead.length > 0) {
+    // It was dead when its last target went down.
+    const since = dead.map(
+      ({ targets, lookupErrorSinceAt, startedAt }) =>
+        targets
+          .map(({ sinceAt }) => sinceAt)
+          .toSorted()
+          .at(-1) ??
+        lookupErrorSinceAt ??
+        startedAt,
+    );
+    const known = dead.flatMap(({ targets }) => targets);
+    const reason = known.find((target) => target.reason !== undefined)?.reason;
+    const why = reason === undefined ? '' : ` (${reason})`;
+    const isAll = dead.length === views.length;
+    const whom = isAll ? '' : ` for ${partOf(dead.length, views.length)}`;
+    const what = known.length === 0 ? 'has no target' : `has no healthy target${why}`;
+    const text = `${title} ${what}${whom}: ${isAll ? 'its requests' : 'their requests to it'} fail.`;
+    return [{ severity: 'bad', code: 'upstream_down', text, sinceAt: since.toSorted()[0] ?? '' }];
+  }
+  const [first] = unhealthy.map(({ sinceAt }) => sinceAt).toSorted();
+  if (first === undefined) return [];
+  const all = new Set(views.flatMap(({ targets }) => targets.map(({ address }) => address)));
+  const down = [...Map.groupBy(unhealthy, ({ address }) => address)].map(([address, seenDown]) => {
+    const reason = seenDown.find((target) => target.reason !== undefined)?.reason;
+    const has = views.filter(({ targets }) => targets.some((target) => target.address === address)).length;
+    const whom = seenDown.length === has ? '' : ` for ${partOf(seenDown.length, has)}`;
+    return `${address}${whom}${reason === undefined ? '' : ` (${reason})`}`;
+  });
+  const verb = down.length === 1 ? 'is' : 'are';
+  const text = `${figure(down.length)} of ${counted(all.size, 'target')} of ${lowerCase(title)} ${verb} down: ${shortList(down)}.`;
+  return [{ severity: 'warning', code: 'targets_down', text, sinceAt: first }];
+}
+
+/** The addresses of the last look-up are kept. */
+function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
+  const failing = views.filter(({ lookupError }) => lookupError !== undefined);
+  const [first] = failing;
+  if (first === undefined) return [];
+  const sinceAt = earliest(failing.map((view) => view.lookupErrorSinceAt ?? view.startedAt)) ?? '';
+  const severity = failing.some(({ targets }) => targets.length === 0) ? 'bad' : 'warning';
+  const whom = failing.length === views.length ? '' : ` for ${partOf(failing.length, views.length)}`;
+  const text = `The host name of ${lowerCase(title)} cannot be looked up${whom}: ${first.lookupError}.`;
+  return [{ severity, code: 'lookup_failed', text, sinceAt }];
+}
+
+/** Each gateway publishes its own faults with each of its processes. */
+function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]): Fault[] {
+  const identity = ({ code, text }: Fault) => `${code} ${text}`;
+  const published = processes.flatMap((seenBy) => seenBy.faults.map((fault) => ({ fault, seenBy })));
+  const all = Map.groupBy(published, ({ fault }) => identity(fault));
+  const merged = [...all.values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) return [];
+    const sinceAt = earliest(same.map(({ fault }) => fault.sinceAt)) ?? first.fault.sinceAt;
+    const where = shortList(same.map(({ seenBy }) => nameOf(seenBy)));
+    const { text } = first.fault;
+    return [
+      {
+        ...first.fault,
+        text: same.length === processes.length ? text : `On ${where}: ${lowerCase(text)}`,
+        sinceAt,
+      },
+    ];
+  });
+  return [...merged, ...own.filter((one) => !all.has(identity(one)))];
+}
+
+/** The version that most processes have is the usual one. They have differed since the second version was loaded. */
+function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
+  const byVersion = [...Map.groupBy(processes, ({ configVersion }) => configVersion)];
+  const [usual] = byVersion.toSorted(([, a], [, b]) => b.length - a.length);
+  if (usual === undefined || byVersion.length === 1) return [];
+  const [version] = usual;
+  const others = processes.filter(({ configVersion }) => configVersion !== version);
+  const loaded = byVersion.map(([, having]) => earliest(having.map((one) => one.configLoadedAt)) ?? '');
+  const list = shortList(others.map((one) => `${nameOf(one)} has ${one.configVersion.slice(0, 6)}`));
+  const verb = others.length === 1 ? 'has' : 'have';
+  const text = `${partOf(others.length, processes.length)} ${verb} another configuration than ${version.slice(0, 6)}: ${list}.`;
+  return [{ severity: 'warning', code: 'configuration_differs', text, sinceAt: loaded.toSorted()[1] ?? '' }];
+}
+
+function trafficSentence(processes: readonly KnownProcess[]): string {
+  const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
+  if (perSecond === 0) return 'No request came in the last ten seconds.';
+  const refused = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
+  const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
+  return `${served}, ${refused === 0 ? 'none' : percent(refused / perSecond)} of them refused.`;
+}
+
+function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProcess) => number): number {
+  return processes.reduce((sum, process) => sum + figureOf(process), 0);
+}
+
+/** Instants of ISO 8601 in UTC are in order as texts. */
+function earliest(instants: readonly (string | undefined)[]): string | undefined {
+  return instants.filter((one) => one !== undefined).toSorted()[0];
+}
+
+/** "1 of 2 processes". */
+function partOf(some: number, all: number): string {
+  return `${figure(some)} of ${counted(all, 'process', 'processes')}`;
+}
+
+function shortList(names: readonly string[]): string {
+  const more = names.length - namedMax;
+  return more <= 0 ? names.join(', ') : `${names.slice(0, namedMax).join(', ')} and ${figure(more)} more`;
+}
+
+function nameOf({ host, pid }: KnownProcess): string {
+  return `${host} (pid ${pid})`;
+}
+
+function lowerCase(text: string): string {
+  return text.startsWith('Redis') ? text : text.charAt(0).toLowerCase() + text.slice(1);
+}

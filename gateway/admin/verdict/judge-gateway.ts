@@ -1,0 +1,66 @@
+import type { Fault } from '../../fleet/process-state.ts';
+import { counted, figure } from '../../fleet/wording.ts';
+import type { GatewayState } from '../readiness.ts';
+
+/** A fault of which it may not be known since when it stands. */
+export type FoundFault = Omit<Fault, 'sinceAt'> & Partial<Pick<Fault, 'sinceAt'>>;
+
+/** Beyond the first line of an error is an excerpt of the file, which Changes shows. */
+const errorCharsMax = 300;
+
+/**
+ * The faults of a gateway as a whole, as opposed to what each of its processes sees of Redis and of targets. Each gateway
+ * publishes its own, so that whichever is asked shows those of all.
+ */
+export function judgeGateway(state: GatewayState): FoundFault[] {
+  const { phase, workers, config, store, certificates, usage, upstreams } = state;
+  const faults: FoundFault[] = [];
+  const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
+    faults.push({ severity, code, text, ...(sinceAt !== undefined && { sinceAt }) });
+  };
+
+  if (phase === 'draining')
+    find('notice', 'draining', 'A gateway drains: it finishes its last requests, and ends.');
+  if (phase === 'serving' && workers !== undefined && workers.serving < workers.configured) {
+    if (workers.serving === 0)
+      find('bad', 'no_worker', 'No worker of the gateway that answers serves requests.');
+    else {
+      const text = `A gateway has ${figure(workers.serving)} of its ${counted(workers.configured, 'worker')}.`;
+      find('warning', 'workers_missing', text);
+    }
+  }
+  if (store.kind === 'redis' && store.missingCommands !== undefined) {
+    const text = `The Redis user may not run ${store.missingCommands.join(', ')}: its ACL must allow them.`;
+    find('bad', 'redis_commands_refused', text);
+  }
+  const { kept = [], waitsForRestart = [] } = config;
+  for (const { file, reason, since, revokes } of kept) {
+    const without = revokes ? ', without the keys and tokens that it revokes' : '';
+    const text = `${file} is not valid and keeps its last valid content${without}: ${reason}`;
+    find('warning', 'configuration_invalid', text.slice(0, errorCharsMax), since);
+  }
+  if (config.lastError !== undefined && kept.length === 0) {
+    const [problem = ''] = config.lastError.split('\n', 1);
+    const text = `The configuration on disk is not valid, ${config.version.slice(0, 6)} stays in force: ${problem}`;
+    find('warning', 'configuration_invalid', text.slice(0, errorCharsMax));
+  }
+  if (waitsForRestart.length > 0) {
+    const text = `A change of ${waitsForRestart.join(', ')} takes effect when the gateway is started again.`;
+    find('notice', 'restart_needed', text);
+  }
+  for (const [name, { awaited }] of Object.entries(upstreams)) {
+    if (awaited?.lookupError === undefined) continue;
+    const text = `The upstream ${name} stays as it was: the host of ${awaited.url} cannot be looked up (${awaited.lookupError}).`;
+    find('warning', 'upstream_edit_waits', text, awaited.lookupErrorSinceAt);
+  }
+  for (const [listener, { notice, noticeSinceAt, isExpired }] of Object.entries(certificates)) {
+    if (notice === undefined) continue;
+    const severity = isExpired && listener === 'listen' ? 'bad' : 'warning';
+    const text = `${notice.charAt(0).toUpperCase()}${notice.slice(1)}.`;
+    find(severity, isExpired ? 'certificate_expired' : 'certificate_expires', text, noticeSinceAt);
+  }
+  if (usage?.pausedBecause !== undefined) {
+    find('warning', 'recording_paused', `What keys use is not recorded: ${usage.pausedBecause}.`);
+  }
+  return faults;
+}
