@@ -5,7 +5,7 @@ export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  tollgate ${line}`).join('\n')}`;
 }
 
-/** What a variable of the environment says. Those of options are in place of the option. */
+/** The variables of the environment that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
   TOLLGATE_CONFIG: 'the configuration file, in place of --config',
   TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
@@ -15,7 +15,7 @@ const variables: Readonly<Record<string, string>> = {
   NO_COLOR: 'no colours',
 };
 
-/** Adds to the help of every command which variables it reads, and to that of the program all of them. */
+/** The help of every command lists the variables that the command reads, the help of the program all of them. */
 export function describeEnvironment(program: Command): void {
   const describe = (command: Command, names: readonly string[]) => {
     if (names.length === 0) return;

@@ -7,6 +7,7 @@ import { printable } from '../terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
 import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
+import { addCompletionCommand } from './completion.ts';
 import { configOption, fromHere, requireConfig } from './config-option.ts';
 import { describeEnvironment, examples } from './help-text.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
@@ -31,6 +32,7 @@ export function createProgram(): Command {
   addLookingCommands(keys);
   addKeyCommands(keys);
   addMovingCommands(keys);
+  addCompletionCommand(program);
   describeEnvironment(program);
   return program;
 }

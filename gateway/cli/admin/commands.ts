@@ -1,4 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { keyStates } from '../../admin/keys/key-item.ts';
+import { keySorts } from '../../admin/keys/list-keys.ts';
+import { usageSteps } from '../../admin/keys/usage-rows.ts';
 import { printable } from '../../terminal/printable.ts';
 import { oneLine } from '../../terminal/text-width.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
@@ -81,13 +84,10 @@ export function addReadingCommands(program: Command, keys: Command): void {
       'after',
       examples('keys list --state near', 'keys list --plan free --sort offered --limit 20'),
     )
-    .option(
-      '--state <state>',
-      'only those that are ok, near, limited, banned, disabled, expired, unused or unknown',
-    )
+    .addOption(new Option('--state <state>', 'only those that are in this state').choices(keyStates))
     .option('--plan <plan>', 'only those on this plan')
     .option('--q <text>', 'only those with this text in their id or name')
-    .option('--sort <by>', 'refused, offered, lastSeen or id (default: refused)')
+    .addOption(new Option('--sort <by>', 'what stands first (default: refused)').choices(keySorts))
     .option('--limit <count>', 'how many at most; 0: all', wholeNumber, 50)
     .option('--all', 'all of them')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
@@ -162,7 +162,9 @@ export function addReadingCommands(program: Command, keys: Command): void {
       'after',
       examples('usage acme', 'usage acme --from 2026-10-01 --to 2026-10-31 --csv > acme.csv'),
     )
-    .option('--step <step>', 'minute, hour or day (default: by the length of the period)')
+    .addOption(
+      new Option('--step <step>', 'what a row is (default: by the length of the period)').choices(usageSteps),
+    )
     .option('--csv', 'comma-separated values')
     .action(async (id: string, { from, to, step, csv, ...options }: UsageOptions) => {
       const nowMs = Date.now();

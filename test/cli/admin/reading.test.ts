@@ -258,7 +258,7 @@ describe('what people read', () => {
     [['callers', 'lstPets'], /^There is no operation lstPets; did you mean `listPets`\?\n/],
     [['keys', 'list', '--plan', 'enterprse'], /^There is no plan enterprse; did you mean `enterprise`\?\n/],
     [['keys', 'list', '--plan', 'gold'], /^There is no plan gold; plans are: /],
-    [['keys', 'list', '--state', 'happy'], /`state` must be one of ok, near,/],
+    [['keys', 'list', '--state', 'happy'], /'happy' is invalid\. Allowed choices are ok, near,/],
     [['usage', 'acme', '--from', '30 February'], /^--from must be a date such as 2026-11-22/],
     [['usage', 'acme', '--from', '2026-02-30'], /^--from must be a date such as 2026-11-22/],
     [['usage', 'acme', '--from', 'now', '--to', '-2h'], /`from` must not be later than `to`/],
