@@ -115,16 +115,22 @@ async function create(
       ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
     },
   } as const;
-  const reply = await directory.create(definition);
+  const isRepeatable = kind !== 'single';
+  const reply = await directory.create(definition, isRepeatable ? 'once' : undefined);
   switch (reply.kind) {
     case 'written':
       record(change);
       return definitionResponse(reply.key, 201, secret);
     case 'taken': {
       // The same request, sent again, was faster.
-      const own = kind === 'single' ? undefined : await findOwn(directory, stated.id, { createdMs });
+      const own = isRepeatable ? await findOwn(directory, stated.id, { createdMs }) : undefined;
       return own ?? taken(stated.id).response;
     }
+    case 'removed':
+      return refused(
+        'conflict',
+        `The request with this Idempotency-Key has issued ${stated.id}, and the key was deleted since. To issue it anew, send another Idempotency-Key.`,
+      ).response;
     case 'away': {
       const failed = storeFailed(reply);
       if (reply.mayHaveRun) record({ ...change, error: failed.message });
