@@ -16,6 +16,7 @@ import {
   storeFailed,
 } from './change-sources.ts';
 import { definitionResponse, instantOf, statedOf, toDefinition } from './definition.ts';
+import { keptOfId } from './kept-of-id.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
 const { plan, name, limits, operations } = keySchema.shape;
@@ -93,11 +94,12 @@ async function begin(
 }
 
 async function create(
-  { record }: KeyChangeSources,
+  sources: KeyChangeSources,
   directory: KeyDirectory,
   { expiresAt, ...stated }: z.output<typeof keyBody>,
   { token, kind, createdMs }: ChangeRequest & Begun,
 ): Promise<AdminResponse> {
+  const { record } = sources;
   const secret = issueSecret();
   const issued = {
     digest: digestSecret(secret),
@@ -120,7 +122,7 @@ async function create(
   switch (reply.kind) {
     case 'written':
       record(change);
-      return definitionResponse(reply.key, 201, secret);
+      return definitionResponse(reply.key, 201, { secret, kept: await keptOfId(sources, reply.key) });
     case 'taken': {
       // The same request, sent again, was faster.
       const own = isRepeatable ? await findOwn(directory, stated.id, { createdMs }) : undefined;
