@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { formatProblems } from './config/problems/format-problems.ts';
+import { listenProblem } from './config/problems/listen-problem.ts';
 import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
 import { type Rejected, restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
 import type { GatewayOptions } from './gateway.ts';
@@ -75,9 +76,10 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
           bounds,
         });
   const { listen, admin } = await gateway.start().catch(async (error) => {
-    logger.fatal(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
     gateway.kill?.();
     await log.close();
+    // As the problems of a configuration: a person reads it.
+    process.stderr.write(`${listenProblem(error, settings)}\n`);
     process.exit(1);
   });
 

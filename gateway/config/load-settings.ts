@@ -16,6 +16,7 @@ import { configSizes } from './config-sizes.ts';
 import { fitOperations } from './keys/key-uses.ts';
 import type { ReadEntries } from './keys/read-entries.ts';
 import { type ReadKeyList, readKeyList } from './keys/read-key-list.ts';
+import { otherDocument } from './problems/other-document.ts';
 import { type Place, type Problem, wholeFile } from './problems/problem.ts';
 import { type RawSettings, type RawUpstream, settingsSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
@@ -95,6 +96,11 @@ export function loadSettings(options: LoadOptions): Loaded {
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
+  const other = main && otherDocument(file, main.value);
+  if (other !== undefined) {
+    const [digests, version] = [reader.digests(), reader.version()];
+    return { kind: 'invalid', problems: [other], suspects: [[file]], digests, version };
+  }
   const raw = main && parseShape(main, problems);
   const plans = raw && buildPlans(raw);
   const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);

@@ -80,5 +80,5 @@ function addressOf(socket: Socket): AddressInfo {
 
 /** As `net.Server` says it. */
 function listenError(code: string, text: string, host: string, port: number): Error {
-  return Object.assign(new Error(`listen ${code}: ${text} ${host}:${port}`), { code });
+  return Object.assign(new Error(`listen ${code}: ${text} ${host}:${port}`), { code, port });
 }

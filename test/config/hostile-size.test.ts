@@ -41,7 +41,7 @@ const operation = (fields: string) => `{ get: { ${fields} } }`;
 test.each<[what: string, files: Files]>([
   ['unknown settings', main(mainDocument + lines((i) => `unknown${i}: x`))],
   ['settings that resemble a known one', main(mainDocument + lines((i) => `plan${i}: x`))],
-  ['settings on one line', main(`{ ${lines((i) => `u${i}: x,`).replaceAll('\n', ' ')} }`)],
+  ['settings on one line', main(`{ environment: test, ${lines((i) => `u${i}: x,`).replaceAll('\n', ' ')} }`)],
   ['plans without limits', main(inPlans(lines((i) => `  unknown${i}: x`)))],
   ['plans with bad names', main(inPlans(lines((i) => `  unknown.${i}: custom`)))],
   ['unknown fields of a key', main(inKeys(`- id: a\n${lines((i) => `  unknown${i}: x`)}`))],

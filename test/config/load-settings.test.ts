@@ -490,3 +490,28 @@ test.each(['tollgate.yaml', 'keys.yaml', 'openapi.yaml'])('no content of %s make
     { numRuns: 300 },
   );
 });
+
+test.each([
+  [
+    'openapi: 3.1.0\npaths: {}',
+    'this is an OpenAPI document. Give the configuration that names it: `api: ./tollgate.yaml`',
+  ],
+  [
+    '{"swagger":"2.0","paths":{}}',
+    'this is an OpenAPI document. Give the configuration that names it: `api: ./tollgate.yaml`',
+  ],
+  [keysDocument, 'this is a keys file. Give the configuration that names it: `keys: ./tollgate.yaml`'],
+  ['services: { web: { image: "$' + '{IMAGE}" } }', 'this is a Compose file'],
+  ['apiVersion: v1\nkind: ConfigMap', 'this is a Kubernetes object'],
+  ['<!doctype html>\n<html></html>', 'this is HTML or XML'],
+  ['{"name":"x","dependencies":{}}', 'none of its fields is a setting'],
+  ['PASSWORD=secret', 'this is text and no mapping'],
+  ['# nothing', 'this file is empty, or has only comments'],
+])('a file that is no configuration has one problem, which says what it is: %s', (text, what) => {
+  const folder = configFolder({ 'tollgate.yaml': text });
+  const loaded = loadSettings({ file: folder.file, env: {} });
+  const contents = '`environment`, `baseUrl`, `upstream`, `plans`, `keys` and `api`';
+  expect(loaded.kind === 'invalid' && formatProblems(loaded.problems)).toBe(
+    `${folder.file}:1:1: ${what}. A configuration is a mapping with ${contents}`,
+  );
+});

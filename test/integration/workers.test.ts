@@ -162,15 +162,13 @@ describe('a gateway with two workers', () => {
     await writeFile(file, stringify(configOf({ listen: { host: '127.0.0.1', port: gateway.port } })));
     const main = fileURLToPath(new URL('../../gateway/main.ts', import.meta.url));
     const second = spawn(process.execPath, [main, '--config', file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [output, [code]] = await Promise.all([text(second.stdout), once(second, 'exit')]);
-    expect({ code, output }).toEqual({
-      code: 1,
-      output: expect.stringContaining(
-        `cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${gateway.port}`,
-      ),
-    });
+    const [output, [code]] = await Promise.all([text(second.stderr), once(second, 'exit')]);
+    const port = `\`listen.port\` ${gateway.port} is in use on 127.0.0.1`;
+    const advice =
+      'another program listens there, or this gateway runs already. End that one, or write another port.';
+    expect({ code, output }).toEqual({ code: 1, output: `${port}: ${advice}\n` });
   });
 
   it('a ban is one event and one in the metrics, however many workers saw it, and is lifted on all of them', async () => {

@@ -1,0 +1,20 @@
+import type { Settings } from '../../model.ts';
+
+/** One sentence for an address that cannot be listened on, with the setting that names it and what helps. */
+export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 'listen' | 'admin'>): string {
+  const { code, message, port }: NodeJS.ErrnoException & { port?: number } =
+    error instanceof Error ? error : new Error(String(error));
+  // The admin listener is opened first.
+  const setting = port === admin.port ? 'admin' : 'listen';
+  const { host } = setting === 'admin' ? admin : listen;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `\`${setting}.port\` ${port} is in use on ${host}: another program listens there, or this gateway runs already. End that one, or write another port.`;
+    case 'EACCES':
+      return `\`${setting}.port\` ${port} is not open to this user: ports below 1024 need a privilege. Write another port.`;
+    case 'EADDRNOTAVAIL':
+      return `\`${setting}.host\` ${host} is no address of this machine. Write one that is, or 0.0.0.0 for all.`;
+    default:
+      return `The gateway cannot start: ${message}`;
+  }
+}

@@ -1,0 +1,39 @@
+import { basename } from 'node:path';
+import { closestName } from '../../shapes/closest-name.ts';
+import { configSizes } from '../config-sizes.ts';
+import { settingNames } from '../schema/settings-schema.ts';
+import { isMapping } from '../source/yaml-to-plain.ts';
+import { type Problem, wholeFile } from './problem.ts';
+
+/**
+ * The one problem of a file that is no configuration at all. Undefined for a file that has at least one setting, or something like
+ * it: then each part has its own problem. It repeats nothing of the file.
+ */
+export function otherDocument(file: string, value: unknown): Problem | undefined {
+  const names = isMapping(value) ? Object.keys(value) : [];
+  const isSetting = (name: string) => closestName(name, settingNames) !== undefined;
+  if (names.some((name) => settingNames.includes(name))) return undefined;
+  if (names.slice(0, configSizes.problemsMax).some(isSetting)) return undefined;
+  const message = `${whatItIs(file, value, new Set(names))}. A configuration is a mapping with \`environment\`, \`baseUrl\`, \`upstream\`, \`plans\`, \`keys\` and \`api\``;
+  return { ...wholeFile(file), message };
+}
+
+function whatItIs(file: string, value: unknown, names: ReadonlySet<string>): string {
+  const name = basename(file);
+  if (value === null || value === undefined) return 'this file is empty, or has only comments';
+  if (Array.isArray(value)) {
+    const isKeys = value.some((entry) => isMapping(entry) && 'secrets' in entry);
+    return isKeys
+      ? `this is a keys file. Give the configuration that names it: \`keys: ./${name}\``
+      : 'this is a list';
+  }
+  if (!isMapping(value)) {
+    const isMarkup = typeof value === 'string' && value.startsWith('<');
+    return isMarkup ? 'this is HTML or XML' : 'this is text and no mapping';
+  }
+  if (names.has('openapi') || names.has('swagger'))
+    return `this is an OpenAPI document. Give the configuration that names it: \`api: ./${name}\``;
+  if (names.has('services')) return 'this is a Compose file';
+  if (names.has('apiVersion') && names.has('kind')) return 'this is a Kubernetes object';
+  return 'none of its fields is a setting';
+}
