@@ -80,6 +80,7 @@ export function createGateway({
     log,
     bounds,
     nowMs,
+    windowsMs,
   });
 
   return {

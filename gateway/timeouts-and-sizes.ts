@@ -232,9 +232,43 @@ export const defaultBounds = Object.freeze({
   adminRequestsMax: 64,
   /** How long one may take before it is answered 503: each part of it has a shorter deadline of its own. */
   adminResponseTimeoutMs: 10_000,
-  /** A JSON body there: two thousand operations of a key. And how long it may take to arrive; beyond it 413 and 408. */
+  /**
+   * A JSON body there: two thousand operations of a key; the members of all its objects and lists; and how long it may take to
+   * arrive. Beyond them 413 and 408.
+   */
   adminBodyBytesMax: 65_536,
+  adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
+  /** All bodies that wait for their turn, shared among tokens as `shares.ts` says; beyond it 503. */
+  adminBodiesBytesMax: 8_388_608,
+  /** Tokens whose requests are served at once, one of each token; the same in the reading thread. */
+  adminTurnsMax: 16,
+  readingTurnsMax: 4,
+  /**
+   * The reading thread: how long it is kept without a request, its heap, and the part of that for young objects; after how long
+   * one request counts as stuck, and the thread is replaced; how long a question to the thread that serves keys may take; for how
+   * long a response that depends on the settings alone is kept.
+   */
+  readingThreadIdleMs: 60_000,
+  readingThreadHeapMebibytes: 512,
+  readingThreadYoungMebibytes: 16,
+  readingStuckMs: 30_000,
+  readingCallTimeoutMs: 2_000,
+  readingFixedKeptMs: 60_000,
+  /** Of a question about many records, so many are answered in one turn of the event loop of the thread that serves keys. */
+  readingAskedAtOnceMax: 50,
+  /** That thread serves keys for this many times as long as it took for an answer, at most so long, before it gives another one. */
+  readingPauseFactor: 4,
+  readingPauseMaxMs: 20,
+  /**
+   * A response from here on is written piece by piece, with a pause after each piece, so that requests of keys are served in
+   * between; a token has one of them under way.
+   */
+  adminLargeResponseBytes: 262_144,
+  adminPieceBytes: 131_072,
+  adminPiecePauseMs: 1,
+  /** How long a token rests after each request, so that the event loop is left to the requests of keys. */
+  adminTurnPauseMs: 2,
   /** Changes that one token may make in a minute, on each process; beyond it 429. And tokens that are counted. */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,
@@ -242,9 +276,10 @@ export const defaultBounds = Object.freeze({
   directoryChangeAttemptsMax: 10,
   /** For how long an `Idempotency-Key` is remembered: a day. */
   idempotencyKeptMs: 86_400_000,
-  /** Keys of one import, its body, and how many of them are written at once. */
+  /** Keys of one import, its body and members, and how many of them are written at once. */
   importKeysMax: 500,
-  importBytesMax: 2_097_152,
+  importBytesMax: 524_288,
+  importMembersMax: 32_768,
   importKeysAtOnceMax: 25,
   /** How far ahead the end of a grant may be: 400 days. */
   grantMaxMs: 34_560_000_000,
@@ -266,10 +301,13 @@ export const defaultBounds = Object.freeze({
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
   /**
-   * How long one part of a simulation takes, in which a key is read and replayed at a time; and how many minutes of keys that
-   * were read are kept for the next one (28 octets each), and how long after it.
+   * How long one part of a simulation takes, in which a key is read and replayed at a time; its body: edits of all windows of
+   * 10,000 keys, as many as can have a record; and how many minutes of keys that were read are kept for the next one (28 octets
+   * each), and how long after it.
    */
   simulationTimeoutMs: 2_000,
+  simulationBytesMax: 1_048_576,
+  simulationMembersMax: 65_536,
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 

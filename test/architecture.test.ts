@@ -80,6 +80,8 @@ const allowed: Record<string, readonly string[]> = {
   // What serves requests, what serves operators, and the stores behind both.
   sides: [
     ...nouns,
+    // The thread that reads for operators is handed the settings.
+    'config',
     'snapshot.ts',
     'exchange.ts',
     'request-path.ts',

@@ -30,6 +30,9 @@ export interface AdminListenerOptions {
       | 'adminConnectionsMax'
       | 'adminHeadersBytesMax'
       | 'adminTargetBytesMax'
+      | 'adminLargeResponseBytes'
+      | 'adminPieceBytes'
+      | 'adminPiecePauseMs'
       | 'headersTimeoutMs'
       | 'requestTimeoutMs'
       | 'connectionsCheckingIntervalMs'
@@ -96,7 +99,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     }
     // What is left of a body is not waited for.
     if (!req.complete) res.shouldKeepAlive = false;
-    writeResponse(res, requestId, response);
+    await writeResponse(res, requestId, response, bounds);
   }
 
   async function responseTo(req: IncomingMessage, requestId: string): Promise<AdminResponse> {

@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bounds } from '../timeouts-and-sizes.ts';
 
 /** What the admin listener sends. Every response has a few more fields: `commonFields`. */
 export interface AdminResponse {
@@ -9,6 +11,8 @@ export interface AdminResponse {
   readonly contentType?: string;
   /** Fields that only this response has, such as `Allow`, or that it has in place of the common ones. */
   readonly fields?: Readonly<Record<string, string>>;
+  /** Called when it was written, or nobody reads it any more. */
+  readonly onWritten?: () => void;
 }
 
 /** The errors of the admin listener. Those that the public listener has too are called as there. */
@@ -103,9 +107,36 @@ function commonFields(requestId: string, { status, body, contentType, fields }: 
   };
 }
 
-export function writeResponse(res: ServerResponse, requestId: string, response: AdminResponse): void {
+/** Writes a large response piece by piece: the kernel copies what is written at once, and other requests wait for that. */
+export async function writeResponse(
+  res: ServerResponse,
+  requestId: string,
+  response: AdminResponse,
+  bounds: Pick<Bounds, 'adminLargeResponseBytes' | 'adminPieceBytes' | 'adminPiecePauseMs'>,
+): Promise<void> {
   res.writeHead(response.status, commonFields(requestId, response));
-  res.end(response.body);
+  if (response.body.length < bounds.adminLargeResponseBytes || res.req.method === 'HEAD') {
+    res.end(response.body);
+  } else {
+    const body = typeof response.body === 'string' ? Buffer.from(response.body) : response.body;
+    for (let from = 0; from < body.length && !res.destroyed; from += bounds.adminPieceBytes) {
+      const piece = body.subarray(from, from + bounds.adminPieceBytes);
+      if (!res.write(piece)) await drained(res);
+      await sleep(bounds.adminPiecePauseMs);
+    }
+    res.end();
+  }
+  response.onWritten?.();
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      res.off('drain', end).off('close', end);
+      resolve();
+    };
+    res.on('drain', end).on('close', end);
+  });
 }
 
 /** The same where Node's parser has made no response object, with the reason phrase left empty; the last of its connection. */

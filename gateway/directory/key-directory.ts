@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { ReadSecret, Settings } from '../model.ts';
+import { untilConnected } from '../redis/first-contact.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createWarnOfKey } from '../structures/warn-of-key.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
@@ -33,7 +34,7 @@ export interface KeyDirectory
   drop(keyId: string, generation: number | undefined): void;
   /** The plan of a key that was read lately. */
   planOf(keyId: string): string | undefined;
-  create(key: KeyDefinition, often?: 'once'): ReturnType<DirectoryStore['create']>;
+  create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expected: KeyVersion): ReturnType<DirectoryStore['replace']>;
 }
 
@@ -71,11 +72,7 @@ export function createKeyDirectory({
 }): KeyDirectory {
   const store =
     redis === undefined
-      ? createMemoryDirectoryStore({
-          nowMs,
-          keysMax: bounds.directoryKeysInMemoryMax,
-          removedKeptMs: bounds.idempotencyKeptMs,
-        })
+      ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
       : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
@@ -86,7 +83,8 @@ export function createKeyDirectory({
   const lookUps = createLookUps({
     store,
     held,
-    started: startOf(redis),
+    // The first look-ups of a process wait for the connection, for a moment.
+    started: redis === undefined ? Promise.resolve() : untilConnected(redis, bounds.storeStartTimeoutMs),
     changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
     count: (outcome) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1),
     nowMs,
@@ -116,7 +114,7 @@ export function createKeyDirectory({
     page: store.page,
     count: store.count,
     remember: store.remember,
-    create: (key, often) => changing(key, store.create(dated(key), often)),
+    create: (key) => changing(key, store.create(dated(key))),
     replace: (key, expected) => changing(key, store.replace(dated(key), expected)),
     remove: (id, expected) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };
@@ -140,24 +138,5 @@ export function createKeyDirectory({
     held.drop(id);
     held.dropAbsent(secrets.map(({ digest }) => digest));
     return reply;
-  }
-
-  /** The first look-ups of a process wait for the connection, for a moment. */
-  function startOf(connection: RedisConnection | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      if (connection === undefined) return resolve();
-      const stop = connection.on('ready', look);
-      setTimeout(end, bounds.storeStartTimeoutMs).unref();
-      look();
-
-      function look(): void {
-        if (connection?.nodes().every(({ client }) => client?.status === 'ready')) end();
-      }
-
-      function end(): void {
-        stop();
-        resolve();
-      }
-    });
   }
 }

@@ -23,8 +23,7 @@ import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
-import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { emptyQuotaState, openWindows, type QuotaState, toldGrant, usedIn } from './store/decide-quota.ts';
+import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
@@ -86,12 +85,6 @@ export type StoreState =
       /** What the ACL of its user refuses, though it is needed. */
       readonly missingCommands?: readonly string[];
     } & WatchedState);
-
-export interface KeysRead {
-  readonly kind: 'read';
-  /** Undefined: unknown, since the server of Redis that keeps the key's counts gives no answer. */
-  readonly keys: readonly (KeyStatus | undefined)[];
-}
 
 export interface OwnLimits {
   readonly kind: 'read';
@@ -164,6 +157,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       decidedLocally += requests;
     },
   });
+  const readStatuses = createStatusReader({ ...backing, reach: backing.health.reach, windowsMs });
   const reportTimer = setInterval(keys.report, bounds.reportIntervalMs).unref();
 
   return {
@@ -177,24 +171,23 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       const read = backing.health.partOf(key.id).available() ? await backing.store.read([key.id]) : undefined;
       if (read?.kind === 'read') {
         const source = redis === undefined ? 'memory' : 'shared';
-        return { kind: 'read', status: statusOf(key, read.states[0], read.nowMs), source };
+        return {
+          kind: 'read',
+          status: statusOf(key, read.states[0], { windowsMs, nowMs: read.nowMs }),
+          source,
+        };
       }
       const known = keys.readAlone(key);
       if (known.kind === 'unavailable') return known;
-      return { kind: 'read', status: statusOf(key, known.state, known.nowMs), source: 'local' };
+      return {
+        kind: 'read',
+        status: statusOf(key, known.state, { windowsMs, nowMs: known.nowMs }),
+        source: 'local',
+      };
     },
     async read(of) {
       await backing.health.started;
-      const read = await backing.store.read(of.map(({ id }) => id));
-      if (read.kind === 'failed') {
-        // Of a Cluster these keys may all be on the server that is away.
-        return backing.health.reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
-      }
-      const statuses = of.map((key, index) => {
-        const state = read.states[index];
-        return state && statusOf(key, state, read.nowMs);
-      });
-      return { kind: 'read', keys: statuses };
+      return readStatuses(of);
     },
     async liftBan(keyId, bans) {
       await backing.health.started;
@@ -238,26 +231,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   function forget<Reply extends QuotaChanged | StoreFailure>(keyId: string, reply: Reply): Reply {
     if (reply.kind === 'changed') keys.forget(keyId, reply.state);
     return reply;
-  }
-
-  function statusOf({ limits }: Key, counted: Readonly<QuotaState> | undefined, atMs: number): KeyStatus {
-    const state = { ...(counted ?? emptyQuotaState) };
-    openWindows(state, limits, windowsMs, atMs);
-    const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
-    const terms = { limits, windowsMs, nowMs: atMs };
-    const rateLimit = rateLimitState(state, terms);
-    const used = limits.map(({ window }) => state[usedIn[window]]);
-    const grant = toldGrant(state.grant, atMs);
-    const isBanned = banUntilMs > atMs;
-    const retryAtMs = roomAtMs(rateLimit, state, terms, isBanned ? banUntilMs : 0);
-    return {
-      rateLimit: isBanned ? bannedState(rateLimit, { banUntilMs, retryAtMs }) : rateLimit,
-      retryAtMs,
-      used,
-      strikes,
-      banLevel,
-      ...(grant && { grant }),
-    };
   }
 
   function openMemory(): Backing {

@@ -15,6 +15,7 @@ import { planEdits } from '../fleet/plan-edits.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { tokenEdit } from '../fleet/token-edit.ts';
+import { calendarWindowsMs, type WindowsMs } from '../limit/calendar-windows.ts';
 import type { StoreState } from '../limit/limiter.ts';
 import { listenOn } from '../listen/listen-on.ts';
 import type { AdminToken, Settings } from '../model.ts';
@@ -23,6 +24,7 @@ import { createMetricsText, type ObservedState } from '../observe/metrics/metric
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
+import { createReadingThread } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 
@@ -56,6 +58,7 @@ export interface AdminSideOptions {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
+  readonly windowsMs?: Partial<WindowsMs> | undefined;
 }
 
 export function createAdminSide({
@@ -67,6 +70,7 @@ export function createAdminSide({
   log: { logger },
   bounds,
   nowMs,
+  windowsMs,
 }: AdminSideOptions): AdminSide {
   let settings = firstSettings;
   let loadedAtMs = nowMs();
@@ -90,6 +94,30 @@ export function createAdminSide({
 
   const faults = watchFaults(() => judgeGateway(currentState()), { nowMs, bounds });
 
+  const reading = createReadingThread({
+    settings: () => settings,
+    lent: {
+      unsent: (records) => usage?.recorder.unsent(records) ?? [],
+      lastSeen: () => usage?.recorder.lastSeen() ?? new Map(),
+      readEvents: (page) => events.read(page),
+      readChanges: (page) => changes.read(page),
+      readProcesses: () => presence.read(),
+      readStatuses: (keys) => limiter.read(keys),
+      readRecords: async (reads) => usage?.store.read(reads),
+      readActive: async () => usage?.store.active(),
+      readLastSeen: async (ids) => usage?.store.lastSeen(ids),
+      readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
+      readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
+    },
+    data: {
+      windowsMs: { ...calendarWindowsMs, ...windowsMs },
+      keptDays: usage?.state().keptDays,
+      hasDirectory: directory !== undefined,
+    },
+    nowMs: limiter.nowMs,
+    log: logger,
+    bounds,
+  });
   const failedHandshakes = createFailedHandshakes(logger, bounds);
   const admin = createAdminListener({
     respond: createAdminPaths({
@@ -107,6 +135,7 @@ export function createAdminSide({
           keyChanges: {
             limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, settings.bans) },
             record: recordKeyChange,
+            ...(directory && { directory }),
           },
           keys: {
             settings: () => settings,
@@ -121,6 +150,7 @@ export function createAdminSide({
           },
           bounds,
         }),
+        askThread: reading.ask,
         admin: () => settings.admin,
         log: logger,
         nowMs,
@@ -243,6 +273,7 @@ export function createAdminSide({
     },
     close() {
       certificates.close();
+      reading.close();
       admin.close();
     },
   };

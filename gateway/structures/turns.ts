@@ -1,21 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FairQueue } from './fair-queue.ts';
 
-/** Work that is done one after the other: of several holders that wait, each has its turn. */
+/**
+ * Work of several holders: of each one thing at a time, and of so many holders at once. Where more wait, each holder has its
+ * turn: one that asks for much waits for itself.
+ */
 export class Turns {
-  private readonly waiting = new FairQueue<() => void>();
-  private isTaken = false;
+  private readonly waiting = new FairQueue<{ readonly holder: string; begin(): void }>();
+  private readonly busy = new Set<string>();
+  private readonly holdersMax: number;
+  private readonly pauseMs: number;
+
+  /** @param pauseMs how long a holder rests after each turn, so that the event loop is left to others */
+  constructor({ holdersMax, pauseMs = 0 }: { readonly holdersMax: number; readonly pauseMs?: number }) {
+    this.holdersMax = holdersMax;
+    this.pauseMs = pauseMs;
+  }
 
   /** @returns what the work does, once it was its turn */
   async take<T>(holder: string, work: () => T | Promise<T>): Promise<T> {
-    if (this.isTaken) await new Promise<void>((resolve) => this.waiting.push(holder, resolve));
-    this.isTaken = true;
+    if (this.mayBegin(holder)) this.busy.add(holder);
+    else await new Promise<void>((begin) => this.waiting.push(holder, { holder, begin }));
     try {
       return await work();
     } finally {
-      const next = this.waiting.shift(() => true);
-      // Whoever is next has the turn from here on, before it goes on.
-      if (next === undefined) this.isTaken = false;
-      else next();
+      void this.rest().then(() => this.end(holder));
     }
+  }
+
+  private mayBegin(holder: string): boolean {
+    return this.busy.size < this.holdersMax && !this.busy.has(holder);
+  }
+
+  private async rest(): Promise<void> {
+    if (this.pauseMs > 0) await sleep(this.pauseMs);
+  }
+
+  private end(ended: string): void {
+    this.busy.delete(ended);
+    const next = this.waiting.shift((holder) => this.mayBegin(holder));
+    if (next === undefined) return;
+    // It has the turn from here on, before it goes on.
+    this.busy.add(next.holder);
+    next.begin();
   }
 }

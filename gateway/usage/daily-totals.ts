@@ -12,7 +12,6 @@ export type DailyTotals = ReadonlyMap<number, Tally>;
 export interface DailyTotalsKeeper {
   /** A key was counted on a new day: its earlier days can be added to its totals. */
   enqueue(keyId: string): void;
-  read(keyId: string): Promise<DailyTotals | undefined>;
   close(): void;
 }
 
@@ -48,18 +47,6 @@ export function createDailyTotals({
   return {
     enqueue(keyId) {
       if (waiting.size < bounds.usageTotalsWaitingMax) waiting.add(keyId);
-    },
-    async read(keyId) {
-      const [record] = (await store.read([{ record: { kind: 'totals', keyId } }])) ?? [];
-      if (record === undefined) return undefined;
-      const days = new Map<number, Tally>();
-      for (const [field, packed] of record.fields) {
-        const firstDay = Date.parse(`${field.slice(daysField('').length)}-01T00:00:00Z`) / 86_400_000;
-        const counts: Counts = new Map();
-        addPacked(counts, packed);
-        for (const [place, tally] of talliesIn(counts)) days.set(firstDay + place, tally);
-      }
-      return days;
     },
     close() {
       clearInterval(timer);
@@ -121,6 +108,23 @@ export function createDailyTotals({
       [...known.fields.keys()].filter((field) => field < oldest),
     );
   }
+}
+
+/** Undefined when the store gives no answer. */
+export async function readTotals(
+  store: Pick<UsageStore, 'read'>,
+  keyId: string,
+): Promise<DailyTotals | undefined> {
+  const [record] = (await store.read([{ record: { kind: 'totals', keyId } }])) ?? [];
+  if (record === undefined) return undefined;
+  const days = new Map<number, Tally>();
+  for (const [field, packed] of record.fields) {
+    const firstDay = Date.parse(`${field.slice(daysField('').length)}-01T00:00:00Z`) / 86_400_000;
+    const counts: Counts = new Map();
+    addPacked(counts, packed);
+    for (const [place, tally] of talliesIn(counts)) days.set(firstDay + place, tally);
+  }
+  return days;
 }
 
 function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefined {

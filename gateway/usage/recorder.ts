@@ -4,10 +4,10 @@ import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
-import { addPacked, type Counts, packCounts } from './store/counts.ts';
-import type { Batch, RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
+import { packCounts } from './store/counts.ts';
+import type { Batch, RecordName, UsageStore } from './store/usage-store.ts';
 import { type Outcome, outcomeOf, outcomes } from './tally.ts';
-import { type UnsentCounts, UnsentRoom } from './unsent-counts.ts';
+import { type UnsentCounts, type UnsentRecord, UnsentRoom } from './unsent-counts.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
 /** Counts what becomes of requests, in this process's memory, and adds it to the store every few seconds. */
@@ -16,8 +16,11 @@ export interface UsageRecorder {
   decided(keyId: string, decision: Decision, address: string, secret: string): void;
   /** An exchange is over. */
   ended(exchange: EndedExchange): void;
-  /** What a record will hold once this process has sent everything. */
-  complete(record: RecordName, stored: StoredRecord): Map<string, Counts>;
+  /**
+   * What this process has counted of each record and the store may not have, in their order; undefined where that is nothing.
+   * Ask when the record has been read: what is sent in between is then in both, and told apart by its number.
+   */
+  unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
   /** The keys that this process has counted lately, with the instant of their last request: the index may have an older one. */
   lastSeen(): ReadonlyMap<string, number>;
   /** Requests that are in no record, because the store was away for too long. */
@@ -86,6 +89,7 @@ export function createUsageRecorder({
     | 'usageCloseTimeoutMs'
     | 'usageReadsPerTurnMax'
     | 'usageCallTimeoutMs'
+    | 'readingCallTimeoutMs'
     | 'usageFieldsPerCallMax'
   >;
 }): UsageRecorder {
@@ -126,22 +130,7 @@ export function createUsageRecorder({
       if (keyId === undefined) return;
       sourceOf(keyId).counted.ended(operationId, atMs, status);
     },
-    complete(record, stored) {
-      const fields = new Map<string, Counts>();
-      for (const [field, packed] of stored.fields) addPacked(countsIn(fields, field), packed);
-      const source = record.kind === 'operations' ? operations : keys.get(record.keyId);
-      if (source === undefined || record.kind === 'totals') return fields;
-      source.counted.close();
-      const storedNumber = stored.batches.get(sender) ?? 0;
-      for (const batch of [...source.confirmed.map((one) => one.batch), source.batch]) {
-        if (batch === undefined || dayOf(batch) !== record.day || batch.number <= storedNumber) continue;
-        for (const [field, packed] of batch.fields) addPacked(countsIn(fields, field), packed);
-      }
-      for (const [field, unsent] of source.counted.unsent.of(record.day) ?? []) {
-        addPacked(countsIn(fields, field), packCounts(unsent));
-      }
-      return fields;
-    },
+    unsent: (records) => records.map(unsentOf),
     lastSeen: () => new Map([...keys].map(([keyId, { counted }]) => [keyId, counted.lastSeenMs])),
     lost: () => room.lost,
     async close() {
@@ -156,6 +145,21 @@ export function createUsageRecorder({
       );
     },
   };
+
+  function unsentOf(record: RecordName): UnsentRecord | undefined {
+    const source = record.kind === 'operations' ? operations : keys.get(record.keyId);
+    if (source === undefined || record.kind === 'totals') return undefined;
+    source.counted.close();
+    const batches = [...source.confirmed.map(({ batch }) => batch), ...(source.batch ? [source.batch] : [])];
+    const counted = [...(source.counted.unsent.of(record.day) ?? [])];
+    return {
+      sender,
+      batches: batches
+        .filter((batch) => dayOf(batch) === record.day)
+        .map(({ number, fields }) => ({ number, fields })),
+      counted: new Map(counted.map(([field, counts]) => [field, packCounts(counts)])),
+    };
+  }
 
   async function sendEverything(isLate: () => boolean): Promise<void> {
     const all = [operations, ...keys.values()];
@@ -223,10 +227,10 @@ export function createUsageRecorder({
     void noteActive([...(slice ?? [])]);
   }
 
-  /** A read that began before a batch was confirmed has ended when a call may have taken no longer. */
+  /** A read that began before a batch was confirmed has ended when a call, and the question of another thread, may have taken no longer. */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;
-    const sinceMs = performance.now() - bounds.usageCallTimeoutMs;
+    const sinceMs = performance.now() - bounds.usageCallTimeoutMs - bounds.readingCallTimeoutMs;
     source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
   }
 
@@ -311,12 +315,4 @@ function dayOf({ record }: Batch): number | undefined {
 
 function isUnsent({ counted, batch }: Source): boolean {
   return batch !== undefined || !counted.unsent.isEmpty;
-}
-
-function countsIn(fields: Map<string, Counts>, field: string): Counts {
-  const known = fields.get(field);
-  if (known !== undefined) return known;
-  const counts: Counts = new Map();
-  fields.set(field, counts);
-  return counts;
 }

@@ -1,4 +1,5 @@
-import { addCount, type Counts } from './store/counts.ts';
+import { addCount, addPacked, type Counts } from './store/counts.ts';
+import type { Batch, Fields, StoredRecord } from './store/usage-store.ts';
 
 /** Room for counts that are not in the store yet: all of a process together, since the store may be away for long. */
 export class UnsentRoom {
@@ -70,4 +71,31 @@ export class UnsentCounts {
     for (const field of taken.keys()) fields.delete(field);
     return { day, fields: taken };
   }
+}
+
+/** What a process has counted of a record and the store may not have: plain data, for another thread. */
+export interface UnsentRecord {
+  readonly sender: string;
+  /** Sent lately or being sent, in their order. */
+  readonly batches: readonly Pick<Batch, 'number' | 'fields'>[];
+  /** In no batch yet. */
+  readonly counted: Fields;
+}
+
+/** What a record will hold, by field, once the process has sent everything. */
+export function completeRecord(stored: StoredRecord, unsent: UnsentRecord | undefined): Map<string, Counts> {
+  const fields = new Map<string, Counts>();
+  const add = (more: Fields) => {
+    for (const [field, packed] of more) {
+      const counts = fields.get(field) ?? new Map();
+      fields.set(field, counts);
+      addPacked(counts, packed);
+    }
+  };
+  add(stored.fields);
+  if (unsent === undefined) return fields;
+  const storedNumber = stored.batches.get(unsent.sender) ?? 0;
+  for (const batch of unsent.batches) if (batch.number > storedNumber) add(batch.fields);
+  add(unsent.counted);
+  return fields;
 }

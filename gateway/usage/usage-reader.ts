@@ -16,11 +16,11 @@ import {
   secretField,
   serverErrorsNumber,
 } from './record-fields.ts';
-import type { UsageRecorder } from './recorder.ts';
 import { type Counts, latest } from './store/counts.ts';
-import type { ActiveKey, RecordRead, UsageStore } from './store/usage-store.ts';
+import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
 import { offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
+import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
 /** Reads the usage record: what the store has, and what this process has counted and not sent yet. */
@@ -126,14 +126,22 @@ export interface Durations {
   readonly p99Ms: number | undefined;
 }
 
+/** The recorder of this process, which may be in another thread. */
+export interface UnsentSource {
+  unsent(
+    records: readonly RecordName[],
+  ): readonly (UnsentRecord | undefined)[] | Promise<readonly (UnsentRecord | undefined)[]>;
+  lastSeen(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>;
+}
+
 export function createUsageReader({
   store,
   recorder,
   calendar,
   bounds,
 }: {
-  readonly store: UsageStore;
-  readonly recorder: Pick<UsageRecorder, 'complete' | 'lastSeen'>;
+  readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
+  readonly recorder: UnsentSource;
   readonly calendar: UsageCalendar;
   readonly bounds: Pick<Bounds, 'usageActiveKeysMax' | 'usageReadsPerTurnMax'>;
 }): UsageReader {
@@ -348,7 +356,7 @@ export function createUsageReader({
     const known = await store.active();
     if (known === undefined) return undefined;
     const all = new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
-    for (const [keyId, lastSeenMs] of recorder.lastSeen()) {
+    for (const [keyId, lastSeenMs] of await recorder.lastSeen()) {
       all.set(keyId, Math.max(all.get(keyId) ?? 0, lastSeenMs));
     }
     return [...all]
@@ -373,13 +381,14 @@ export function createUsageReader({
       const part = reads.slice(from, from + bounds.usageReadsPerTurnMax);
       const stored = await store.read(part);
       if (stored === undefined) return undefined;
-      for (const [index, { record, fields }] of part.entries()) {
+      const unsent = await recorder.unsent(part.map(({ record }) => record));
+      for (const [index, { fields }] of part.entries()) {
         const known = stored[index];
         if (known === undefined) {
           found.push(undefined);
           continue;
         }
-        const complete = recorder.complete(record, known);
+        const complete = completeRecord(known, unsent[index]);
         if (fields !== undefined) {
           for (const field of complete.keys()) if (!fields.includes(field)) complete.delete(field);
         }

@@ -1,9 +1,10 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { createDailyTotals, type DailyTotals } from './daily-totals.ts';
+import { createDailyTotals, type DailyTotals, readTotals } from './daily-totals.ts';
 import { createUsageRecorder, type UsageRecorder } from './recorder.ts';
 import { createMemoryUsageStore } from './store/memory-usage-store.ts';
 import { createRedisUsageStore } from './store/redis-usage-store.ts';
+import type { UsageStore } from './store/usage-store.ts';
 import { usageCalendar } from './usage-calendar.ts';
 import { createUsageReader, type UsageReader } from './usage-reader.ts';
 
@@ -11,6 +12,8 @@ import { createUsageReader, type UsageReader } from './usage-reader.ts';
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
+  /** What the reader reads, for a reader in another thread. */
+  readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /** The days of a key whose minutes may be gone, as far back as 400 days; undefined when the store gives no answer. */
   totals(keyId: string): Promise<DailyTotals | undefined>;
   state(): UsageState;
@@ -66,8 +69,9 @@ export function createUsage({
   });
   return {
     recorder,
+    store,
     reader: createUsageReader({ store, recorder, calendar, bounds }),
-    totals: (keyId) => (totals === undefined ? Promise.resolve(new Map()) : totals.read(keyId)),
+    totals: (keyId) => (totals === undefined ? Promise.resolve(new Map()) : readTotals(store, keyId)),
     state() {
       const pausedBecause = store.pausedBecause();
       return {

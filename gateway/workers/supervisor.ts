@@ -121,6 +121,7 @@ export function createSupervisor({
     log,
     bounds,
     nowMs,
+    windowsMs,
   });
 
   function serving(): WorkerProcess[] {

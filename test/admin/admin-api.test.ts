@@ -1,11 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import * as z from 'zod';
 import { createAdminListener } from '../../gateway/admin/admin-listener.ts';
 import { createAdminPaths } from '../../gateway/admin/admin-paths.ts';
-import { jsonResponse } from '../../gateway/admin/admin-response.ts';
+import { type AdminResponse, jsonResponse } from '../../gateway/admin/admin-response.ts';
 import { createAdminApi } from '../../gateway/admin/api/admin-api.ts';
 import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admin/api/query-parameters.ts';
 import { defineRoute } from '../../gateway/admin/api/route.ts';
+import type { AskThread } from '../../gateway/admin/api/thread-routes.ts';
 import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
@@ -60,21 +62,26 @@ const routes = [
   }),
 ];
 
-/** Requests that look at many keys, in the order in which they are looked after; each lasts until `end` is called. */
-const large: { readonly by: string; end(): void }[] = [];
+/** Requests to the reading thread, in the order in which it gets them; each lasts until `end` is called. */
+const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({
-    method: 'GET',
+    method: 'POST',
     path: '/large',
     needs: 'read',
+    inThread: true,
     query: noQuery,
-    isLarge: true,
-    respond: ({ token }) =>
-      new Promise((resolve) => {
-        large.push({ by: token.name, end: () => resolve(jsonResponse({})) });
-      }),
+    body: z.looseObject({}),
+    bodyBytesMax: 1_000_000,
+    respond: () => {
+      throw new Error('it runs in the thread');
+    },
   }),
 );
+const askThread: AskThread = ({ token }) =>
+  new Promise((resolve) => {
+    large.push({ by: token.name, end: (response = jsonResponse({})) => resolve(response) });
+  });
 
 const tokens = [reader.entry, writer.entry];
 const admin = () => ({ host: '', port: 0, tokens, hosts: [] });
@@ -89,7 +96,7 @@ async function start(own: Partial<Bounds> = {}) {
       },
       metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
       admin,
-      api: createAdminApi({ routes, admin, log, nowMs: Date.now, bounds }),
+      api: createAdminApi({ routes, askThread, admin, log, nowMs: Date.now, bounds }),
       pages: createAdminPages(),
     }),
     reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
@@ -179,21 +186,69 @@ describe('a route', () => {
   });
 });
 
-it('those that look at many keys are done one after the other, and each token has its turn; others do not wait', async () => {
-  large.length = 0;
-  const asked = Array.from({ length: 4 }, () => ask('/large'));
-  await until('the first is looked after', () => large.length === 1);
-  // All have arrived when later ones have been answered.
-  for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
-  expect(large).toHaveLength(1);
-  asked.push(ask('/large', { token: writer.token }));
-  expect((await ask('/things/x/parts/1', { token: writer.token })).status).toBe(200);
-  for (let ended = 0; ended < asked.length; ended++) {
-    await until('it is looked after', () => large.length === ended + 1);
-    large[ended]?.end();
-  }
-  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
-  expect(large.map(({ by }) => by).indexOf('bob')).toBeLessThan(asked.length - 1);
+describe('the turns of the reading thread', () => {
+  const askLarge = (token = reader.token, options: Partial<Parameters<typeof askAdmin>[2]> = {}) =>
+    ask('/large', { method: 'POST', token, json: {}, ...options });
+
+  it('a token has one at a time, however much it asks for; other tokens have theirs, and other routes do not wait', async () => {
+    large.length = 0;
+    const asked = Array.from({ length: 4 }, () => askLarge());
+    await until('the first is looked after', () => large.length === 1);
+    // All have arrived when later ones have been answered.
+    for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
+    asked.push(askLarge(writer.token));
+    await until('that of the other token is looked after', () => large.length === 2);
+    expect(large.map(({ by }) => by)).toEqual(['ada', 'bob']);
+    for (let ended = 0; ended < asked.length; ended++) {
+      await until('it is looked after', () => large.length > ended);
+      large[ended]?.end();
+    }
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
+  });
+
+  it('a large response keeps the turn of its token until it was read', async () => {
+    large.length = 0;
+    const slow = await openRawClient(port);
+    slow.send(
+      `POST /api/v1/large HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${reader.token}\r\nContent-Length: 0\r\n\r\n`,
+    );
+    slow.socket.pause();
+    await until('it is looked after', () => large.length === 1);
+    large[0]?.end({ status: 200, body: Buffer.alloc(32 * 1_048_576, ' ') });
+    const next = askLarge();
+    for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
+    expect(large).toHaveLength(1);
+    slow.destroy();
+    await until('the next is looked after', () => large.length === 2);
+    large[1]?.end();
+    expect((await next).status).toBe(200);
+  });
+
+  it('bodies that wait have room for some of one token, and others are told to come again', async () => {
+    large.length = 0;
+    const bytes = `{"a":"${'x'.repeat(900_000)}"}`;
+    const asked = Array.from({ length: 8 }, () => askLarge(reader.token, { bytes }));
+    await until('some have no room', async () => {
+      const first = await Promise.race(asked);
+      return first.status === 503;
+    });
+    const other = askLarge(writer.token, { bytes });
+    await until('that of the other token is looked after', () => large.some(({ by }) => by === 'bob'));
+    const all = Promise.all([...asked, other]);
+    let ended = 0;
+    let isOver = false;
+    void all.then(() => {
+      isOver = true;
+    });
+    await until('all are answered', () => {
+      for (; ended < large.length; ended++) large[ended]?.end();
+      return isOver;
+    });
+    const statuses = (await all).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(large.length);
+    expect(new Set(statuses)).toEqual(new Set([200, 503]));
+    expect(statuses.at(-1)).toBe(200);
+  });
 });
 
 it('what throws outside the API is answered 500 too, and logged', async () => {

@@ -28,7 +28,9 @@ export const patientStore = {
   directoryLookUpDeadlineMs: 20_000,
   usageCallTimeoutMs: 20_000,
   // A response of the admin API may wait for several calls.
+  readingCallTimeoutMs: 20_000,
   adminResponseTimeoutMs: 60_000,
+  readingStuckMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
 /** The same of a whole gateway: nor is a target that answers late silent. */

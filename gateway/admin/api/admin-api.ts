@@ -11,8 +11,9 @@ import { identifyToken } from './identify-token.ts';
 import { matchRoute } from './match-route.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 import { parseQuery } from './query-parameters.ts';
-import { parseBody } from './request-body.ts';
-import type { Route } from './route.ts';
+import { readBody, type SentBody } from './request-body.ts';
+import { answer, type RequestWithoutBody, type Route } from './route.ts';
+import { type AskThread, nameOf } from './thread-routes.ts';
 import { createWrongTokens } from './wrong-tokens.ts';
 
 /** Where every path of the API begins. */
@@ -23,16 +24,21 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
 
 /**
  * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, how many
- * changes lately, which body, and then the route's own response. Somebody without a token learns nothing of the paths.
+ * changes lately, the octets of its body, its turn, and then what the body says and the route's own response. Somebody
+ * without a token learns nothing of the paths.
+ *
+ * A token has one turn at a time here, and one in the reading thread, so one that asks for much waits for itself.
  */
 export function createAdminApi({
   routes,
+  askThread,
   admin,
   log,
   nowMs,
   bounds,
 }: {
   readonly routes: readonly Route[];
+  readonly askThread: AskThread;
   /** The settings in force. */
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
@@ -47,7 +53,13 @@ export function createAdminApi({
     | 'adminChangesPerMinuteMax'
     | 'adminTokensCountedMax'
     | 'adminBodyBytesMax'
+    | 'adminBodyMembersMax'
     | 'adminBodyTimeoutMs'
+    | 'adminBodiesBytesMax'
+    | 'adminTurnsMax'
+    | 'adminTurnPauseMs'
+    | 'readingTurnsMax'
+    | 'adminLargeResponseBytes'
   >;
 }): AdminApi {
   const wrongTokens = createWrongTokens({ log, nowMs, bounds });
@@ -58,7 +70,9 @@ export function createAdminApi({
   });
   /** By token: one that floods, or lets bodies drip in, leaves places to those who have to revoke a key meanwhile. */
   const underWay = new Shares(bounds.adminRequestsMax);
-  const large = new Turns();
+  const bodies = new Shares(bounds.adminBodiesBytesMax);
+  const turns = new Turns({ holdersMax: bounds.adminTurnsMax, pauseMs: bounds.adminTurnPauseMs });
+  const readingTurns = new Turns({ holdersMax: bounds.readingTurnsMax, pauseMs: bounds.adminTurnPauseMs });
 
   return async (req, requestId) => {
     const { tokens } = admin();
@@ -73,13 +87,18 @@ export function createAdminApi({
     }
     const { token } = identity;
     if (!underWay.take(token.name, 1)) return busy();
-    const responding = respond(req, token).catch((bug) => {
+    const waiting = { isGivenUp: false };
+    const responding = respond(req, token, waiting).catch((bug) => {
       log.error({ err: bug, requestId }, 'a bug in the admin API');
       return errorResponse('internal');
     });
-    // One that is given up goes on, and is counted until it ends.
+    // One that is given up goes on, if it has had its turn, and is counted until it ends.
     void responding.finally(() => underWay.give(token.name, 1));
-    return withinDeadline(responding, bounds.adminResponseTimeoutMs, busy);
+    return withinDeadline(responding, bounds.adminResponseTimeoutMs, () => {
+      waiting.isGivenUp = true;
+      void responding.then(({ onWritten }) => onWritten?.());
+      return busy();
+    });
   };
 
   function refuseToken({ socket }: IncomingMessage): AdminResponse {
@@ -91,7 +110,11 @@ export function createAdminApi({
     return errorResponse('invalid_token', undefined, { 'WWW-Authenticate': challenge });
   }
 
-  async function respond(req: IncomingMessage, token: AdminToken): Promise<AdminResponse> {
+  async function respond(
+    req: IncomingMessage,
+    token: AdminToken,
+    waiting: { readonly isGivenUp: boolean },
+  ): Promise<AdminResponse> {
     const { method = '', url = '', headers } = req;
     const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
     const match = matchRoute(routes, method, target);
@@ -115,15 +138,40 @@ export function createAdminApi({
     if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
     if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
-    let body: unknown;
-    if (route.body !== undefined) {
-      const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
-      const read = await parseBody(req, route.body, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
-      if (read.kind === 'refused') return read.response;
-      body = read.body;
+    const request = { params, query: parsed.query, token, headers };
+    if (route.body === undefined) return inTurn(route, request, undefined, waiting);
+    // Before it is read: octets that wait for their turn are in memory.
+    const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
+    if (!bodies.take(token.name, bytesMax)) return busy();
+    try {
+      const read = await readBody(req, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
+      return read.kind === 'refused' ? read.response : await inTurn(route, request, read.sent, waiting);
+    } finally {
+      bodies.give(token.name, bytesMax);
     }
-    const make = () => route.respond({ params, query: parsed.query, body, token, headers });
-    return route.isLarge ? large.take(token.name, make) : make();
+  }
+
+  function inTurn(
+    route: Route,
+    request: RequestWithoutBody,
+    sent: SentBody | undefined,
+    waiting: { readonly isGivenUp: boolean },
+  ): Promise<AdminResponse> {
+    const { name } = request.token;
+    if (!route.inThread) {
+      return turns.take(name, () => (waiting.isGivenUp ? busy() : answer(route, request, sent, bounds)));
+    }
+    const { headers: _, ...handed } = request;
+    const made = Promise.withResolvers<AdminResponse>();
+    // A large response keeps the turn until it was written: one token has one in memory.
+    const taken = readingTurns.take(name, async () => {
+      if (waiting.isGivenUp) return made.resolve(busy());
+      const response = await askThread({ route: nameOf(route), isFixed: route.isFixed, ...handed, sent });
+      if (response.body.length < bounds.adminLargeResponseBytes) return made.resolve(response);
+      await new Promise<void>((onWritten) => made.resolve({ ...response, onWritten }));
+    });
+    taken.catch(made.reject);
+    return made.promise;
   }
 
   function tooManyChanges(waitSeconds: number): AdminResponse {

@@ -1,60 +1,35 @@
-import type { Changes, ChangesPage } from '../../fleet/changes.ts';
-import type { Events } from '../../fleet/events.ts';
+import type { ChangesPage } from '../../fleet/changes.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
-import type { Presence } from '../../fleet/presence.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
-import { createKeyRoutes } from '../keys/key-routes.ts';
-import type { KeySources } from '../keys/key-sources.ts';
-import { createPlanDistributions } from '../plans/plan-distribution.ts';
-import { simulateRoute } from '../plans/simulate-route.ts';
 import type { GatewayState } from '../readiness.ts';
-import { createApiDocument } from './api-document.ts';
-import { plansView } from './plans-view.ts';
 import { cursor, noQuery, queryOf, wholeNumber } from './query-parameters.ts';
+import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
-import { settingsText } from './settings-view.ts';
 import { stateView } from './state-view.ts';
 import { type DefaultTimeouts, upstreamsView } from './upstreams-view.ts';
 
-/** The record of a day ago may be gone without Redis. */
-const distributionHoursMax = 24;
-
 /** What the routes read. */
-export interface ApiSources {
+export interface ApiSources extends ReadSources {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly state: () => GatewayState;
   /** Those of this gateway. */
   readonly faults: () => readonly Fault[];
-  readonly presence: Pick<Presence, 'read'>;
-  readonly changes: Pick<Changes, 'read'>;
-  readonly events: Pick<Events, 'read'>;
-  readonly keys: KeySources;
-  readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record'>;
+  readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly bounds: DefaultTimeouts &
     KeyChangeSources['bounds'] &
-    Pick<
-      Bounds,
-      | 'changesPerPageMax'
-      | 'eventsPerPageMax'
-      | 'planDistributionTimeoutMs'
-      | 'planDistributionKeptMs'
-      | 'simulationTimeoutMs'
-      | 'simulationMinutesKeptMax'
-      | 'simulationKeptMs'
-      | 'failingRequestsMin'
-      | 'failingShareMin'
-    >;
+    ReadSources['bounds'] &
+    Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
 }
 
 /**
- * Every route of the admin API. A new one is an entry here, and in `openapi.yaml`, which a test holds against the responses
- * and against this list.
+ * Every route of the admin API. A new one is an entry here, or in `read-routes.ts` where it reads many keys or minutes, and in
+ * `openapi.yaml`, which a test holds against the responses and against this list.
  */
 export function createRoutes({
   settings,
@@ -67,8 +42,6 @@ export function createRoutes({
   keyChanges,
   bounds,
 }: ApiSources): readonly Route[] {
-  const apiDocument = createApiDocument();
-  const planDistribution = createPlanDistributions({ ...keys, bounds: { ...keys.bounds, ...bounds } });
   return [
     defineRoute({
       method: 'GET',
@@ -86,35 +59,14 @@ export function createRoutes({
           }),
         ),
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/settings',
-      needs: 'read',
-      query: noQuery,
-      respond: async () => ({ status: 200, body: await settingsText(settings()) }),
+    ...createReadRoutes({ keys, events, changes, presence, bounds }),
+    ...createChangeRoutes({
+      settings,
+      readStatus: keys.readStatus,
+      nowMs: keys.nowMs,
+      ...keyChanges,
+      bounds,
     }),
-    ...createKeyRoutes(keys),
-    ...createChangeRoutes({ ...keys, ...keyChanges, bounds }),
-    defineRoute({
-      method: 'GET',
-      path: '/plans',
-      needs: 'read',
-      query: noQuery,
-      respond: () => jsonResponse(plansView(settings())),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/plans/{name}/distribution',
-      needs: 'read',
-      query: queryOf({ hours: wholeNumber(1, distributionHoursMax).default(distributionHoursMax) }),
-      async respond({ params: { name = '' }, query: { hours } }) {
-        if (!settings().plans.has(name))
-          return errorResponse('not_found', 'There is no plan with this name.');
-        const distribution = await planDistribution(name, hours);
-        return distribution === undefined ? storeUnavailable() : jsonResponse(distribution);
-      },
-    }),
-    simulateRoute({ keys, events, changes, presence, bounds }),
     defineRoute({
       method: 'GET',
       path: '/upstreams',
@@ -139,13 +91,6 @@ export function createRoutes({
       query: pageOf(bounds.eventsPerPageMax),
       respond: async ({ query: { limit, after } }) =>
         jsonResponse(await events.read({ limit, ...(after !== undefined && { after }) })),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/openapi.json',
-      needs: 'read',
-      query: noQuery,
-      respond: () => ({ status: 200, body: apiDocument() }),
     }),
   ];
 }

@@ -30,7 +30,6 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       method: 'GET',
       path: '/keys',
       needs: 'read',
-      isLarge: true,
       query: queryOf({
         state: oneOf(keyStates).optional(),
         plan: text(64).optional(),
@@ -103,7 +102,6 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       method: 'GET',
       path: '/operations/{operationId}/callers',
       needs: 'read',
-      isLarge: true,
       query: queryOf({ ...period, limit: wholeNumber(1, callersMax).default(pageDefault) }),
       async respond({ params: { operationId = '' }, query: { limit, ...asked } }) {
         const within = periodOf(asked);

@@ -1,7 +1,7 @@
-import type { KeyDirectory } from '../../directory/key-directory.ts';
+import type { DirectoryStore } from '../../directory/store/directory-store.ts';
 import type { Key, KeyStatus, Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
-import type { Usage } from '../../usage/usage.ts';
+import type { Usage, UsageState } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
 
 /** What the views of keys and operations are made of. */
@@ -11,9 +11,12 @@ export interface KeySources {
   /** Where keys are now in the store; undefined when it gives no answer, also for a single key. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
-  readonly directory?: KeyDirectory;
+  readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'>;
   /** Absent: nothing is recorded. */
-  readonly usage?: Pick<Usage, 'state' | 'totals'> & { readonly reader: UsageReader };
+  readonly usage?: Pick<Usage, 'totals'> & {
+    readonly reader: UsageReader;
+    state(): Pick<UsageState, 'keptDays'>;
+  };
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'usageReadsPerTurnMax' | 'adminKeysExaminedMax' | 'adminUsageRowsMax'>;

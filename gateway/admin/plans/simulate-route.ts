@@ -59,6 +59,8 @@ export interface SimulateSources {
   readonly bounds: Pick<
     Bounds,
     | 'simulationTimeoutMs'
+    | 'simulationBytesMax'
+    | 'simulationMembersMax'
     | 'simulationMinutesKeptMax'
     | 'simulationKeptMs'
     | 'eventsPerPageMax'
@@ -75,8 +77,8 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
     needs: 'read',
     query: noQuery,
     body,
-    // As many keys as a configuration may have by the thousand.
-    bodyBytesMax: 4_194_304,
+    bodyBytesMax: bounds.simulationBytesMax,
+    bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
       const settings = keys.settings();
       const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };

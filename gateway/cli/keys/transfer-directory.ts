@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
+import { countMembers } from '../../structures/count-members.ts';
 import { printableJsonText } from '../../terminal/printable.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
@@ -62,7 +63,7 @@ export async function importToDirectory(
 
 export type ImportBounds = Pick<
   Bounds,
-  'importKeysMax' | 'importBytesMax' | 'importRetries' | 'importRetryMs'
+  'importKeysMax' | 'importBytesMax' | 'importMembersMax' | 'importRetries' | 'importRetryMs'
 >;
 
 /** A key that is there already is left alone, so a part can be sent again: after a while, where a gateway had enough of changes. */
@@ -84,21 +85,25 @@ async function sendPart(
 
 function* partsOf(
   keys: readonly unknown[],
-  { importKeysMax, importBytesMax }: ImportBounds,
+  { importKeysMax, importBytesMax, importMembersMax }: ImportBounds,
 ): Generator<readonly unknown[]> {
   // The object around the list, and a comma behind each.
-  const bytesMax = importBytesMax - 100;
+  const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];
   let part: unknown[] = [];
-  let bytes = 0;
+  let [bytes, members] = [0, 0];
   for (const key of keys) {
     const length = Buffer.byteLength(JSON.stringify(key)) + 1;
-    if (part.length > 0 && (part.length === importKeysMax || bytes + length > bytesMax)) {
+    // Beside its own, a key is a member of the list.
+    const size = 1 + countMembers(key, membersMax);
+    const isFull = part.length === importKeysMax || bytes + length > bytesMax || members + size > membersMax;
+    if (part.length > 0 && isFull) {
       yield part;
       part = [];
-      bytes = 0;
+      [bytes, members] = [0, 0];
     }
     part.push(key);
     bytes += length;
+    members += size;
   }
   if (part.length > 0) yield part;
 }

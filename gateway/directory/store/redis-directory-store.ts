@@ -52,7 +52,6 @@ export function createRedisDirectoryStore({
     | 'directoryCreatedWithinMs'
     | 'directoryLeftoverMs'
     | 'directoryTidiedAtOnceMax'
-    | 'idempotencyKeptMs'
     | 'directoryLookUpDeadlineMs'
     | 'storePatientDeadlineMs'
   >;
@@ -101,28 +100,20 @@ export function createRedisDirectoryStore({
       return { kind: 'found', keys: values.map((found) => (found === undefined ? 'unknown' : found.key)) };
     },
 
-    create(key, often) {
+    create(key) {
       return attempt([idsName, recordName(key.id)], async () => {
         const digests = digestsOf(key);
         const tag = await client.eval(listScript, 1, idsName, key.id, randomBytes(4).toString('base64url'));
         const entry = tagged(key.id, String(tag));
         await index(digests, entry);
-        const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
+        const changed = await change(key.id, nothing, toRecord(key), String(tag));
         if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
         // Another call has created a key with this id. It may need digests that this call has indexed.
         const used = digestsOf(toKey(key.id, ['1', changed.stored]));
         const unused = digests.filter((digest) => !used.includes(digest));
         await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
-        switch (changed.kind) {
-          case 'done':
-            return written(key, changed);
-          case 'late':
-            return tooLate;
-          case 'removed':
-            return { kind: 'removed' };
-          default:
-            return { kind: 'taken' };
-        }
+        if (changed.kind === 'done') return written(key, changed);
+        return changed.kind === 'late' ? tooLate : ({ kind: 'taken' } as const);
       });
     },
 
@@ -206,13 +197,11 @@ export function createRedisDirectoryStore({
     { revision: seen, changedMs }: KeyVersion,
     record: string,
     newTag = '',
-    often = '',
   ): Promise<RecordChange> {
     await note(id);
-    const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id)];
-    const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs } = bounds;
-    const args = [seen, record, changedMs, newTag, withinMs, often, keptMs];
-    const reply = await client.eval(changeScript, 2, ...names, ...args);
+    const withinMs = bounds.directoryCreatedWithinMs;
+    const args = [seen, record, changedMs, newTag, withinMs];
+    const reply = await client.eval(changeScript, 1, recordName(id), ...args);
     const [kind, revision, stored, tag] = reply as [RecordChange['kind'], number, string, string];
     if (kind === 'done') await afterwards(note(id), 'its note');
     return { kind, revision, stored, tag };
@@ -266,7 +255,7 @@ export function createRedisDirectoryStore({
 }
 
 interface RecordChange {
-  readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
+  readonly kind: 'absent' | 'changed' | 'late' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
   /** The record: of a change that is done, the one from before. */

@@ -10,8 +10,9 @@ import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
 
 /** What the routes that change keys work with. */
-export interface KeyChangeSources
-  extends Pick<KeySources, 'settings' | 'readStatus' | 'directory' | 'nowMs'> {
+export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'> {
+  /** Absent: all keys are in the configuration. */
+  readonly directory?: KeyDirectory;
   readonly limiter: KeyVerbs;
   /** Says what was done: in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
@@ -24,6 +25,7 @@ export interface KeyChangeSources
     | 'idempotencyKeptMs'
     | 'importKeysMax'
     | 'importBytesMax'
+    | 'importMembersMax'
     | 'importKeysAtOnceMax'
   >;
 }

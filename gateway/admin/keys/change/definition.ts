@@ -5,17 +5,12 @@ import type { ChangedMembers } from '../../../fleet/changes.ts';
 import { digestStart } from '../../../secrets.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
 import type { AdminResponse } from '../../admin-response.ts';
-import type { KeptOfId } from './kept-of-id.ts';
 
-/**
- * A key of the directory, as it was stated, with its version as entity tag.
- *
- * @param issued.secret one that was just issued: it is shown once @param issued.kept what a new key has from one before
- */
+/** A key of the directory, as it was stated, with its version as entity tag. @param secret one that was just issued: it is shown once */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
-  issued: { readonly secret?: string; readonly kept?: KeptOfId | undefined } = {},
+  secret?: string,
 ): AdminResponse {
   const { id, disabled, revision, createdMs, changedMs, secrets } = key;
   const body = {
@@ -27,7 +22,7 @@ export function definitionResponse(
     createdAt: instantOf(createdMs),
     changedAt: instantOf(changedMs),
     secrets: secrets.map(secretView),
-    ...issued,
+    ...(secret !== undefined && { secret }),
   };
   return { status, body: JSON.stringify(body), fields: { ETag: entityTag(key) } };
 }

@@ -3,8 +3,8 @@ import { digestOf, fields } from '../../../shapes/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { type KeySources, placeOfKey } from '../key-sources.ts';
-import { storeFailed } from './change-sources.ts';
+import { placeOfKey } from '../key-sources.ts';
+import { type KeyChangeSources, storeFailed } from './change-sources.ts';
 import { instantOf } from './definition.ts';
 
 /** Whose a secret is. */
@@ -25,7 +25,7 @@ export function whoamiRoute({
   settings,
   directory,
   nowMs,
-}: Pick<KeySources, 'settings' | 'directory' | 'nowMs'>): Route {
+}: Pick<KeyChangeSources, 'settings' | 'directory' | 'nowMs'>): Route {
   return defineRoute({
     method: 'POST',
     path: '/whoami',

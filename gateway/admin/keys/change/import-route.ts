@@ -4,11 +4,12 @@ import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directo
 import type { Away } from '../../../directory/store/directory-store.ts';
 import { keySchema, movedSecretSchema } from '../../../shapes/key-schema.ts';
 import { expects, fields, list } from '../../../shapes/schema-parts.ts';
-import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
+import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
+import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
-import { instantOf, statedOf, toDefinition } from './definition.ts';
+import { toDefinition } from './definition.ts';
+import { movedView } from './export-route.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
 /** A key that is moved, with whole digests: as `GET /directory` gives it. */
@@ -25,69 +26,25 @@ type Outcome =
   | { readonly kind: 'refused'; readonly reason: string }
   | Away;
 
-/** All of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may write. */
-export function transferRoutes(sources: KeyChangeSources): readonly Route[] {
-  const { importKeysMax: keysMax, importBytesMax } = sources.bounds;
+/** `POST /directory`: puts keys with their secrets there, as `GET /directory` gave them. */
+export function importRoute(sources: KeyChangeSources): Route {
+  const { importKeysMax: keysMax, importBytesMax, importMembersMax } = sources.bounds;
   const keysWanted = `a list of at most ${keysMax} keys`;
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/directory',
-      needs: 'write',
-      isLarge: true,
-      query: queryOf({ after: text(100).optional(), limit: wholeNumber(1, keysMax).default(keysMax) }),
-      async respond({ query }) {
-        const { directory } = sources;
-        return directory === undefined ? noDirectory().response : exportPage(directory, query);
-      },
+  return defineRoute({
+    method: 'POST',
+    path: '/directory',
+    needs: 'write',
+    query: noQuery,
+    body: fields('an object with keys', {
+      keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/directory',
-      needs: 'write',
-      isLarge: true,
-      query: queryOf({}),
-      body: fields('an object with keys', {
-        keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
-      }),
-      bodyBytesMax: importBytesMax,
-      async respond({ body: { keys }, ...request }) {
-        const { directory } = sources;
-        return directory === undefined
-          ? noDirectory().response
-          : importKeys(sources, directory, keys, request);
-      },
-    }),
-  ];
-}
-
-async function exportPage(
-  directory: KeyDirectory,
-  query: { readonly after?: string | undefined; readonly limit: number },
-): Promise<AdminResponse> {
-  const page = await directory.page(query);
-  if (page.kind === 'away') return storeFailed({ ...page, mayHaveRun: false }).response;
-  const read = await directory.readMany(page.ids);
-  if (read.kind === 'away') return storeFailed({ ...read, mayHaveRun: false }).response;
-  const keys: ReturnType<typeof movedView>[] = [];
-  for (const key of read.keys) {
-    if (key === 'unknown') return storeUnavailable();
-    if (key !== undefined) keys.push(movedView(key));
-  }
-  return jsonResponse({ keys, ...(page.next !== undefined && { next: page.next }) });
-}
-
-function movedView(key: DirectoryKey | KeyDefinition) {
-  return {
-    id: key.id,
-    ...statedOf(key),
-    disabled: key.disabled,
-    secrets: key.secrets.map(({ digest, createdMs, expiresMs }) => ({
-      sha256: digest,
-      createdAt: instantOf(createdMs),
-      ...(expiresMs !== undefined && { expiresAt: instantOf(expiresMs) }),
-    })),
-  };
+    bodyBytesMax: importBytesMax,
+    bodyMembersMax: importMembersMax,
+    async respond({ body: { keys }, ...request }) {
+      const { directory } = sources;
+      return directory === undefined ? noDirectory().response : importKeys(sources, directory, keys, request);
+    },
+  });
 }
 
 /** A key that is there already stays as it is. So an import can be repeated, and goes on where it was interrupted. */
@@ -165,7 +122,6 @@ async function importOne(
     case 'written':
       return { kind: 'created' };
     case 'taken':
-    case 'removed':
       return { kind: 'refused', reason: 'There is a key with this id already.' };
     case 'away':
       return reply;

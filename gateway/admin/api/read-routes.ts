@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import type { Changes } from '../../fleet/changes.ts';
+import type { Events } from '../../fleet/events.ts';
+import type { Presence } from '../../fleet/presence.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
+import { exportRoute } from '../keys/change/export-route.ts';
+import { createKeyRoutes } from '../keys/key-routes.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+import { createPlanDistributions } from '../plans/plan-distribution.ts';
+import { plansView } from '../plans/plans-view.ts';
+import { simulateRoute } from '../plans/simulate-route.ts';
+import { noQuery, queryOf, wholeNumber } from './query-parameters.ts';
+import { defineRoute, type Route } from './route.ts';
+import { settingsText } from './settings-view.ts';
+
+/** The record of a day ago may be gone without Redis. */
+const distributionHoursMax = 24;
+
+/** What the routes of the reading thread read. The thread has sources of its own. */
+export interface ReadSources {
+  readonly keys: KeySources;
+  readonly events: Pick<Events, 'read'>;
+  readonly changes: Pick<Changes, 'read'>;
+  readonly presence: Pick<Presence, 'read'>;
+  readonly bounds: Pick<
+    Bounds,
+    | 'importKeysMax'
+    | 'eventsPerPageMax'
+    | 'changesPerPageMax'
+    | 'planDistributionTimeoutMs'
+    | 'planDistributionKeptMs'
+    | 'simulationTimeoutMs'
+    | 'simulationBytesMax'
+    | 'simulationMembersMax'
+    | 'simulationMinutesKeptMax'
+    | 'simulationKeptMs'
+  >;
+}
+
+/** The routes that run in the reading thread. A new one is an entry here or in `key-routes.ts`, and in `openapi.yaml`. */
+export function createReadRoutes({ keys, events, changes, presence, bounds }: ReadSources): readonly Route[] {
+  const { settings } = keys;
+  const planDistribution = createPlanDistributions({ ...keys, bounds: { ...keys.bounds, ...bounds } });
+  const routes = [
+    defineRoute({
+      method: 'GET',
+      path: '/settings',
+      needs: 'read',
+      isFixed: true,
+      query: noQuery,
+      respond: async () => ({ status: 200, body: await settingsText(settings()) }),
+    }),
+    ...createKeyRoutes(keys),
+    exportRoute({ ...keys, bounds }),
+    defineRoute({
+      method: 'GET',
+      path: '/plans',
+      needs: 'read',
+      isFixed: true,
+      query: noQuery,
+      respond: () => jsonResponse(plansView(settings())),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/plans/{name}/distribution',
+      needs: 'read',
+      query: queryOf({ hours: wholeNumber(1, distributionHoursMax).default(distributionHoursMax) }),
+      async respond({ params: { name = '' }, query: { hours } }) {
+        if (!settings().plans.has(name))
+          return errorResponse('not_found', 'There is no plan with this name.');
+        const distribution = await planDistribution(name, hours);
+        return distribution === undefined ? storeUnavailable() : jsonResponse(distribution);
+      },
+    }),
+    simulateRoute({ keys, events, changes, presence, bounds }),
+    defineRoute({
+      method: 'GET',
+      path: '/openapi.json',
+      needs: 'read',
+      isFixed: true,
+      query: noQuery,
+      respond: async () => ({ status: 200, body: await apiDocument() }),
+    }),
+  ];
+  return routes.map((route) => ({ ...route, inThread: true }));
+}
+
+/** The OpenAPI document of the admin API, JSON. Making it takes a tenth of a second. */
+async function apiDocument(): Promise<string> {
+  // Most processes are never asked for it.
+  const [{ parse }, text] = await Promise.all([
+    import('yaml'),
+    readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
+  ]);
+  return JSON.stringify(parse(text));
+}

@@ -1,0 +1,16 @@
+/**
+ * How many members the objects and lists of a JSON value have, all together. Counting ends soon after `most`, and takes no
+ * stack, however deep the value is.
+ */
+export function countMembers(value: unknown, most: number): number {
+  const open: unknown[] = [value];
+  let count = 0;
+  while (open.length > 0 && count <= most) {
+    const next = open.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    const members = Array.isArray(next) ? next : Object.values(next);
+    count += members.length;
+    if (count <= most) for (const member of members) open.push(member);
+  }
+  return count;
+}
