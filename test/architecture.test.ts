@@ -40,8 +40,8 @@ const allowed: Record<string, readonly string[]> = {
   // It replays the record of `usage` in the windows of `limit`.
   simulate: [...nouns, 'limit', 'usage'],
   fleet: [...nouns, 'redis'],
-  // Its pages are files that are served as those of `pages` are.
-  admin: [...nouns, 'tls', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
+  // Its pages are files that are served as those of `pages` are, and its listener reads HTTP with the same parser.
+  admin: [...nouns, 'tls', 'listen', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
   // The access line is made of what every station found.
   observe: [...nouns, 'exchange.ts'],
   // `diff` shows settings as the admin API does; `simulate` replays logs.

@@ -4,7 +4,9 @@ import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { addressGroup, plainAddress } from '../address-group.ts';
+import { dropRequests } from '../listen/parser-internals.ts';
 import type { Certificate } from '../model.ts';
+import { Pace } from '../structures/pace.ts';
 import { Shares } from '../structures/shares.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../tls/tls-front.ts';
@@ -28,6 +30,9 @@ export interface AdminListenerOptions {
     Pick<
       Bounds,
       | 'adminConnectionsMax'
+      | 'adminPipelinedMax'
+      | 'adminRequestsPerSecondMax'
+      | 'adminRequestsAtOnceMax'
       | 'adminHeadersBytesMax'
       | 'adminTargetBytesMax'
       | 'adminLargeResponseBytes'
@@ -44,16 +49,28 @@ export interface AdminListenerOptions {
   readonly onFailedHandshake: (reason: string) => void;
 }
 
+interface Connection {
+  /** The key of `connections`. */
+  readonly ends: string;
+  /** The client address that it counts for. */
+  readonly group: string;
+  readonly socket: Socket;
+  /** Requests without a response so far. */
+  unanswered: number;
+}
+
 /**
  * The listener for operators, apart from the public one and on loopback by default: sockets and their limits. What is
- * behind each path is in `admin-paths.ts`.
+ * behind each path is in `admin-paths.ts`. Anybody who reaches its port may ask it, and it shares its event loop with the
+ * requests of keys. So requests are answered at a bounded rate, whatever they ask for, and client addresses take turns.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
   /** One client address gets half of the connections at most. */
-  const connections = new Shares(bounds.adminConnectionsMax);
-  /** Sockets on which a response is owed: what the parser then finds wrong with the next request has to wait. */
-  const serving = new WeakSet<Duplex>();
+  const shares = new Shares(bounds.adminConnectionsMax);
+  /** Open connections by `endsOf`, in the order in which they were used last. */
+  const connections = new Map<string, Connection>();
+  const pace = new Pace(bounds.adminRequestsPerSecondMax, bounds.adminRequestsAtOnceMax);
 
   const http = createServer({
     // `checkSite` looks at Host. Node would write a response of its own.
@@ -65,31 +82,80 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     keepAliveTimeout: bounds.keepAliveTimeoutMs,
   });
   http.timeout = bounds.writeTimeoutMs;
-  http.on('request', (req, res) => void serve(req, res, responseTo));
+  http.on('request', (req, res) => receive(req, res, responseTo));
   http.on('checkExpectation', (req, res) => {
-    void serve(req, res, () => Promise.resolve(errorResponse('expectation_failed')));
+    receive(req, res, () => Promise.resolve(errorResponse('expectation_failed')));
   });
   http.on('clientError', onClientError);
   const front =
     certificate && createTlsFront({ certificate, http, admit, onFailure: onFailedHandshake, bounds });
   if (front === undefined) http.on('connection', (socket) => void admit(socket));
 
-  /** Counts a connection until it closes. @returns for whom; undefined when there is no room for it, and it is cut */
+  /**
+   * Counts a connection until it closes. One too many takes the place of the connection that has been idle for the longest:
+   * of its own address, or of any address where its own has none.
+   *
+   * @returns the address that it counts for; undefined when there is no room for it, and it is cut
+   */
   function admit(socket: Socket): string | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
-    if (!connections.take(group, 1)) {
-      socket.destroy();
-      return undefined;
+    while (!shares.take(group, 1)) {
+      const idle = longestIdle(shares.heldBy(group) > 0 ? group : undefined);
+      if (idle === undefined) {
+        socket.destroy();
+        return undefined;
+      }
+      idle.socket.destroy();
+      release(idle);
     }
-    socket.once('close', () => connections.give(group, 1));
+    const ends = endsOf(socket);
+    // The client has reset that connection and uses its port again, before Node reports the end.
+    const before = connections.get(ends);
+    if (before !== undefined) release(before);
+    const connection = { ends, group, socket, unanswered: 0 };
+    connections.set(ends, connection);
+    socket.once('close', () => release(connection));
     return group;
+  }
+
+  function longestIdle(group: string | undefined): Connection | undefined {
+    return connections
+      .values()
+      .find((one) => one.unanswered === 0 && (group === undefined || one.group === group));
+  }
+
+  function release(connection: Connection): void {
+    if (connections.get(connection.ends) !== connection) return;
+    connections.delete(connection.ends);
+    shares.give(connection.group, 1);
+  }
+
+  /** Serves a request when its client address has its turn. A request whose client is gone takes no turn. */
+  function receive(req: IncomingMessage, res: ServerResponse, make: typeof respond): void {
+    const { socket } = req;
+    const connection = connections.get(endsOf(socket));
+    if (connection === undefined) return;
+    if (connection.unanswered === bounds.adminPipelinedMax) {
+      dropRequests(socket);
+      socket.destroy();
+      return;
+    }
+    connection.unanswered += 1;
+    pace.take(connection.group, () => {
+      if (!socket.destroyed) void serve(req, res, make).then(() => answered(connection));
+      return !socket.destroyed;
+    });
+  }
+
+  function answered(connection: Connection): void {
+    connection.unanswered -= 1;
+    if (connections.get(connection.ends) !== connection) return;
+    connections.delete(connection.ends);
+    connections.set(connection.ends, connection);
   }
 
   async function serve(req: IncomingMessage, res: ServerResponse, make: typeof respond): Promise<void> {
     const requestId = randomUUID();
-    const { socket } = req;
-    serving.add(socket);
-    res.once('close', () => serving.delete(socket));
     let response: AdminResponse;
     try {
       response = await make(req, requestId);
@@ -105,6 +171,10 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   async function responseTo(req: IncomingMessage, requestId: string): Promise<AdminResponse> {
     if (lacksTls(req.socket)) return errorResponse('invalid_request', tlsRequiredMessage);
     if ((req.url ?? '').length > bounds.adminTargetBytesMax) return errorResponse('uri_too_long');
+    const twice = singularFields.find((name) => (req.headersDistinct[name.toLowerCase()]?.length ?? 0) > 1);
+    if (twice !== undefined) {
+      return errorResponse('invalid_request', `The ${twice} header field must not come twice.`);
+    }
     return respond(req, requestId);
   }
 
@@ -112,8 +182,16 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     const refusal = lacksTls(socket)
       ? errorResponse('invalid_request', tlsRequiredMessage)
       : parserRefusal(error);
-    if (refusal === undefined || !socket.writable || serving.has(socket)) socket.destroy();
-    else socket.end(rawResponse(randomUUID(), refusal), () => socket.destroy());
+    const connection = connections.get(endsOf(socket));
+    // A response that is owed would have to come first.
+    const owes = connection === undefined || connection.unanswered > 0 || socket.writableLength > 0;
+    if (refusal === undefined || owes) socket.destroy();
+    else {
+      pace.take(connection.group, () => {
+        if (socket.writable) socket.end(rawResponse(randomUUID(), refusal), () => socket.destroy());
+        return socket.writable;
+      });
+    }
   }
 
   /** Whether a client speaks HTTP without TLS where the listener speaks TLS. */
@@ -130,6 +208,15 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       http.closeAllConnections();
     },
   };
+}
+
+/** Fields that may come once. Node reads the first of several, and a proxy before the gateway may read the last. */
+const singularFields = ['Host', 'Authorization', 'Content-Type'];
+
+/** Names a connection by its two ends: a TLS socket has them in common with the TCP socket below it. */
+function endsOf(socket: Duplex): string {
+  const { remoteAddress, remotePort, localAddress } = socket as Socket;
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
 /** The response to what Node's parser refuses; undefined when the connection itself has failed. */

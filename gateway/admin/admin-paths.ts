@@ -8,7 +8,7 @@ import { type GatewayState, judgeReadiness } from './readiness.ts';
 
 export interface AdminPathsDeps {
   readonly currentState: () => GatewayState;
-  readonly metrics: { readonly contentType: string; read(): Promise<string> };
+  readonly metrics: { readonly contentType: string; read(): Promise<Buffer> };
   /** The settings in force. */
   readonly admin: () => AdminSettings;
   readonly api: AdminApi;

@@ -122,7 +122,7 @@ export function createAdminSide({
   const admin = createAdminListener({
     respond: createAdminPaths({
       currentState,
-      metrics: createMetricsText(observe, served.workers?.metrics),
+      metrics: createMetricsText({ observe, others: served.workers?.metrics, bounds }),
       admin: () => settings.admin,
       api: createAdminApi({
         routes: createRoutes({

@@ -1,10 +1,12 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import type { Certificate } from '../../gateway/model.ts';
 import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey } from '../support/gateway-process.ts';
-import { openRawClient } from '../support/raw-http.ts';
+import { makeCertificate } from '../support/make-certificate.ts';
+import { openRawClient, type RawClient } from '../support/raw-http.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
@@ -20,9 +22,10 @@ function settingsWith(admin: Record<string, unknown>) {
   });
 }
 
-async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBounds) {
+async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBounds, tls?: Certificate) {
+  const settings = await settingsWith(admin);
   const gateway = createGateway({
-    settings: await settingsWith(admin),
+    settings: { ...settings, admin: { ...settings.admin, ...(tls && { tls }) } },
     log: { logger: pino({ level: 'silent' }), access: () => {} },
     bounds,
   });
@@ -33,7 +36,9 @@ async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBou
 let gateway: Gateway;
 let port: number;
 beforeAll(async () => {
-  ({ gateway, port } = await start({ tokens: [reader.entry, writer.entry], hosts: ['gateway'] }));
+  // Ten thousand guesses are made below.
+  const bounds = tunedBounds({ adminRequestsPerSecondMax: 1_000_000 });
+  ({ gateway, port } = await start({ tokens: [reader.entry, writer.entry], hosts: ['gateway'] }, bounds));
 });
 afterAll(() => gateway.drain({ graceMs: 0 }));
 
@@ -205,6 +210,12 @@ describe('a request', () => {
     ['whose fields are too large', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
     ['that expects something else', 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: cake\r\n\r\n', 417],
     ['without Host', 'GET /api/v1/plans HTTP/1.1\r\n\r\n', 421],
+    ['with two Hosts', 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n', 400],
+    [
+      'with two tokens',
+      `GET ${plans} HTTP/1.1\r\nHost: localhost\r\n${`Authorization: Bearer ${reader.token}\r\n`.repeat(2)}\r\n`,
+      400,
+    ],
   ])('%s is answered with the status, fields and body of that error', async (_what, bytes, status) => {
     const client = await openRawClient(port);
     onTestFinished(() => client.destroy());
@@ -217,20 +228,73 @@ describe('a request', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('beyond those that may be under way is answered 503, and connections beyond half of all are cut', async () => {
-    const bounds = tunedBounds({ adminRequestsMax: 0, adminConnectionsMax: 4 });
-    const started = await start({ tokens: [reader.entry] }, bounds);
+  it('of the API beyond those that may be under way is answered 503', async () => {
+    const started = await start({ tokens: [reader.entry] }, tunedBounds({ adminRequestsMax: 0 }));
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     const busy = await askAdmin(started.port, plans, { token: reader.token });
     expect([busy.status, busy.body.code, busy.headers['retry-after']]).toEqual([503, 'busy', '1']);
     expect((await askAdmin(started.port, '/healthz')).status).toBe(200);
+  });
 
-    const clients = await Promise.all([openRawClient(started.port), openRawClient(started.port)]);
-    onTestFinished(() => clients.forEach((client) => void client.destroy()));
-    const third = await openRawClient(started.port);
+  it('waits for its turn, whatever it asks for: many are answered no faster than at the rate', async () => {
+    const bounds = tunedBounds({ adminRequestsPerSecondMax: 100, adminRequestsAtOnceMax: 1 });
+    const started = await start({}, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const paths = ['/healthz', '/readyz', '/metrics', '/', '/nothing', plans, '/assets/main.js'];
+    const beganMs = performance.now();
+    await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${started.port}${path}`)));
+    expect((paths.length - 1) / (performance.now() - beganMs)).toBeLessThanOrEqual(100 / 1_000);
+  });
+
+  it('that is pipelined behind four without a response ends its connection', async () => {
+    const client = await openRawClient(port);
+    client.send('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000));
+    await client.closed;
+    expect((await askAdmin(port, '/healthz')).status).toBe(200);
+  });
+});
+
+describe('connections beyond what one client address may have', () => {
+  const certificate = makeCertificate();
+  it.each([
+    ['without TLS', undefined, {}],
+    ['over TLS', certificate, { ca: certificate.cert }],
+  ])('%s take the place of the one that has been idle for the longest', async (_how, tls, trust) => {
+    const bounds = tunedBounds({ adminConnectionsMax: 4, adminBodyTimeoutMs: 60_000 });
+    const started = await start({ tokens: [reader.entry] }, bounds, tls);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const open = async (localAddress: string) => {
+      const client = await openRawClient(started.port, { localAddress, ...trust });
+      onTestFinished(() => client.destroy());
+      return client;
+    };
+    const served = async (client: RawClient) => {
+      client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n');
+      return (await client.response()).status;
+    };
+    // Of four, one address may have two.
+    const [first, second] = [await open('127.0.0.1'), await open('127.0.0.1')];
+    expect(await served(first)).toBe(200);
+    const third = await open('127.0.0.1');
+    await second.closed;
+    expect([await served(third), await served(first)]).toEqual([200, 200]);
+
+    // Two other addresses take what is left, so the next one finds nothing of its own to close.
+    await Promise.all([await open('127.0.0.2'), await open('127.0.0.3')].map(served));
+    expect(await served(await open('127.0.0.4'))).toBe(200);
     await third.closed;
-    clients[0]?.send('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect((await clients[0]?.response())?.status).toBe(200);
+    expect(await served(first)).toBe(200);
+
+    // One with a request under way stays. Where there is no other of its address, the new one is cut.
+    const fields = [
+      'Host: localhost',
+      `Authorization: Bearer ${reader.token}`,
+      'Content-Type: application/json',
+    ];
+    first.send(['POST /api/v1/whoami HTTP/1.1', ...fields, 'Content-Length: 2', '', ''].join('\r\n'));
+    await (await open('127.0.0.1').catch(() => undefined))?.closed;
+    first.send('{}');
+    expect((await first.response()).status).toBe(400);
   });
 });
 

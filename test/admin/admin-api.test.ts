@@ -94,7 +94,7 @@ async function start(own: Partial<Bounds> = {}) {
       currentState: () => {
         throw new Error('the state');
       },
-      metrics: { contentType: 'text/plain', read: () => Promise.resolve('') },
+      metrics: { contentType: 'text/plain', read: () => Promise.resolve(Buffer.alloc(0)) },
       admin,
       api: createAdminApi({ routes, askThread, admin, log, nowMs: Date.now, bounds }),
       pages: createAdminPages(),

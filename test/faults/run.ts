@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
+import { measureAdminFlood } from './admin-flood.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
 import { measureContracts } from './contracts.ts';
@@ -299,6 +301,7 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
+  ...['/metrics', '/readyz', '/assets/main.js', '/api/v1/keys'].map(adminFlood),
   {
     rows: '34',
     what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
@@ -449,6 +452,24 @@ function outage(fault: Fault): Measurement {
           found.dayUsedAfter === survived + found.admittedAway &&
           found.admittedAfter === found.restAfter &&
           found.keysWithoutExpiry.length === 0,
+      };
+    },
+  };
+}
+
+function adminFlood(path: string): Measurement {
+  return {
+    rows: '33',
+    what: `100 clients without a token ask the admin listener for ${path} in a loop, beside a key`,
+    async measure() {
+      const found = await measureAdminFlood({ path, clients: 100, goodRequests: 4_000 });
+      const { p50Ms, flood, operatorMs } = found;
+      return {
+        figure: `p50 of the key ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}); the flood, ${flood.perSecond.toFixed(0)}/s: ${statuses(flood.statuses)}; \`/readyz\` from its address after ${ms(operatorMs)}`,
+        holds:
+          found.failures.length === 0 &&
+          Object.keys(found.good).join() === '200' &&
+          flood.perSecond <= 1.1 * defaultBounds.adminRequestsPerSecondMax,
       };
     },
   };

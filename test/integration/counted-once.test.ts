@@ -66,7 +66,7 @@ async function start(settings: Settings, bounds: Partial<Bounds>): Promise<Runni
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => running.accessLines++ },
-    bounds: tunedBounds(bounds),
+    bounds: tunedBounds({ metricsKeptMs: 0, ...bounds }),
   });
   const { listen, admin } = await gateway.start();
   const adminUrl = `http://127.0.0.1:${admin.port}`;

@@ -28,6 +28,7 @@ beforeAll(async () => {
 async function start(
   overrides: Record<string, unknown> = {},
   edit: (settings: Settings) => Settings = (settings) => settings,
+  metricsKeptMs = 0,
 ) {
   const backend = await startRecordingBackend({
     react: (request, socket) =>
@@ -47,7 +48,7 @@ async function start(
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },
-    bounds: tunedBounds({ healthTimeoutMs: 20_000 }),
+    bounds: tunedBounds({ healthTimeoutMs: 20_000, metricsKeptMs }),
     windowsMs: freshWindows(Date.now()),
   });
   const { listen, admin } = await gateway.start();
@@ -113,6 +114,14 @@ it('every request is counted once, by operation, status and decision, and promto
   expect(text).not.toContain(roomy.entry.id);
 
   expect(complaintsAbout(text)).toBe('');
+});
+
+it('one text is made for all who ask within a second, at once or one after the other', async () => {
+  const { send, read, roomy } = await start({}, undefined, 60_000);
+  const atOnce = await Promise.all(Array.from({ length: 50 }, read));
+  expect(await send(roomy.secret)).toBe(200);
+  // Each text has the CPU time of the process in it.
+  expect(new Set([...atOnce, await read()].map(({ text }) => text)).size).toBe(1);
 });
 
 it('a ban is counted once, by plan', async () => {

@@ -9,6 +9,7 @@ it('while Redis is almost full nothing is recorded, that is said, and every quot
   const key = makeKey({ plan: 'enterprise', limits: { perMinute: 1_000_000 } });
   const bounds = {
     ...patientStore,
+    metricsKeptMs: 0,
     usageMemoryCheckIntervalMs: 50,
     usageFlushIntervalMs: 100,
     usageSlicesPerFlush: 2,

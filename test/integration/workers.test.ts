@@ -33,6 +33,7 @@ import { killWorker, workersOf } from '../support/workers-of.ts';
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
 const token = makeToken('write');
 const patient = {
+  metricsKeptMs: 0,
   ...patientGateway,
   workerReportIntervalMs: 100,
   workerReplyTimeoutMs: 20_000,

@@ -1,6 +1,7 @@
 import { type Metric, Registry } from '@prometheus-io/client';
 import type { Settings } from '../../model.ts';
 import { bucketsSeconds } from '../../structures/histogram.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { countKeys } from './key-states.ts';
 import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 import type { Durations, RequestCounts } from './request-metrics.ts';
@@ -40,30 +41,50 @@ export interface ObservedState {
 export interface MetricsText {
   readonly contentType: string;
   /** Prometheus's text exposition format, version 0.0.4. */
-  read(): Promise<string>;
+  read(): Promise<Buffer>;
 }
 
 /**
  * The metrics as Prometheus reads them. The library writes the text, and adds those of the process; the figures are our
- * own plain numbers, since the library makes a label key anew with each count.
+ * own plain numbers, since the library makes a label key anew with each count. One text is made at a time and kept for a
+ * while: it costs a millisecond or more, and asks every worker.
  *
  * @param others what it knows of the other processes of this gateway
  */
-export function createMetricsText(
-  observe: () => ObservedState,
-  others?: () => Promise<readonly ProcessMetrics[]>,
-): MetricsText {
+export function createMetricsText({
+  observe,
+  others,
+  bounds,
+}: {
+  readonly observe: () => ObservedState;
+  readonly others: (() => Promise<readonly ProcessMetrics[]>) | undefined;
+  readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
+}): MetricsText {
   /** All metrics of one scrape are of the same moment. */
   let state: ObservedState;
   const registry = createRegistry(() => state);
   let own: Registry | undefined;
+  let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
+  /** When another text is due, of `performance.now()`: not while one is being made. */
+  let dueMs = 0;
+
+  async function make(): Promise<Buffer> {
+    own ??= createProcessRegistry();
+    const processes = others === undefined ? own : await joined(own, await others());
+    state = observe();
+    return Buffer.from(`${await registry.metrics()}${await processes.metrics()}`);
+  }
+
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    async read() {
-      own ??= createProcessRegistry();
-      const processes = others === undefined ? own : await joined(own, await others());
-      state = observe();
-      return `${await registry.metrics()}${await processes.metrics()}`;
+    read() {
+      if (performance.now() >= dueMs) {
+        dueMs = Number.POSITIVE_INFINITY;
+        last = make().finally(() => {
+          dueMs = performance.now() + bounds.metricsKeptMs;
+        });
+      }
+      return last;
     },
   };
 }

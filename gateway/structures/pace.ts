@@ -1,0 +1,41 @@
+import { FairQueue } from './fair-queue.ts';
+
+/**
+ * Work that begins at a bounded rate: so many pieces a second, and so many at once after a pause. Holders take turns. So a
+ * flood takes a known share of the process, and another holder waits for one piece of work of each holder in the flood.
+ */
+export class Pace {
+  private readonly waiting = new FairQueue<() => boolean>();
+  private readonly perMs: number;
+  private readonly atOnceMax: number;
+  /** How many pieces of work may begin, as of `countedMs` of `performance.now()`. */
+  private left: number;
+  private countedMs = performance.now();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(perSecondMax: number, atOnceMax: number) {
+    this.perMs = perSecondMax / 1_000;
+    this.atOnceMax = atOnceMax;
+    this.left = atOnceMax;
+  }
+
+  /** @param work begins now or later. @returns false when nothing was left to do, which then counts as no work */
+  take(holder: string, work: () => boolean): void {
+    this.waiting.push(holder, work);
+    // While the timer runs, earlier work waits.
+    if (this.timer === undefined) this.begin();
+  }
+
+  private begin(): void {
+    this.timer = undefined;
+    const nowMs = performance.now();
+    this.left = Math.min(this.atOnceMax, this.left + (nowMs - this.countedMs) * this.perMs);
+    this.countedMs = nowMs;
+    while (this.left >= 1) {
+      const work = this.waiting.shift(() => true);
+      if (work === undefined) return;
+      if (work()) this.left -= 1;
+    }
+    if (this.waiting.length > 0) this.timer = setTimeout(() => this.begin(), (1 - this.left) / this.perMs);
+  }
+}
