@@ -114,6 +114,17 @@ export const redisKeys = {
     // 500 with one secret and a name; each further secret takes 120.
     bytesEach: 3_000,
   },
+  directoryRemoved: {
+    name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:removed`,
+    pattern: '<prefix>:{<key id>}:removed',
+    type: 'hash',
+    slot: 'by key id',
+    expiry: 'a day after a key with this id was removed',
+    writer: 'directory/store/change-record.lua with each key of the directory that is removed',
+    count: 'one per id that was removed within a day',
+    // With 20 removals; each takes about 25.
+    bytesEach: 800,
+  },
   directoryDigest: {
     name: (prefix: string, digest: string) => `${prefix}:digest:${digest}`,
     pattern: '<prefix>:digest:<SHA-256 of a secret>',

@@ -34,7 +34,7 @@ export interface KeyDirectory
   drop(keyId: string, generation: number | undefined): void;
   /** The plan of a key that was read lately. */
   planOf(keyId: string): string | undefined;
-  create(key: KeyDefinition): ReturnType<DirectoryStore['create']>;
+  create(key: KeyDefinition, often?: 'once'): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expected: KeyVersion): ReturnType<DirectoryStore['replace']>;
 }
 
@@ -72,7 +72,11 @@ export function createKeyDirectory({
 }): KeyDirectory {
   const store =
     redis === undefined
-      ? createMemoryDirectoryStore({ nowMs, keysMax: bounds.directoryKeysInMemoryMax })
+      ? createMemoryDirectoryStore({
+          nowMs,
+          keysMax: bounds.directoryKeysInMemoryMax,
+          removedKeptMs: bounds.idempotencyKeptMs,
+        })
       : createRedisDirectoryStore({ redis, bounds });
   const held = new HeldKeys(bounds);
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
@@ -114,7 +118,7 @@ export function createKeyDirectory({
     page: store.page,
     count: store.count,
     remember: store.remember,
-    create: (key) => changing(key, store.create(dated(key))),
+    create: (key, often) => changing(key, store.create(dated(key), often)),
     replace: (key, expected) => changing(key, store.replace(dated(key), expected)),
     remove: (id, expected) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };

@@ -114,6 +114,54 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     expect(creations.map(({ action }: { action: string }) => action)).toEqual(['create']);
   });
 
+  it('a request that is sent again after its key was deleted issues no key, also when another key had the id since', async () => {
+    const { one, other } = await start(count, { store });
+    const body = { id: 'acme', plan: 'free' };
+    const headers = { 'idempotency-key': 'signup-17' };
+    await one.ask('POST', '/keys', body, { headers });
+    await one.ask('DELETE', '/keys/acme');
+    const again = () => other.ask('POST', '/keys', body, { headers });
+    const refusal = [
+      409,
+      'The request with this Idempotency-Key has issued acme, and the key was deleted since. To issue it anew, send another Idempotency-Key.',
+    ];
+    const reply = await again();
+    expect([reply.status, reply.body.message]).toEqual(refusal);
+    expect((await one.ask('GET', '/keys/acme')).status).toBe(404);
+    const next = await one.ask('POST', '/keys', body, { headers: { 'idempotency-key': 'signup-18' } });
+    expect([next.status, (await again()).body.message]).toEqual([
+      201,
+      'There is a key with the id acme already.',
+    ]);
+    await one.ask('DELETE', '/keys/acme');
+    const last = await again();
+    expect([last.status, last.body.message]).toEqual(refusal);
+  });
+
+  it('deleting a key ends its grant; its counts and its ban stay for the next key with its id, and both responses name them', async () => {
+    const { one, other } = await start(count, { store, overrides: { bans: { after: 20, for: '10m' } } });
+    const { body } = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
+    const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
+    while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(body.secret)));
+    const untilAt = at(dayMs);
+    await other.ask('POST', '/keys/acme/grant', { limits: { perMinute: 50 }, untilAt });
+
+    const deleted = await other.ask('DELETE', '/keys/acme');
+    const reset = expect.any(Number);
+    const kept = {
+      windows: [
+        { name: 'minute', used: 5, resetMs: reset },
+        { name: 'day', used: 5, resetMs: reset },
+      ],
+      ban: { untilMs: reset, level: 1 },
+    };
+    expect([deleted.status, deleted.body]).toEqual([200, { id: 'acme', kept }]);
+    const next = await one.ask('POST', '/keys', { id: 'acme', plan: 'free' });
+    expect([next.status, next.body.kept]).toEqual([201, kept]);
+    const shown = (await other.ask('GET', '/keys/acme')).body;
+    expect([shown.grant, shown.ban, shown.windows[0].limit]).toEqual([undefined, kept.ban, 5]);
+  });
+
   it('of one request sent twenty times at once exactly one gets the secret', async () => {
     const { one, other } = await start(count, { store });
     const headers = { 'idempotency-key': 'at-once' };
@@ -268,7 +316,12 @@ describe('a change of a key', () => {
       ['id', 'plan', 'disabled', 'source', 'revision', 'createdAt', 'changedAt', 'secrets'],
     ]);
 
-    expect((await other.ask('DELETE', '/keys/acme')).status).toBe(204);
+    const deleted = await other.ask('DELETE', '/keys/acme');
+    // Both plans that it was on limit minutes.
+    expect([deleted.status, deleted.body]).toEqual([
+      200,
+      { id: 'acme', kept: { windows: [{ name: 'minute', used: 3, resetMs: expect.any(Number) }] } },
+    ]);
     expect([await one.call(secret), await other.call(secret)]).toEqual([401, 401]);
     expect(await lastChange(other)).toMatchObject({
       action: 'delete',
@@ -318,7 +371,7 @@ describe('a change of a key', () => {
     const { one, other } = await start(2);
     await issue(one);
     const headers = { 'if-match': await tagOf(one) };
-    expect((await other.ask('DELETE', '/keys/acme')).status).toBe(204);
+    expect((await other.ask('DELETE', '/keys/acme')).body).toEqual({ id: 'acme' });
     const secret = await issue(other);
     for (const method of ['PATCH', 'DELETE']) {
       const json = method === 'PATCH' ? { disabled: true } : undefined;

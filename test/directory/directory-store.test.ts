@@ -88,6 +88,20 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
   });
 
+  it('a key that is created once is not created again after it was removed; another one with its id is', async () => {
+    const [one, other] = await open();
+    const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];
+    expect(await one.create(key, 'once')).toMatchObject({ kind: 'written' });
+    await one.remove('acme', version(1));
+    expect(await other.create(key, 'once')).toEqual({ kind: 'removed' });
+    expect(await other.page({ limit: 9 })).toMatchObject({ ids: [] });
+    expect(await other.create(next, 'once')).toMatchObject({ kind: 'written' });
+    await one.remove('acme', version(1));
+    expect(await one.create(key, 'once')).toEqual({ kind: 'removed' });
+    expect(await one.create(key)).toMatchObject({ kind: 'written' });
+    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+  });
+
   it('a page goes on behind the id it is asked for, also when that is gone, and begins where ids have the prefix', async () => {
     const [store] = await open();
     const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];

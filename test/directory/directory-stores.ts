@@ -15,7 +15,7 @@ export interface DirectorySubject {
 }
 
 export function memorySubject(): DirectorySubject {
-  const store = createMemoryDirectoryStore({ nowMs: Date.now, keysMax: 1_000 });
+  const store = createMemoryDirectoryStore({ nowMs: Date.now, keysMax: 1_000, removedKeptMs: 60_000 });
   return { open: () => store, close: () => Promise.resolve() };
 }
 

@@ -239,6 +239,7 @@ it('a ban is lifted, of a key that is written in a file too: its secrets are edi
 });
 
 it('a key is deleted by the keyboard alone; Esc leaves the question, and the focus goes back', async () => {
+  expect(await call(secrets.get('acme'))).toBe(200);
   const { page, complaints } = await openKey('acme');
   const focused = () => page.evaluate('document.activeElement.textContent');
   await page.focus('.actions button:last-child');
@@ -257,7 +258,7 @@ it('a key is deleted by the keyboard alone; Esc leaves the question, and the foc
     "document.querySelector('.empty')?.textContent.includes('There is no key acme')",
   );
   expect(await firstText(page, '.result')).toBe(
-    'acme is deleted: its requests are answered 401. This holds on 2 processes.',
+    'acme is deleted: its requests are answered 401. For a later key with this id stay: 1 request in this minute, 1 request in this day. This holds on 2 processes.',
   );
   expect(await call(secrets.get('acme'))).toBe(401);
   expect(complaints).toEqual([]);

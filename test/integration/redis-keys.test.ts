@@ -123,6 +123,8 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   });
   const issued = { id: 'issued-with-20-chars', plan: 'all', name: 'n'.repeat(200), disabled: false, secrets };
   expect((await directory.create(issued)).kind).toBe('written');
+  const gone = await directory.create({ ...issued, id: 'removed-20-chars-long', secrets: [] });
+  expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
   // A probe's key exists for a moment once a second.

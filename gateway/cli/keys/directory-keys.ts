@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
 import { ofKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -59,6 +60,6 @@ function changed({ json, body: key }: Reply<ChangedKey['key']>): ChangedKey {
   return { key, json, where: 'the directory', isChanged: true };
 }
 
-function issued(reply: Reply<ChangedKey['key'] & { readonly secret: string }>): IssuedKey {
-  return { ...changed(reply), secret: reply.body.secret };
+function issued(reply: Reply<z.output<typeof issuedDefinition>>): IssuedKey {
+  return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
 }

@@ -1,7 +1,7 @@
 import { toLimits } from '../../shapes/limit-fields.ts';
 import { termsOnPlan } from '../../shapes/terms-on-plan.ts';
 import { printable } from '../../terminal/printable.ts';
-import { counted, figure, instant } from '../output/figures.ts';
+import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
@@ -37,7 +37,7 @@ export function configuredTable(
 
 /** What stands above a new secret; it says where, and what became of the older ones. */
 export function issuedText(
-  { key, where }: IssuedKey,
+  { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },
   nowMs: number,
 ): string {
@@ -45,10 +45,17 @@ export function issuedText(
   const sentences = [
     isNew ? `Added ${key.id} to ${where}.` : `${key.id} has one more secret, in ${where}.`,
     ...(isNew ? [] : [olderText(key.secrets.slice(0, -1), nowMs)]),
+    ...(kept ? [`It has from an earlier key with this id: ${keptText(kept, nowMs)}.`] : []),
     ...(key.disabled ? [`It is revoked: "keys restore ${key.id}${option}" lets it in again.`] : []),
     'This is the only time that the secret is shown:',
   ];
   return sentences.filter((sentence) => sentence !== '').join(' ');
+}
+
+function keptText({ windows, ban, grant }: NonNullable<IssuedKey['kept']>, nowMs: number): string {
+  const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
+  const ends = ban ? [`a ban until ${clock(ban.untilMs, nowMs)} UTC`] : [];
+  return [...used, ...ends, ...(grant ? ['a grant'] : [])].join(', ');
 }
 
 function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {

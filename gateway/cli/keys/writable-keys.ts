@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { LimitsByField } from '../../shapes/limit-fields.ts';
+import { keyItem } from '../admin/api-shapes.ts';
 
 /** A key as it is defined, in the words of the admin API. */
 export const keyDefinition = z.object({
@@ -20,7 +21,17 @@ export const keyDefinition = z.object({
 });
 
 /** The same in the one response that has a new secret of it. */
-export const issuedDefinition = keyDefinition.extend({ secret: z.string() });
+export const issuedDefinition = keyDefinition.extend({
+  secret: z.string(),
+  /** What a new key has from an earlier one with its id. */
+  kept: z
+    .object({
+      windows: z.array(z.object({ name: z.string(), used: z.number() })).default([]),
+      ban: keyItem.shape.ban,
+      grant: keyItem.shape.grant,
+    })
+    .optional(),
+});
 
 export type KeyDefinition = z.output<typeof keyDefinition>;
 
@@ -55,6 +66,7 @@ export interface ChangedKey {
 /** The secret is only seen here: what is kept has its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
+  readonly kept?: z.output<typeof issuedDefinition>['kept'];
 }
 
 /**

@@ -10,11 +10,14 @@ export interface DirectoryStore {
   read(id: string): Promise<FoundKey | Absent | Away>;
   /** In the order of the ids. Where only some servers of the store give an answer, the others' keys are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
-  /** Writes a new key, with revision 1; `taken` when its id is. A call that may have run can be repeated with the same key. */
-  create(key: Unrevised): Promise<Written | { readonly kind: 'taken' } | Away>;
+  /**
+   * Writes a new key, with revision 1; `taken` when its id is. A call that may have run can be repeated with the same key. With
+   * `once` the reply is `removed` when the key, as `createdMs` tells it, was removed less than `idempotencyKeptMs` ago.
+   */
+  create(key: Unrevised, often?: 'once'): Promise<Created>;
   /** Writes a key over the one in this version, and gives it the next revision. */
   replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
-  remove(id: string, expected: KeyVersion): Promise<{ readonly kind: 'removed' } | Changed | Absent | Away>;
+  remove(id: string, expected: KeyVersion): Promise<Removed | Changed | Absent | Away>;
   /**
    * Ids in the order of their octets, at most `limit`, and where the next page begins. One may be among them whose key is
    * not there (any more).
@@ -25,6 +28,8 @@ export interface DirectoryStore {
   /** Keeps a value under a name for a time, unless there is one already: that one is given back then. */
   remember(name: string, value: string, expiryMs: number): Promise<Remembered | Away>;
 }
+
+export type Created = Written | { readonly kind: 'taken' } | Removed | Away;
 
 /** The store gives the revision. */
 export type Unrevised = Omit<DirectoryKey, 'revision'>;
@@ -56,6 +61,10 @@ export interface KeysFound {
 export interface Written {
   readonly kind: 'written';
   readonly key: DirectoryKey;
+}
+
+export interface Removed {
+  readonly kind: 'removed';
 }
 
 /** Somebody else has changed the key: it is in another version. */

@@ -1,7 +1,7 @@
 import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 import {
-  type Away,
   type Changed,
+  type Created,
   type DirectoryStore,
   type FoundKey,
   pageOf,
@@ -14,13 +14,16 @@ import {
 export function createMemoryDirectoryStore({
   nowMs,
   keysMax,
+  removedKeptMs,
 }: {
   readonly nowMs: () => number;
   readonly keysMax: number;
+  readonly removedKeptMs: number;
 }): DirectoryStore {
   const keys = new Map<string, DirectoryKey>();
   const idOfDigest = new Map<string, string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
+  const removed = new Map<string, number>();
   /** All ids in their order, until one comes or goes. */
   let sorted: readonly string[] | undefined;
 
@@ -33,13 +36,14 @@ export function createMemoryDirectoryStore({
     },
     read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
     readMany: (ids) => Promise.resolve({ kind: 'found', keys: ids.map((id) => keys.get(id)) }),
-    create: (key) => Promise.resolve(create(key)),
+    create: (key, often) => Promise.resolve(create(key, often)),
     replace(key, expected) {
       return Promise.resolve(differsFrom(key.id, expected) ?? write(key, expected.revision + 1));
     },
     remove(id, expected) {
       const differs = differsFrom(id, expected);
       if (differs !== undefined) return Promise.resolve(differs);
+      noteRemoved(keys.get(id));
       unlist(id);
       keys.delete(id);
       sorted = undefined;
@@ -54,8 +58,9 @@ export function createMemoryDirectoryStore({
     remember: (name, value, expiryMs) => Promise.resolve(remember(name, value, expiryMs)),
   };
 
-  function create(key: Unrevised): Written | { readonly kind: 'taken' } | Away {
+  function create(key: Unrevised, often?: 'once'): Created {
     if (keys.has(key.id)) return { kind: 'taken' };
+    if (often && (removed.get(nameOf(key)) ?? 0) > nowMs()) return { kind: 'removed' };
     if (keys.size >= keysMax) {
       const reason = `without Redis the directory has room for ${keysMax} keys`;
       return { kind: 'away', mayHaveRun: false, reason };
@@ -70,6 +75,14 @@ export function createMemoryDirectoryStore({
     keys.set(key.id, written);
     for (const { digest } of key.secrets) idOfDigest.set(digest, key.id);
     return { kind: 'written', key: written };
+  }
+
+  function noteRemoved(key: DirectoryKey | undefined): void {
+    for (const [name, untilMs] of removed) {
+      if (untilMs > nowMs() && removed.size < keysMax) break;
+      removed.delete(name);
+    }
+    if (key !== undefined) removed.set(nameOf(key), nowMs() + removedKeptMs);
   }
 
   function unlist(id: string): void {
@@ -96,6 +109,10 @@ export function createMemoryDirectoryStore({
     remembered.set(name, { value, expiresMs: nowMs() + expiryMs });
     return { kind: 'stored' };
   }
+}
+
+function nameOf({ id, createdMs }: Pick<DirectoryKey, 'id' | 'createdMs'>): string {
+  return `${id} ${createdMs}`;
 }
 
 /** A single process hears of each change itself: there is no generation to compare. */

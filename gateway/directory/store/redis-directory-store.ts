@@ -52,6 +52,7 @@ export function createRedisDirectoryStore({
     | 'directoryCreatedWithinMs'
     | 'directoryLeftoverMs'
     | 'directoryTidiedAtOnceMax'
+    | 'idempotencyKeptMs'
     | 'directoryLookUpDeadlineMs'
     | 'storePatientDeadlineMs'
   >;
@@ -100,20 +101,28 @@ export function createRedisDirectoryStore({
       return { kind: 'found', keys: values.map((found) => (found === undefined ? 'unknown' : found.key)) };
     },
 
-    create(key) {
+    create(key, often) {
       return attempt([idsName, recordName(key.id)], async () => {
         const digests = digestsOf(key);
         const tag = await client.eval(listScript, 1, idsName, key.id, randomBytes(4).toString('base64url'));
         const entry = tagged(key.id, String(tag));
         await index(digests, entry);
-        const changed = await change(key.id, nothing, toRecord(key), String(tag));
+        const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
         if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
         // Another call has created a key with this id. It may need digests that this call has indexed.
         const used = digestsOf(toKey(key.id, ['1', changed.stored]));
         const unused = digests.filter((digest) => !used.includes(digest));
         await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
-        if (changed.kind === 'done') return written(key, changed);
-        return changed.kind === 'late' ? tooLate : ({ kind: 'taken' } as const);
+        switch (changed.kind) {
+          case 'done':
+            return written(key, changed);
+          case 'late':
+            return tooLate;
+          case 'removed':
+            return { kind: 'removed' };
+          default:
+            return { kind: 'taken' };
+        }
       });
     },
 
@@ -197,11 +206,13 @@ export function createRedisDirectoryStore({
     { revision: seen, changedMs }: KeyVersion,
     record: string,
     newTag = '',
+    often = '',
   ): Promise<RecordChange> {
     await note(id);
-    const withinMs = bounds.directoryCreatedWithinMs;
-    const args = [seen, record, changedMs, newTag, withinMs];
-    const reply = await client.eval(changeScript, 1, recordName(id), ...args);
+    const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id)];
+    const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs } = bounds;
+    const args = [seen, record, changedMs, newTag, withinMs, often, keptMs];
+    const reply = await client.eval(changeScript, 2, ...names, ...args);
     const [kind, revision, stored, tag] = reply as [RecordChange['kind'], number, string, string];
     if (kind === 'done') await afterwards(note(id), 'its note');
     return { kind, revision, stored, tag };
@@ -255,7 +266,7 @@ export function createRedisDirectoryStore({
 }
 
 interface RecordChange {
-  readonly kind: 'absent' | 'changed' | 'late' | 'done';
+  readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
   /** The record: of a change that is done, the one from before. */

@@ -83,6 +83,12 @@ test('a key of the directory is issued, rotated, revoked and restored, in force 
   expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
   // A process that refused the key reads it again a second later.
   await expect.poll(() => statusOf(secret)).toBe(200);
+
+  const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };
+  expect((await fetch(`${gateways[0]?.adminUrl}/api/v1/keys/acme`, deletion)).status).toBe(200);
+  expect((await run('create acme --plan free --directory')).stderr).toMatch(
+    /^Added acme to the directory\. It has from an earlier key with this id: .*\d requests? in this day\. /,
+  );
 });
 
 test('keys with limits and an end of their own; unban and grant are for keys of the directory too', async () => {

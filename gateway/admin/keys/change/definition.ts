@@ -5,12 +5,17 @@ import type { ChangedMembers } from '../../../fleet/changes.ts';
 import { digestStart } from '../../../secrets.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
 import type { AdminResponse } from '../../admin-response.ts';
+import type { KeptOfId } from './kept-of-id.ts';
 
-/** A key of the directory, as it was stated, with its version as entity tag. @param secret one that was just issued: it is shown once */
+/**
+ * A key of the directory, as it was stated, with its version as entity tag.
+ *
+ * @param issued.secret one that was just issued: it is shown once @param issued.kept what a new key has from one before
+ */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
-  secret?: string,
+  issued: { readonly secret?: string; readonly kept?: KeptOfId | undefined } = {},
 ): AdminResponse {
   const { id, disabled, revision, createdMs, changedMs, secrets } = key;
   const body = {
@@ -22,7 +27,7 @@ export function definitionResponse(
     createdAt: instantOf(createdMs),
     changedAt: instantOf(changedMs),
     secrets: secrets.map(secretView),
-    ...(secret !== undefined && { secret }),
+    ...issued,
   };
   return { status, body: JSON.stringify(body), fields: { ETag: entityTag(key) } };
 }

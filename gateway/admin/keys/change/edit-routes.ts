@@ -4,11 +4,13 @@ import { digestStart } from '../../../secrets.ts';
 import { keySchema } from '../../../shapes/key-schema.ts';
 import { toLimitFields } from '../../../shapes/limit-fields.ts';
 import { fields, flag } from '../../../shapes/schema-parts.ts';
+import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
 import { definitionResponse, differences, statedOf, toDefinition } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
+import { keptOfId } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
 
 const { plan, name, limits, operations } = keySchema.shape;
@@ -46,10 +48,21 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
           const before = { ...statedOf(key), disabled: key.disabled, secrets };
           return { kind: 'edit', to: 'removed', change: { action: 'delete', before } };
         });
-        return edited.kind === 'refused' ? edited.response : { status: 204, body: '' };
+        return edited.kind === 'refused' ? edited.response : endGrant(sources, edited.key);
       },
     }),
   ];
+}
+
+/** A grant is for the customer whose key is gone. What was counted and a ban stay, since deleting must not be a way around them. */
+async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
+  const ended = await sources.limiter.ungrant(key.id);
+  if (ended.kind !== 'changed') {
+    const message = `${key.id} is deleted. The store failed (${ended.reason}) when its grant was to be ended: a grant may still hold for a later key with this id.`;
+    return errorResponse('store_unavailable', message);
+  }
+  const kept = await keptOfId(sources, key);
+  return jsonResponse({ id: key.id, ...(kept && { kept }) });
 }
 
 function update(

@@ -122,6 +122,7 @@ async function importOne(
     case 'written':
       return { kind: 'created' };
     case 'taken':
+    case 'removed':
       return { kind: 'refused', reason: 'There is a key with this id already.' };
     case 'away':
       return reply;

@@ -16,6 +16,7 @@ import {
   storeFailed,
 } from './change-sources.ts';
 import { definitionResponse, instantOf, statedOf, toDefinition } from './definition.ts';
+import { keptOfId } from './kept-of-id.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
 const { plan, name, limits, operations } = keySchema.shape;
@@ -93,11 +94,12 @@ async function begin(
 }
 
 async function create(
-  { record }: KeyChangeSources,
+  sources: KeyChangeSources,
   directory: KeyDirectory,
   { expiresAt, ...stated }: z.output<typeof keyBody>,
   { token, kind, createdMs }: ChangeRequest & Begun,
 ): Promise<AdminResponse> {
+  const { record } = sources;
   const secret = issueSecret();
   const issued = {
     digest: digestSecret(secret),
@@ -115,16 +117,22 @@ async function create(
       ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
     },
   } as const;
-  const reply = await directory.create(definition);
+  const isRepeatable = kind !== 'single';
+  const reply = await directory.create(definition, isRepeatable ? 'once' : undefined);
   switch (reply.kind) {
     case 'written':
       record(change);
-      return definitionResponse(reply.key, 201, secret);
+      return definitionResponse(reply.key, 201, { secret, kept: await keptOfId(sources, reply.key) });
     case 'taken': {
       // The same request, sent again, was faster.
-      const own = kind === 'single' ? undefined : await findOwn(directory, stated.id, { createdMs });
+      const own = isRepeatable ? await findOwn(directory, stated.id, { createdMs }) : undefined;
       return own ?? taken(stated.id).response;
     }
+    case 'removed':
+      return refused(
+        'conflict',
+        `The request with this Idempotency-Key has issued ${stated.id}, and the key was deleted since. To issue it anew, send another Idempotency-Key.`,
+      ).response;
     case 'away': {
       const failed = storeFailed(reply);
       if (reply.mayHaveRun) record({ ...change, error: failed.message });

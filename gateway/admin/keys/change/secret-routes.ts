@@ -31,7 +31,7 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
       async respond({ body, ...request }) {
         const secret = issueSecret();
         const edited = await editKey(sources, request, (key) => issue(sources, key, secret, body));
-        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key, 201, secret);
+        return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key, 201, { secret });
       },
     }),
     defineRoute({

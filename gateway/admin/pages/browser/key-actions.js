@@ -15,7 +15,7 @@ import { CopyButton, html, Instant } from './parts.js';
  * @property {boolean} [isTyped] the id has to be typed, since the key stops working
  * @property {(props: { of: any }) => any} [fields]
  * @property {(key: any, form: FormData) => Promise<any>} run resolves with the body of the response
- * @property {(key: any, form: FormData) => string} done
+ * @property {(key: any, form: FormData, body: any) => string} done
  * @property {boolean} [isEnd] afterwards there is no key
  *
  * @typedef {{ text: string, atMs: number }} Done
@@ -102,13 +102,20 @@ const actions = {
     isOffered: isInDirectory,
     title: 'Delete',
     says: ({ id }, where) =>
-      `${id} and its secrets are gone for good: its requests are answered 401 from the next one on, ${where}. What it has used stays on record.`,
+      `${id} and its secrets are gone for good: its requests are answered 401 from the next one on, ${where}. A grant ends. What it has used and a ban stay, and hold for a later key with this id.`,
     isTyped: true,
     run: (key) => change('DELETE', pathOf(key)),
-    done: ({ id }) => `${id} is deleted: its requests are answered 401.`,
+    done: ({ id }, _, { kept }) =>
+      `${id} is deleted: its requests are answered 401.${kept === undefined ? '' : ` For a later key with this id stay: ${keptInWords(kept)}.`}`,
     isEnd: true,
   },
 };
+
+/** @param {{ windows?: { name: string, used: number }[], ban?: { untilMs: number } }} kept */
+function keptInWords({ windows = [], ban }) {
+  const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
+  return [...used, ...(ban ? [`a ban until ${fullInstant(ban.untilMs)}`] : [])].join(', ');
+}
 
 /**
  * The buttons of a key, for a token that may change it, and what came of the last one.
@@ -164,7 +171,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
     setError('');
     try {
       const body = await action.run(subject, form);
-      onDone(`${action.done(subject, form)} This holds ${where}.`, action.isEnd);
+      onDone(`${action.done(subject, form, body)} This holds ${where}.`, action.isEnd);
       if (!action.isEnd) askForAll();
       if (body?.secret === undefined) onClose();
       else setSecret(body.secret);

@@ -1,0 +1,27 @@
+import { type DirectoryKey, keyOf } from '../../../directory/directory-key.ts';
+import { banAndGrant, type KeyItem } from '../key-item.ts';
+import type { KeySources } from '../key-sources.ts';
+
+/** What a later key with the same id gets: requests counted in windows that still run, a ban, a grant. */
+export interface KeptOfId extends Pick<KeyItem, 'ban' | 'grant'> {
+  readonly windows?: readonly Pick<KeyItem['windows'][number], 'name' | 'used' | 'resetMs'>[];
+}
+
+/** Undefined when nothing is kept, or the store gives no answer. */
+export async function keptOfId(
+  { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
+  record: DirectoryKey,
+): Promise<KeptOfId | undefined> {
+  const key = keyOf(record, settings().plans);
+  const [status] = (key && (await readStatus([key]))) ?? [];
+  if (status === undefined) return undefined;
+  const { rateLimit, used } = status;
+  const windows = rateLimit.windows
+    .map(({ name, resetMs }, index) => ({ name, used: used[index] ?? 0, resetMs }))
+    .filter((window) => window.used > 0);
+  const kept = {
+    ...(windows.length > 0 && { windows }),
+    ...banAndGrant({ ...status, banUntilMs: rateLimit.banUntilMs }),
+  };
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
