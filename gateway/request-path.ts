@@ -103,13 +103,15 @@ function record(exchange: Exchange, stations: Stations): void {
  * which paths exist, and every request of a valid key is charged.
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
-  const { req, res, snapshot } = exchange;
+  const { arrival, req, res, snapshot } = exchange;
   const { settings } = snapshot;
   exchange.origin = clientOrigin(originFields(exchange), snapshot.trustedProxies);
 
   // A rejection of the parser is treated like a refusal of the screen.
   const screened =
-    res.rejection === undefined ? screenRequest(req, stations.bounds) : refusedBy(res.rejection);
+    res.rejection === undefined
+      ? screenRequest(req, stations.bounds, arrival.kind === 'upgrade')
+      : refusedBy(res.rejection);
   if (screened.kind === 'refused') {
     // Charged to the address. The status stays that of the fault, also when the address has nothing left.
     exchange.endsConnection = true;
@@ -156,7 +158,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   }
   if (isGone(match.offered.operation, stations.nowMs())) return { kind: 'refused', code: 'gone' };
 
-  return forward(exchange, stations);
+  return forward(exchange, stations, screened);
 }
 
 function presentedBy(
@@ -303,7 +305,11 @@ async function countOnAddress(exchange: Exchange, { limiter }: Stations): Promis
   return decision;
 }
 
-async function forward(exchange: Exchange, { forwarder }: Stations): Promise<Ending> {
+async function forward(
+  exchange: Exchange,
+  { forwarder }: Stations,
+  screened: Pick<ScreenedRequest, 'authorization'>,
+): Promise<Ending> {
   const { req, res, snapshot, origin, arrival, offered } = exchange;
   if (origin === undefined) throw new Error('an exchange is forwarded before its origin is known');
   if (offered === undefined) throw new Error('an exchange is forwarded before its operation is known');
@@ -323,7 +329,7 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
           ...request,
           socket: arrival.socket,
           head: arrival.head,
-          opener: tunnelOpener(exchange, offered.operation),
+          opener: tunnelOpener(exchange, screened, offered.operation),
         })
       : await forwarder.forward(request);
   exchange.upstream = outcome;
@@ -331,9 +337,12 @@ async function forward(exchange: Exchange, { forwarder }: Stations): Promise<End
 }
 
 /** Of the snapshot only the operation: a WebSocket may stay open for days, and would keep all of an old one in memory. */
-function tunnelOpener(exchange: Exchange, operation: Operation): TunnelOpener {
-  const { id: requestId, key, req } = exchange;
-  const { authorization } = req.headers;
+function tunnelOpener(
+  exchange: Exchange,
+  { authorization }: Pick<ScreenedRequest, 'authorization'>,
+  operation: Operation,
+): TunnelOpener {
+  const { id: requestId, key } = exchange;
   return { requestId, keyId: key?.id ?? '', address: addressOf(exchange), authorization, operation };
 }
 

@@ -18,6 +18,7 @@ const nouns = [
   'structures',
   'keys',
   'optional-whitespace.ts',
+  'web-socket-protocols.ts',
   'terminal',
 ];
 
@@ -58,6 +59,7 @@ const allowed: Record<string, readonly string[]> = {
   keys: ['model.ts', 'shapes'],
   structures: [],
   'optional-whitespace.ts': [],
+  'web-socket-protocols.ts': ['optional-whitespace.ts'],
   terminal: [],
   'snapshot.ts': [...nouns, 'identify', 'directory', 'match', 'pages', 'respond', 'observe'],
   'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'respond', 'snapshot.ts'],

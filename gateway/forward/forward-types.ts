@@ -50,7 +50,7 @@ export interface TunnelOpener {
   readonly keyId: string;
   /** The client's. */
   readonly address: string;
-  /** The field's raw value. */
+  /** As the screen has found it. */
   readonly authorization: string | undefined;
   readonly operation: Operation;
 }

@@ -1,3 +1,4 @@
+import { protocolField, withoutOwnProtocols } from '../web-socket-protocols.ts';
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
 /** The fields of a request as the target gets them, and how its body is framed. */
@@ -22,8 +23,8 @@ interface RequestHeadOptions {
 
 /**
  * Makes the fields of the forwarded request. Dropped are hop-by-hop fields and credentials, fields by which a client
- * could override what the gateway matched, and fields of the names that the gateway sets itself. A client's `Via` is
- * kept, and ours is added as a further line of the same list (RFC 9110 §5.3).
+ * could override what the gateway matched, fields of the names that the gateway sets itself, and the subprotocols that are
+ * for the gateway alone. A client's `Via` is kept, and ours is added as a further line of the same list (RFC 9110 §5.3).
  */
 export function requestHead({
   rawHeaders,
@@ -38,7 +39,7 @@ export function requestHead({
   let expectsContinue = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    const value = rawHeaders[i + 1] ?? '';
+    let value = rawHeaders[i + 1] ?? '';
     const lowerName = name.toLowerCase();
     switch (lowerName) {
       case 'host':
@@ -55,6 +56,10 @@ export function requestHead({
         continue;
       case 'forwarded':
         if (!keepForwarded) continue;
+        break;
+      case protocolField:
+        value = withoutOwnProtocols(value);
+        if (value === '' || named?.has(lowerName)) continue;
         break;
       default:
         if (isDropped(lowerName) || isDisguised(lowerName) || named?.has(lowerName)) continue;

@@ -1,7 +1,8 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import type { Bounds } from '../timeouts-and-sizes.ts';
+import { offeredProtocols, secretsOffered } from '../web-socket-protocols.ts';
 import { screenFields } from './screen-fields.ts';
-import type { ScreenRefusal } from './screen-refusal.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { screenUri } from './screen-uri.ts';
 
 export type ScreenBounds = Pick<Bounds, 'targetBytesMax' | 'headersCountMax'>;
@@ -11,7 +12,7 @@ export interface ScreenedRequest {
   readonly kind: 'accepted';
   /** The raw path without the query, byte for byte; its literal segments can be compared as they are. */
   readonly path: string;
-  /** The raw field value. */
+  /** The raw field value; of a WebSocket that presents its secret in a subprotocol, the field that says the same. */
   readonly authorization: string | undefined;
 }
 
@@ -19,10 +20,13 @@ export interface ScreenedRequest {
  * Checks the head of a request by allowlist, on its raw bytes, before any other station sees it. An accepted head can be
  * read in one way only: the operation that is matched and charged here is the one that the upstream understands, since
  * the same bytes are forwarded. Nothing that Node's parser checks is relied on.
+ *
+ * @param isHandshake whether it opens a WebSocket
  */
 export function screenRequest(
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
   bounds: ScreenBounds,
+  isHandshake = false,
 ): ScreenedRequest | ScreenRefusal {
   if (!knownMethods.has(req.method ?? '')) return unknownMethod;
   if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') return unknownVersion;
@@ -30,12 +34,20 @@ export function screenRequest(
   if (typeof path !== 'string') return path;
   const fields = screenFields(req.rawHeaders, req.httpVersion, bounds.headersCountMax);
   if (fields.kind === 'refused') return fields;
-  return { kind: 'accepted', path, authorization: fields.authorization };
+  const { authorization } = fields;
+  const secrets = isHandshake ? secretsOffered(offeredProtocols(req.rawHeaders)) : [];
+  if (secrets.length === 0) return { kind: 'accepted', path, authorization };
+  if (secrets.length > 1 || authorization !== undefined) return secretsTwice;
+  return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
 }
 
 /** CONNECT asks for a tunnel past the limiter; TRACE would echo the fields that the gateway adds (RFC 9110 §9.3.8). */
 const knownMethods: ReadonlySet<string> = new Set(
   METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
+);
+
+const secretsTwice = refuseAsInvalid(
+  'A WebSocket must present one secret: in Authorization or in one subprotocol.',
 );
 
 const unknownMethod: ScreenRefusal = {

@@ -22,6 +22,28 @@ describe('the head of a forwarded request', () => {
   });
 
   it.each([
+    [
+      ['Sec-WebSocket-Protocol', 'a,b'],
+      ['Sec-WebSocket-Protocol', 'a,b'],
+    ],
+    [
+      [
+        'Sec-WebSocket-Protocol',
+        'a, tollgate',
+        'Sec-WebSocket-Protocol',
+        'TOLLGATE.bearer.x,b ,tollgate.bearer.y,  c',
+      ],
+      ['Sec-WebSocket-Protocol', 'a', 'Sec-WebSocket-Protocol', 'b, c'],
+    ],
+    [['sec-websocket-protocol', 'tollgate,tollgate.bearer.x'], []],
+  ])(
+    'drops the subprotocols that are for the gateway, and keeps the others in their order: %j',
+    (raw, kept) => {
+      expect(forwarded(raw)).toEqual([...kept, ...ours]);
+    },
+  );
+
+  it.each([
     'X-Key-Id',
     'x-key-id',
     'X_Key_Id',

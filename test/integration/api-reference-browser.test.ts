@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { createGateway } from '../../gateway/gateway.ts';
 import { startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
@@ -23,17 +27,20 @@ afterAll(async () => {
 });
 
 /** A gateway with the shipped API document, which `edit` may change. */
-async function start(edit: (document: string) => string = (document) => document, morePlans = {}) {
+async function start(
+  edit: (document: string) => string = (document) => document,
+  overrides: Record<string, unknown> = {},
+) {
   const key = makeKey();
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   const api = join(folder, 'openapi.yaml');
   await writeFile(api, edit(await readFile('config/openapi.yaml', 'utf8')));
   const settings = await settingsOf({
     upstream: { url: store.url, health: '/healthz' },
-    plans: { ...plans, ...morePlans },
     keys: [key.entry],
     docsPath: '/docs',
     api,
+    ...overrides,
   });
   await rm(folder, { recursive: true });
   const log = { logger: pino({ level: 'silent' }), access: () => {} };
@@ -148,7 +155,7 @@ it('what a document says is text: nothing in it runs', async () => {
 
 it('plans with long names and many windows scroll in their own frame on a narrow page', async () => {
   const limits = { perSecond: 10, perMinute: 60, perHour: 1_000, perDay: 10_000, perMonth: 200_000 };
-  const { origin } = await start(undefined, { ['p'.repeat(64)]: limits });
+  const { origin } = await start(undefined, { plans: { ...plans, ['p'.repeat(64)]: limits } });
   const { page } = await watchedPage(browser, origin, 390);
   await open(page, `${origin}/docs`);
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
@@ -167,4 +174,31 @@ it('a document that cannot be read is said to be so', async () => {
   expect(await textOf(page, '#reference')).toEqual([
     'The API document could not be read: 429: Too many requests.',
   ]);
+});
+
+it('a page opens a WebSocket with its secret in a subprotocol, though its backend selects none', async () => {
+  const backend = createServer((_req, res) => void res.end()).listen(0, '127.0.0.1');
+  await once(backend, 'listening');
+  onTestFinished(() => void backend.close());
+  new WebSocketServer({ server: backend }).on('connection', (socket) => socket.send('hello'));
+  const { port } = backend.address() as AddressInfo;
+  const { origin, secret } = await start(
+    (document) =>
+      document.replace('operationId: listOrders', 'operationId: listOrders\n      x-upgrade: websocket'),
+    { upstream: { url: `http://127.0.0.1:${port}`, health: '/healthz' } },
+  );
+  const { page } = await watchedPage(browser, 'about:blank', 1280);
+  const open = (protocols: readonly string[]) =>
+    page.evaluate(
+      (url, offered) =>
+        new Promise((resolve) => {
+          const socket = new WebSocket(url, offered);
+          socket.onmessage = ({ data }) => resolve([socket.protocol, data]);
+          socket.onerror = () => resolve('failed');
+        }),
+      `${origin.replace('http', 'ws')}/v1/store/orders`,
+      [...protocols],
+    );
+  expect(await open(['tollgate', `tollgate.bearer.${secret}`])).toEqual(['tollgate', 'hello']);
+  expect(await open(['tollgate', 'tollgate.bearer.unknown'])).toBe('failed');
 });

@@ -200,6 +200,7 @@ function oddRequests(secret: string): string[] {
     request('/v1/pets', `Authorization: Bearer ${secret} ${secret}`),
     request('/v1/pets', bearer, bearer),
     request('/v1/pets', `X-Api-Key: ${secret}`),
+    request('/v1/pets', bearer, `Sec-WebSocket-Protocol: tollgate, tollgate.bearer.${secret}`),
     request('/v1/pets', `Cookie: key=${secret}`),
     request('/v1/pets', `${secret}: 1`),
     request('/v1/pets', `Bad Name ${secret}: 1`),

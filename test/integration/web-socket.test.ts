@@ -1,11 +1,19 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
-import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { exchangeRaw } from '../support/raw-http.ts';
+import {
+  fieldLines,
+  okResponse,
+  type RecordingBackend,
+  startRecordingBackend,
+} from '../support/recording-backend.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { askForWebSocket, switchingProtocols, webSocketApi } from '../support/web-socket.ts';
 
@@ -52,6 +60,55 @@ it('a drain does not wait for open WebSockets: they are closed, and the process 
   expect(await gateway.stop()).toBe(0);
   await ended;
 });
+
+it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or response', async () => {
+  const select = (...fields: string[]) => {
+    backend.react = ({ head }, socket) => {
+      const accept = createHash('sha1')
+        .update(`${/sec-websocket-key: (.*)/i.exec(head)?.[1]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+        .digest('base64');
+      const lines = [`Sec-WebSocket-Accept: ${accept}`, ...fields].map((field) => `${field}\r\n`);
+      socket.write(`${switchingProtocols.slice(0, -2)}${lines.join('')}\r\n`);
+    };
+  };
+  const gateway = await start();
+  // As a browser does, this client fails where it has offered subprotocols and the server selects none, or another one.
+  const open = async (...protocols: string[]) => {
+    const client = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/feed`, protocols);
+    const [[response]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
+    client.terminate();
+    return [client.protocol, response.rawHeaders.join()];
+  };
+  select();
+  const bearer = `tollgate.bearer.${key.secret}`;
+  const [selected, head] = await open('tollgate', bearer, 'chat', 'superchat');
+  expect(selected).toBe('tollgate');
+  select('Sec-WebSocket-Protocol: superchat');
+  expect((await open('chat', bearer, 'tollgate', 'superchat'))[0]).toBe('superchat');
+  expect(
+    backend.requests.map((request) => fieldLines(request).find((line) => /protocol/i.test(line))),
+  ).toEqual(['Sec-WebSocket-Protocol: chat, superchat', 'Sec-WebSocket-Protocol: chat, superchat']);
+  expect(await statusOfHandshake(gateway, '/v1/feed', 'unknown')).toBe(401);
+  expect(await statusOfHandshake(gateway, '/v1/feed', key.secret, key.secret)).toBe(400);
+  // Of any other operation the field is no credential, and the backend does not read the secret either.
+  expect(await statusOfHandshake(gateway, '/v1/news', key.secret)).toBe(401);
+  backend.react = (_request, socket) => void socket.write(okResponse('{}'));
+  expect(await statusOfHandshake(gateway, '/v1/news', key.secret, key.secret)).toBe(200);
+  await gateway.stop();
+  const logged = gateway.lines.filter(({ keyId }) => keyId === key.entry.id);
+  expect(logged.map(({ status }) => status)).toEqual([101, 101, 200]);
+  expect(JSON.stringify([backend.requests, head]) + gateway.output()).not.toContain(key.secret.slice(0, 12));
+});
+
+/** @param bearer a secret in `Authorization`, if any */
+async function statusOfHandshake({ port }: GatewayProcess, path: string, secret: string, bearer?: string) {
+  const fields = ['Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
+  if (bearer !== undefined) fields.push(`Authorization: Bearer ${bearer}`);
+  const offer = `Sec-WebSocket-Protocol: tollgate, tollgate.bearer.${secret}`;
+  const [response] = await exchangeRaw(port, [`GET ${path} HTTP/1.1`, ...fields, offer, '', ''].join('\r\n'));
+  expect(response?.body).not.toContain(secret);
+  return response?.status;
+}
 
 it('what a handshake took is told while the WebSocket is open', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);

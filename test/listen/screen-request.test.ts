@@ -302,6 +302,53 @@ describe('header fields', () => {
     expect(withFields(...most, 'X-More', '1')).toMatchObject({ code: 'headers_too_large' });
   });
 
+  test.each<[string, string[], string | undefined]>([
+    ['one', ['Sec-WebSocket-Protocol', 'tollgate, tollgate.bearer.tg_1'], 'Bearer tg_1'],
+    [
+      'one on a line of its own',
+      ['Sec-WebSocket-Protocol', 'a', 'sec-websocket-protocol', 'tollgate.bearer.x'],
+      'Bearer x',
+    ],
+    [
+      'one with all characters of a token',
+      ['Sec-WebSocket-Protocol', "\ttollgate.bearer.!#$%&'*+-.^_`|~9aZ ,,a"],
+      "Bearer !#$%&'*+-.^_`|~9aZ",
+    ],
+    ['none', ['Sec-WebSocket-Protocol', 'tollgate, a.tollgate.bearer.x'], undefined],
+    ['Authorization alone', ['Sec-WebSocket-Protocol', 'tollgate', 'Authorization', 'Bearer y'], 'Bearer y'],
+  ])(
+    'the secret in the subprotocols of a WebSocket is returned as Authorization: %s',
+    (_what, fields, authorization) => {
+      const handshake = { ...plain, rawHeaders: [...plain.rawHeaders, ...fields] };
+      expect(screenRequest(handshake, defaultBounds, true)).toMatchObject({
+        kind: 'accepted',
+        authorization,
+      });
+    },
+  );
+
+  test.each<[string, string[]]>([
+    ['two subprotocols', ['Sec-WebSocket-Protocol', 'tollgate.bearer.x, tollgate.bearer.x']],
+    [
+      'subprotocols of two lines',
+      ['Sec-WebSocket-Protocol', 'tollgate.bearer.x', 'sec-websocket-protocol', 'Tollgate.Bearer.y'],
+    ],
+    [
+      'Authorization and a subprotocol',
+      ['Authorization', 'Basic a', 'Sec-WebSocket-Protocol', 'tollgate.bearer.x'],
+    ],
+  ])(
+    'a WebSocket that presents secrets in %s is refused, and its secret is not repeated',
+    (_what, fields) => {
+      const handshake = { ...plain, rawHeaders: [...plain.rawHeaders, ...fields] };
+      expect(screenRequest(handshake, defaultBounds, true)).toEqual({
+        kind: 'refused',
+        code: 'invalid_request',
+        message: 'A WebSocket must present one secret: in Authorization or in one subprotocol.',
+      });
+    },
+  );
+
   test('the raw Authorization value is returned', () => {
     expect(withFields('authorization', 'Bearer  abc')).toMatchObject({ authorization: 'Bearer  abc' });
     expect(withFields()).toMatchObject({ authorization: undefined });

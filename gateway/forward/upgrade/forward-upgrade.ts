@@ -10,6 +10,7 @@ import { startDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { InterimHead } from '../../transport/response-head.ts';
 import { connectionErrorText } from '../../transport/target-tls.ts';
+import { offeredProtocols, protocolField, tollgateProtocol } from '../../web-socket-protocols.ts';
 import type { ForwardOutcome, OpenTunnel, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
@@ -256,14 +257,24 @@ function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest)
 function acceptSwitch(
   response: IncomingMessage,
   head: HandshakeHead,
-  { res, responseFields: ownFields }: UpgradeRequest,
+  { req, res, responseFields: ownFields }: UpgradeRequest,
 ): SwitchEnd {
   if (head.kind !== 'switch') return misread(head);
   if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
     return failed('the target switched to another protocol');
   }
-  res.switchProtocols('websocket', responseFields({ status: 101, fields: response.rawHeaders, ownFields }));
+  const fields = responseFields({ status: 101, fields: response.rawHeaders, ownFields });
+  // A browser closes a WebSocket for which it has offered subprotocols and none was selected.
+  if (response.headers[protocolField] === undefined) fields.push(...selectedProtocol(req.rawHeaders));
+  res.switchProtocols('websocket', fields);
   return { kind: 'forwarded', status: 101 };
+}
+
+/** @param offers flat name, value, … of the handshake */
+function selectedProtocol(offers: readonly string[]): string[] {
+  return offeredProtocols(offers).includes(tollgateProtocol)
+    ? ['Sec-WebSocket-Protocol', tollgateProtocol]
+    : [];
 }
 
 /** Drops the 101 that http-proxy-3 writes to the client before it joins the two sockets: ours was sent already. */

@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** What moving a shorter piece counts as: it takes about as long. */
+/** A shorter piece counts as so many octets, since moving it takes about as long. */
 const pieceBytesMin = 4_096;
