@@ -21,6 +21,7 @@ export function createProgram(): Command {
     .description('An API gateway and rate-limiting proxy.')
     .version(packageVersion(), '--version', 'print the version')
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
+    .showHelpAfterError('(--help lists the options, with examples)')
     // Commander would end the process behind a help text before it is known whether that could be written.
     .exitOverride();
 

@@ -126,7 +126,7 @@ export function createAdminClient(
     switch (code) {
       case 'invalid_token':
         return new CommandError(
-          `The gateway at ${origin} does not know the token: TOLLGATE_ADMIN_TOKEN must be one whose digest stands in its \`admin.tokens\`.`,
+          `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must stand in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,
         );
       case 'no_tokens':
         return new CommandError(`${origin}: ${message}`);

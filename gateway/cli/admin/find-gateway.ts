@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { readAdminAddress } from '../../config/read-admin-address.ts';
-import { CommandError } from '../output/command-error.ts';
+import { CommandError, unreadable } from '../output/command-error.ts';
 
 /** What a command line and its environment say of the gateway to ask. */
 export interface GatewayOptions {
@@ -101,8 +101,7 @@ function readText(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new CommandError(`The file ${file} of ${name} cannot be read (${reason}).`);
+    throw unreadable(`${file} of ${name}`, error);
   }
 }
 

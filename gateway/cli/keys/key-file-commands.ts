@@ -7,7 +7,7 @@ import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { configOption, requireConfig } from '../config-option.ts';
 import { examples } from '../help-text.ts';
-import { CommandError } from '../output/command-error.ts';
+import { CommandError, unreadable } from '../output/command-error.ts';
 import { print, printJson, screenOf } from '../output/screen.ts';
 import { loadKeys } from './edit-keys.ts';
 import { definitionOf } from './file-keys.ts';
@@ -126,8 +126,7 @@ async function readExport(file: string): Promise<string> {
   try {
     return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new CommandError(`The file ${file} cannot be read (${reason}).`);
+    throw unreadable(file, error);
   }
 }
 

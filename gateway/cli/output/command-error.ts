@@ -16,3 +16,10 @@ export class CommandError extends Error {
 
 /** `passing`: the same may succeed a moment later. `not_found`: the gateway knows no such key or operation. */
 export type CommandErrorKind = 'final' | 'passing' | 'not_found';
+
+/** "The file x cannot be read (no such file or directory)." */
+export function unreadable(file: string, error: unknown): CommandError {
+  const reason =
+    error instanceof Error ? error.message.replace(/^[A-Z]+: |, \w+( '.*')?$/g, '') : String(error);
+  return new CommandError(`The file ${file} cannot be read (${reason}).`);
+}

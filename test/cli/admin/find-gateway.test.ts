@@ -104,10 +104,14 @@ describe('the token', () => {
     writeFileSync(pathOf('token'), `${token}\n`);
     const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: '' };
     await succeeds([], { ...env, TOLLGATE_ADMIN_TOKEN_FILE: pathOf('token') });
-    await failsWith(/^The file \/nowhere of TOLLGATE_ADMIN_TOKEN_FILE cannot be read \(ENOENT\)\.\n$/, [], {
-      ...env,
-      TOLLGATE_ADMIN_TOKEN_FILE: '/nowhere',
-    });
+    await failsWith(
+      /^The file \/nowhere of TOLLGATE_ADMIN_TOKEN_FILE cannot be read \(no such file or directory\)\.\n$/,
+      [],
+      {
+        ...env,
+        TOLLGATE_ADMIN_TOKEN_FILE: '/nowhere',
+      },
+    );
   });
 
   it.each([
@@ -116,7 +120,7 @@ describe('the token', () => {
       '',
       /^Which token\? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE.*"tollgate admin token.*--may write/,
     ],
-    ['wrong', 'hidden', /^The gateway at http.* does not know the token: TOLLGATE_ADMIN_TOKEN must be one/],
+    ['wrong', 'hidden', /^The gateway at http.* does not know the token of TOLLGATE_ADMIN_TOKEN or /],
     ['two words', 'hidden hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
     ['not ASCII', 'hiddén hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
   ])('is %s: the sentence says what to do, and not what it is', async (_, given, sentence) => {

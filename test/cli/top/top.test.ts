@@ -193,7 +193,7 @@ describe('tollgate top at a terminal', () => {
       }),
     );
     expect(await terminal.ended()).toEqual({ exitCode: 1, isRestored: true });
-    expect(terminal.output().split(leave).at(-1)).toMatch(/^The gateway at .* does not know the token: /);
+    expect(terminal.output().split(leave).at(-1)).toMatch(/^The gateway at .* does not know the token of /);
   });
 
   it.each([
