@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { createApp } from '../../backend/app.ts';
 import { createPetStore } from '../../backend/pets.ts';
 import { errorBody, errors } from '../../gateway/errors.ts';
+import { openApiFaults } from '../support/openapi-faults.ts';
 import { startStoreApp } from '../support/store-app.ts';
 
 interface Operation {
@@ -49,6 +50,8 @@ describe('the API document and the store', () => {
 });
 
 describe('the API document and the specification', () => {
+  it('has nothing that a linter would find', () => expect(openApiFaults(document)).toEqual([]));
+
   it('holds its version, operations and tags', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info.version).toBe('1.0.0');

@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../gateway/gateway.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { makeKey } from '../support/gateway-process.ts';
+import { openApiFaults } from '../support/openapi-faults.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -154,7 +155,9 @@ it('HEAD has the fields of GET, a known ETag is 304, and other methods get 405',
 it('an edit of a plan shows in the document, under another ETag', async () => {
   const { send, reload } = await start({ plans: { free: { perMinute: 61 } } });
   const before = await send('/openapi.json');
-  expect(await before.text()).toContain('| free | 61 |');
+  const text = await before.text();
+  expect(text).toContain('| free | 61 |');
+  expect(openApiFaults(JSON.parse(text))).toEqual([]);
   await reload({ plans: { free: { perMinute: 62 } } });
   const known = { 'if-none-match': before.headers.get('etag') ?? '' };
   const after = await send('/openapi.json', { headers: known });
