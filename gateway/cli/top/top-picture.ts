@@ -43,7 +43,7 @@ export function topPicture(
   const version = usualVersion(state.processes, state.config.version);
   const title = `tollgate  ${oneLine(state.environment)}  configuration ${oneLine(version)}`;
   const time = `${instant(nowMs)} UTC`;
-  const titleColumns = Math.min(columns, pageColumns) - widthOf(time);
+  const titleColumns = (Number.isFinite(columns) ? columns : pageColumns) - widthOf(time);
   const head = [
     paint('title', padText(`${cutText(title, columns - widthOf(time) - 1)} `, titleColumns, 'right') + time),
     ...(notice === undefined ? [] : wrapText(notice, columns).map((line) => paint('bad', line))),

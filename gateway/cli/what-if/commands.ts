@@ -5,6 +5,7 @@ import { defaultBounds } from '../../timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
+import { readKey } from '../admin/read-api.ts';
 import { fromHere } from '../config-option.ts';
 import { examples } from '../help-text.ts';
 import { limitOption } from '../keys/file-keys.ts';
@@ -140,8 +141,15 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
       `${options.config} has the limits that are in force: "tollgate diff" says what else differs.`,
     );
   }
-  if (log === undefined && client !== undefined)
-    return askSimulation(client, { ...period, ...tried }, progress());
+  if (log === undefined && client !== undefined) {
+    try {
+      return await askSimulation(client, { ...period, ...tried }, progress());
+    } catch (error) {
+      // For a key that is not there, the error of this call names the key that was probably meant.
+      if (options.key !== undefined) await readKey(client, options.key);
+      throw error;
+    }
+  }
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const files = { files: log ?? [], stdin: process.stdin, present: await inForce(), tried };
   return simulateLog(

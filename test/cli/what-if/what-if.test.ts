@@ -117,6 +117,8 @@ it('simulate takes a limit away with none', async () => {
   expect([typo.exitCode, typo.stderr]).toEqual([1, expect.stringContaining('or none')]);
   const misspelt = await run('simulate', '--plan', 'fre', '--per-day', '5');
   expect(misspelt.stderr).toContain('There is no plan "fre"; did you mean `free`?');
+  const key = await run('simulate', '--key', 'acm', '--per-day', '5');
+  expect([key.exitCode, key.stderr]).toEqual([1, 'There is no key acm; did you mean `acme`?\n']);
 });
 
 it('simulate --config tries the limits of an edited file, and says so where there are none', async () => {
