@@ -31,7 +31,7 @@ export interface Gateway {
    *
    * @param notInForce what of the configuration on disk is not in these settings; for `/readyz`
    */
-  reload(settings: Settings, notInForce?: NotInForce): void;
+  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
   /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /**
@@ -91,10 +91,10 @@ export function createGateway({
       admin.start();
       return { listen: listenAddress, admin: adminAddress };
     },
-    reload(next, notInForce) {
+    reload(next, notInForce, files) {
       settings = next;
       requests.reload(next);
-      admin.reload(next, notInForce);
+      admin.reload(next, notInForce, files);
     },
     reportFailedReload: admin.reportFailedReload,
     async drain({ graceMs }) {

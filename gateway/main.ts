@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -114,13 +115,14 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     'the gateway listens',
   );
 
+  const editedFiles = createEditedFiles(loaded.digests);
   const watch = watchSettings({
     file: configFile,
     env: process.env,
     initial: loaded,
     loader,
     bounds,
-    onValid: ({ settings: next, warnings }, message, rejected) => {
+    onValid: ({ settings: next, warnings, digests }, message, rejected) => {
       for (const warning of warnings) logger.warn(warning);
       const waitsForRestart = restartNeeded(settings, next);
       for (const key of waitsForRestart) logger.warn(`a change of ${key} takes effect at the next start`);
@@ -129,7 +131,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
         ...(waitsForRestart.length > 0 && { waitsForRestart }),
       };
       // What needs a restart stays as it was, and the admin API shows what is in force.
-      gateway.reload(settingsInForce(settings, next), notInForce, message);
+      gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
     onInvalid: (rejected) => {
@@ -153,6 +155,17 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   });
 
   if (process.env.npm_command === 'exec') endWithParent();
+}
+
+/** A function that is given the digests of the files of each configuration, and returns the names of those that differ. */
+function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
+  let before = first;
+  return (after: typeof first): readonly string[] => {
+    const all = new Set([...before.keys(), ...after.keys()]);
+    const edited = [...all].filter((file) => before.get(file) !== after.get(file));
+    before = after;
+    return edited.map((file) => basename(file));
+  };
 }
 
 /** What `/readyz` and the log say of the files that keep their last valid content. */

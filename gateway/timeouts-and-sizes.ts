@@ -379,6 +379,10 @@ export const defaultBounds = Object.freeze({
   /** How much is kept of one member that was changed, as JSON; and members of one change that a command reports. */
   changeMemberCharsMax: 200,
   changeMembersMax: 12,
+  /** What is said of one reload: texts, the characters of each, and keys that are named. */
+  editTextsMax: 20,
+  editTextCharsMax: 200,
+  editedKeysNamedMax: 5,
   /** Changes in one response. */
   changesPerPageMax: 200,
   /** Processes that are counted as having reported one change or event. */

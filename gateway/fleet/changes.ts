@@ -43,9 +43,13 @@ export type Change =
       readonly action: 'reload' | 'reload_failed';
       /** `file`: the configuration files were edited. */
       readonly by: string;
+      /** The names of the files that were edited. */
+      readonly files?: readonly string[];
       /** The versions of the configuration: the one in force until then, and the new one, or the one that is not valid. */
       readonly before: string;
       readonly after?: string;
+      /** What a reload changed: "free 60 → 50 a minute". */
+      readonly edits?: readonly string[];
       /** Why it failed. */
       readonly error?: string;
     }

@@ -25,7 +25,7 @@ export type Happening =
       readonly kind: 'reload';
       readonly before: string;
       readonly after: string;
-      /** What it did to the limits of plans. */
+      /** What it changed: "free 60 → 50 a minute". */
       readonly edits: readonly string[];
     }
   | {
@@ -116,7 +116,7 @@ export function eventText(happening: Happening, nowMs: number): string {
     case 'reload': {
       const { before, after, edits } = happening;
       if (before === after) return `Configuration ${after} was loaded again.`;
-      const what = edits.length === 0 ? `it replaces ${before}` : edits.join('; ');
+      const what = edits.length === 0 ? 'no setting changed' : edits.join('; ');
       return `Configuration ${after} is in force: ${what}.`;
     }
     case 'reload_failed': {

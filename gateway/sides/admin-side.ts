@@ -6,12 +6,12 @@ import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
+import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { createChanges, type KeyChange } from '../fleet/changes.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import { createEvents } from '../fleet/events.ts';
-import { planEdits } from '../fleet/plan-edits.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { tokenEdit } from '../fleet/token-edit.ts';
@@ -34,8 +34,8 @@ export interface AdminSide {
   listen(): Promise<AddressInfo>;
   /** Publishes from now on that this gateway is there. */
   start(): void;
-  /** @param notInForce what of the configuration on disk is not in these settings */
-  reload(settings: Settings, notInForce?: NotInForce): void;
+  /** @param notInForce what of the configuration on disk is not in these settings @param files the names of those edited */
+  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
   /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /** Adds to the list of events. @param seenBy the process that has seen it, where that is another one */
@@ -75,6 +75,7 @@ export function createAdminSide({
   let settings = firstSettings;
   let loadedAtMs = nowMs();
   let notInForce: NotInForce = {};
+  let recording = Promise.resolve();
 
   const events = createEvents({ records, processId, nowMs: limiter.nowMs, bounds });
   const changes = createChanges({ records, processId, nowMs, bounds });
@@ -158,7 +159,7 @@ export function createAdminSide({
       }),
       pages: createAdminPages(),
     }),
-    reportBug: (bug, requestId) => logger.error({ err: bug, requestId }, 'a bug in the admin listener'),
+    reportBug,
     onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
     bounds,
     ...(settings.admin.tls && { certificate: settings.admin.tls }),
@@ -233,6 +234,18 @@ export function createAdminSide({
     logger.info({ ...(key !== undefined && { keyId: key }), by, action }, 'a key was changed');
   }
 
+  async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
+    const edits = await describeEdit(before, after, bounds);
+    const versions = { before: before.version, after: after.version };
+    changes.record({ action: 'reload', by: 'file', ...(files.length > 0 && { files }), ...versions, edits });
+    recordTokenChange(before.admin.tokens, after.admin.tokens);
+    events.record({ kind: 'reload', ...versions, edits });
+  }
+
+  function reportBug(bug: unknown, requestId?: string): void {
+    logger.error({ err: bug, requestId }, 'a bug in the admin listener');
+  }
+
   function recordTokenChange(before: readonly AdminToken[], after: readonly AdminToken[]): void {
     const edit = tokenEdit(before, after);
     if (edit === undefined) return;
@@ -246,17 +259,15 @@ export function createAdminSide({
       presence.start();
       certificates.start();
     },
-    reload(next, now = {}) {
+    reload(next, now = {}, files = []) {
       const before = settings;
       settings = next;
       loadedAtMs = nowMs();
       notInForce = now;
       certificates.replace(next);
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
-      const versions = { before: before.version, after: next.version };
-      changes.record({ action: 'reload', by: 'file', ...versions });
-      recordTokenChange(before.admin.tokens, next.admin.tokens);
-      events.record({ kind: 'reload', ...versions, edits: planEdits(before.plans, next.plans) });
+      // One after the other: to compare many keys takes a while.
+      recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
     },
     reportFailedReload(error, version, kept) {
       const { waitsForRestart } = notInForce;
@@ -269,6 +280,7 @@ export function createAdminSide({
     recordEvent: events.record,
     async flush() {
       faults.close();
+      await recording;
       await Promise.all([presence.close(), changes.close(), events.close()]);
     },
     close() {

@@ -33,7 +33,12 @@ export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'
 
 export interface Supervisor extends Omit<Gateway, 'reload'> {
   /** @param message leads workers to the same settings */
-  reload(settings: Settings, notInForce: NotInForce, message: SettingsMessage): void;
+  reload(
+    settings: Settings,
+    notInForce: NotInForce,
+    files: readonly string[],
+    message: SettingsMessage,
+  ): void;
   /** Ends all workers at once. */
   kill(): void;
 }
@@ -266,10 +271,10 @@ export function createSupervisor({
       admin.start();
       return { listen: bound.address, admin: adminAddress };
     },
-    reload(next, notInForce, message) {
+    reload(next, notInForce, files, message) {
       settings = next;
       for (const { worker } of places) worker?.tell({ kind: 'settings', settings: message });
-      admin.reload(next, notInForce);
+      admin.reload(next, notInForce, files);
     },
     reportFailedReload: admin.reportFailedReload,
     async drain({ graceMs }) {

@@ -289,7 +289,7 @@ it.each<[Happening, string]>([
   ],
   [
     { kind: 'reload', before: 'aaa', after: 'bbb', edits: [] },
-    'Configuration bbb is in force: it replaces aaa.',
+    'Configuration bbb is in force: no setting changed.',
   ],
   [
     { kind: 'reload_failed', before: 'aaa', after: 'bbb', error: 'keys.yaml:3:1: no such plan\n  3 | plan' },

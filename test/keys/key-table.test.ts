@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { changedKeys } from '../../gateway/keys/changed-keys.ts';
 import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
 import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
 import type { Plan } from '../../gateway/model.ts';
@@ -114,6 +116,28 @@ describe('a table of keys', () => {
         }
       }),
       { numRuns: 100 },
+    );
+  });
+
+  it('is compared with another, packed with it or anew: what was added, removed, disabled, enabled, or else changed', async () => {
+    await fc.assert(
+      fc.property(someKeys, edit, edit, fc.boolean(), (first, earlier, later, isPackedAnew) => {
+        const before = tableOf(first, plans).keys.with(new Map(earlier), plans);
+        const edited = before.with(new Map(later), plans);
+        const after = isPackedAnew ? tableOf(edited.stated(), plans).keys : edited;
+        const expected = ids.flatMap((id) => {
+          const [from, to] = [before.statedOf(id), after.statedOf(id)];
+          if (isDeepStrictEqual(from, to)) return [];
+          if (from === undefined || to === undefined) return [`${id} ${to ? 'added' : 'removed'}`];
+          if (from.disabled !== to.disabled) return [`${id} ${to.disabled ? 'disabled' : 'enabled'}`];
+          return [`${id} changed`];
+        });
+        const found = [...changedKeys(before, after)].flatMap((one) =>
+          one ? [`${one.id} ${one.edit}`] : [],
+        );
+        expect(found.sort()).toEqual(expected.sort());
+      }),
+      { numRuns: 300 },
     );
   });
 

@@ -10,9 +10,9 @@ import type { KeySources } from '../keys/key-sources.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
 import { plansView } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
+import { settingsText } from '../settings/settings-view.ts';
 import { noQuery, queryOf, wholeNumber } from './query-parameters.ts';
 import { defineRoute, type Route } from './route.ts';
-import { settingsText } from './settings-view.ts';
 
 /** The record of a day ago may be gone without Redis. */
 const distributionHoursMax = 24;

@@ -1,5 +1,3 @@
-import type { ChangesPage } from '../../fleet/changes.ts';
-import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -7,6 +5,7 @@ import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import type { GatewayState } from '../readiness.ts';
+import { changesView } from './changes-view.ts';
 import { cursor, noQuery, queryOf, wholeNumber } from './query-parameters.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -79,10 +78,13 @@ export function createRoutes({
       path: '/changes',
       needs: 'read',
       query: pageOf(bounds.changesPerPageMax),
-      respond: async ({ query: { limit, after } }) =>
-        jsonResponse(
-          changesView(await changes.read({ limit, ...(after !== undefined && { after }) }), keys.nowMs()),
-        ),
+      async respond({ query: { limit, after } }) {
+        const [page, { processes }] = await Promise.all([
+          changes.read({ limit, ...(after !== undefined && { after }) }),
+          presence.read(),
+        ]);
+        return jsonResponse(changesView(page, { processes, nowMs: keys.nowMs() }));
+      },
     }),
     defineRoute({
       method: 'GET',
@@ -93,21 +95,6 @@ export function createRoutes({
         jsonResponse(await events.read({ limit, ...(after !== undefined && { after }) })),
     }),
   ];
-}
-
-/** What was done to a key is told in a sentence too. */
-function changesView(page: ChangesPage, nowMs: number): object {
-  const changes = page.changes.map((change) => {
-    switch (change.action) {
-      case 'reload':
-      case 'reload_failed':
-      case 'token':
-        return change;
-      default:
-        return { ...change, text: keyChangeText(change, nowMs) };
-    }
-  });
-  return { ...page, changes };
 }
 
 /** A page of a list that all processes share. */

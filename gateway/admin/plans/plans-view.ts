@@ -1,5 +1,5 @@
 import type { Settings } from '../../model.ts';
-import { limitsView } from '../api/settings-view.ts';
+import { limitsView } from '../settings/settings-view.ts';
 
 /** Every plan with its limits and how many keys are on it, in the order of the configuration. Costs a look at every key. */
 export function plansView({ plans, keys }: Pick<Settings, 'plans' | 'keys'>): object {

@@ -1,7 +1,8 @@
 import { cutText, wrapText } from '../../terminal/text-width.ts';
-import { duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
+import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, type Row, table } from '../output/table.ts';
+import { timeList } from '../output/time-list.ts';
 import type { Changes, GatewayProcess, State } from './api-shapes.ts';
 
 export const incompleteText = 'Redis gave no answer: only what the process that answered knows is shown.';
@@ -67,45 +68,32 @@ export function usualVersion(
   return first?.[0] ?? ownVersion;
 }
 
-const changeColumns: readonly Column[] = [
-  { title: 'WHEN (UTC)' },
-  { title: 'WHAT', cutsTo: 14 },
-  { title: 'BY', cutsTo: 6 },
-  { title: 'CHANGE', cutsTo: 12 },
-  { title: 'PROCESSES', align: 'right' },
-];
-
-/** The newest first; what went wrong stands below its line. */
+/** The newest first; what went wrong stands below its sentence. */
 export function changesLines({ changes }: Changes, screen: Screen): string[] {
-  const rows = changes.map(({ at, action, key = '', by, before, after, processes }) => [
-    instant(at),
-    isFailure(action) ? { text: action, tone: 'bad' as const } : `${action} ${key}`.trimEnd(),
-    by,
-    changedText(before, after),
-    figure(processes),
-  ]);
-  const [titles = '', ...lines] = table(changeColumns, rows, screen);
-  return [
-    titles,
-    ...lines.flatMap((line, index) => {
-      const error = changes[index]?.error;
-      return error === undefined ? [line] : [line, ...errorLines(error, screen.columns)];
-    }),
-  ];
+  const rows = changes.map(({ at, action, by, files, text, inForce, before, after, error }) => {
+    const members = typeof before === 'string' ? '' : membersText(before, after);
+    const { processes = 0, of = 0 } = inForce ?? {};
+    const where = inForce && `In force on ${figure(processes)} of ${counted(of, 'process', 'processes')}.`;
+    return {
+      at,
+      cells: [files?.join(', ') ?? by],
+      text: [text, where, members && `(${members})`].filter(Boolean).join(' '),
+      tone: isFailure(action) ? ('bad' as const) : undefined,
+      below: error === undefined ? [] : errorLines(error, screen.columns),
+    };
+  });
+  return timeList(['BY', 'CHANGE'], rows, screen);
 }
 
 type Changed = Changes['changes'][number]['before'];
 
-/** Versions, or members: `6a58bb3c6d31 → f91ecb874c7a`, `plan free → pro, name Acme`. */
-function changedText(before: Changed, after: Changed): string {
-  if (typeof before === 'string' || typeof after === 'string') {
-    return [before, after].filter((version) => version !== undefined).join(' → ');
-  }
-  const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
+/** "plan free → pro, name Acme". */
+function membersText(before: Changed, after: Changed): string {
+  const [from, to] = [before, after].map((members) => (typeof members === 'object' ? members : {}));
+  const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
   const parts = [...names].map((name) => {
-    const [from, to] = [before?.[name], after?.[name]];
-    if (from === undefined) return `${name} ${memberText(to)}`;
-    return `${name} ${memberText(from)} → ${to === undefined ? 'none' : memberText(to)}`;
+    if (from?.[name] === undefined) return `${name} ${memberText(to?.[name])}`;
+    return `${name} ${memberText(from[name])} → ${to?.[name] === undefined ? 'none' : memberText(to[name])}`;
   });
   return parts.join(', ');
 }

@@ -1,4 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
+import { restartNeeded } from '../../config/watch-settings.ts';
 import { type PlanWindow, planWindows } from '../../model.ts';
 import { limitFieldOf } from '../../shapes/limit-fields.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
@@ -12,7 +14,6 @@ import { limitOption } from '../keys/file-keys.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson, screenOf } from '../output/screen.ts';
 import { askSimulation } from './ask-simulation.ts';
-import { diffSettings, isEmpty } from './diff-settings.ts';
 import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type Tried } from './edits-between.ts';
@@ -96,7 +97,12 @@ export function addWhatIfCommands(program: Command): void {
         client === undefined
           ? await settingsOfFile(options.against ?? '', process.env)
           : await settingsInForce(client);
-      const diff = diffSettings(before, after);
+      const diff = {
+        before: before.settings.version,
+        after: after.settings.version,
+        ...diffSettings(before.json, after.json),
+        needsRestart: restartNeeded(before.settings, after.settings),
+      };
       const keysOn = (name: string) => before.settings.keys.filter(({ plan }) => plan === name).length;
       const from = new Date(Date.now() - verdictDays * dayMs).toISOString();
       const verdicts =

@@ -1,17 +1,28 @@
-import type { PlanWindow } from '../../model.ts';
+import {
+  changeText,
+  type ListDiff,
+  type lists,
+  type SettingsDiff,
+} from '../../admin/settings/diff-settings.ts';
 import { cutText, wrapText } from '../../terminal/text-width.ts';
 import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
-import type { ListDiff, lists, MemberChange, SettingsDiff } from './diff-settings.ts';
 import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
-import { per } from './edits-between.ts';
+
+/** What differs between two configurations, of which each has a version. */
+export interface ConfigurationDiff extends SettingsDiff {
+  readonly before: string;
+  readonly after: string;
+  /** Settings that take effect only when the process is started again. */
+  readonly needsRestart: readonly string[];
+}
 
 /** Names of one kind that are listed; further ones are counted. */
 const namesShown = 20;
 
 /** What an edit adds, removes and changes, with the simulator's verdict under each changed limit. */
 export function diffLines(
-  diff: SettingsDiff,
+  diff: ConfigurationDiff,
   { names, verdicts }: { names: readonly [before: string, after: string]; verdicts: readonly LimitVerdict[] },
   screen: Screen,
 ): string[] {
@@ -68,20 +79,4 @@ export function diffLines(
 function short<Item>(items: readonly Item[]): readonly (Item | string)[] {
   if (items.length <= namesShown) return items;
   return [...items.slice(0, namesShown), `… and ${figure(items.length - namesShown)} more`];
-}
-
-/** "60 → 30 a minute", "secrets.0: …". */
-function changeText({ member, before, after }: MemberChange): string {
-  const window = /^limits\.(\w+)$/.exec(member)?.[1];
-  if (window !== undefined) return `${limitText(before)} → ${limitText(after)} ${per(window as PlanWindow)}`;
-  return `${member}: ${valueText(before)} → ${valueText(after)}`;
-}
-
-function limitText(limit: unknown): string {
-  return typeof limit === 'number' ? figure(limit) : 'no limit';
-}
-
-function valueText(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

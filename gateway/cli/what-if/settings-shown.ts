@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { settingsText } from '../../admin/api/settings-view.ts';
+import { settingsText } from '../../admin/settings/settings-view.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { type Limits, planWindows } from '../../model.ts';

@@ -298,12 +298,12 @@ describe('two processes on one Redis', () => {
       await expect.poll(table).toMatch(new RegExp(`:${other.child.pid} .* ${second} other$`, 'm'));
       expect(await table()).toMatch(new RegExp(`:${one.child.pid} .* ${own}$`, 'm'));
       expect((await runTollgate(['top', '--once'], at)).stdout).toContain(
-        '1 process has another configuration.',
+        '1 of 2 processes has another configuration than ',
       );
 
       await other.editConfig('plans: 3');
       const changes = async () => (await runTollgate(['changes'], at)).stdout;
-      await expect.poll(changes).toMatch(/^20.* reload_failed .*\n {4}.*gateway\.yaml:1:/m);
+      await expect.poll(changes).toMatch(/^20.* An edit was not loaded, .*\n {4}.*gateway\.yaml:1:/m);
     } finally {
       await Promise.all(pair.map((gateway) => gateway.stop('SIGKILL')));
     }
@@ -324,6 +324,6 @@ it('changes says of an empty list no more than is known: while Redis is away, th
   };
   expect(await sentences(redisUrl(), patientStore)).toBe('No change is on record.\n');
   expect(await sentences('redis://127.0.0.1:1')).toBe(
-    'Redis is away: only the process that answered is shown.\nNo change is on record.\n',
+    'Redis gave no answer: only what the process that answered knows is shown.\nNo change is on record.\n',
   );
 });

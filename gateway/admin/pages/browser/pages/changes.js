@@ -1,5 +1,5 @@
-import { queryOf, usePolled } from '../api.js';
-import { count, counted, limitsInWords, shortVersion } from '../formats.js';
+import { nowMs, queryOf, usePolled } from '../api.js';
+import { clock, count, counted, limitsInWords, shortVersion } from '../formats.js';
 import { html, Instant, Instead, Section, TextWithKey } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -35,16 +35,19 @@ function ChangeRow({ change }) {
   </li>`;
 }
 
-function What({ change: { action, by, key, text, before, after, processes } }) {
-  const who = by === 'file' ? 'an edit of the files' : by;
-  const where = counted(processes, 'process', 'processes');
+function What({ change: { action, by, files, key, text, before, after, inForce } }) {
+  const who = files?.join(', ') ?? (by === 'file' ? 'an edit of the files' : by);
   switch (action) {
     case 'reload_failed':
-      return html`<span class="bad">Not loaded</span>: ${shortVersion(before)} stayed in force on ${where} (${who})`;
+      return html`<span class="bad">${text}</span> <span class="muted">${who}</span>`;
     case 'reload':
-      return html`Configuration <b>${shortVersion(after)}</b> in force on ${where}, ${shortVersion(before)} before (${who})`;
+      return html`${text}
+        <span class="muted members"
+          >${who}${inForce && ` · in force on ${count(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
+          configuration ${shortVersion(before)} → ${shortVersion(after)}</span
+        >`;
     default:
-      return html`<${TextWithKey} text=${text ?? `Tokens of the admin API were changed by ${who}.`} keyId=${key} />
+      return html`<${TextWithKey} text=${text} keyId=${key} />
         <span class="muted members"><${Members} before=${before} after=${after} /></span>`;
   }
 }
@@ -70,6 +73,7 @@ function Members({ before = {}, after = {} }) {
 /** @param {any} value @returns {string} */
 function inWords(value) {
   if (typeof value === 'number') return count(value);
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(String(value))) return clock(Date.parse(value), nowMs());
   if (Array.isArray(value)) return value.map(inWords).join(', ');
   if (typeof value !== 'object' || value === null) return String(value);
   const isLimits = Object.keys(value).every((name) => name.startsWith('per'));

@@ -29,10 +29,11 @@ export async function settingsText(settings: Settings): Promise<string> {
     if (key !== undefined) texts.push(JSON.stringify(keyView(key, keys.secretsOf(id))));
     if (texts.length % keysPerTurn === 0) await nextTurn();
   }
-  return `${JSON.stringify(withoutKeys(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
+  return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
 }
 
-function withoutKeys(settings: Settings): object {
+/** All of them but the keys. */
+export function settingsMembers(settings: Settings): Readonly<Record<string, unknown>> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
   const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs, directory } = settings;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { restartNeeded } from '../../config/watch-settings.ts';
-import type { Shown } from './settings-shown.ts';
+import { figure, per } from '../../fleet/wording.ts';
+import { type PlanWindow, planWindows } from '../../model.ts';
 
 /** What of one thing is another one in the edit. `before` or `after` is absent where the member is. */
 export interface MemberChange {
@@ -16,17 +16,15 @@ export interface ListDiff {
 }
 
 export interface SettingsDiff {
-  readonly before: string;
-  readonly after: string;
   readonly keys: ListDiff;
   readonly plans: ListDiff;
   readonly operations: ListDiff;
   readonly upstreams: ListDiff;
   /** All other settings, by their path. */
   readonly settings: readonly MemberChange[];
-  /** Settings that take effect only when the process is started again. */
-  readonly needsRestart: readonly string[];
 }
+
+export type Members = Readonly<Record<string, unknown>>;
 
 export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
 
@@ -34,21 +32,17 @@ export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: '
 const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
 
 /** Compares what `/settings` shows of two configurations. */
-export function diffSettings(before: Shown, after: Shown): SettingsDiff {
+export function diffSettings(before: Members, after: Members): SettingsDiff {
   const listDiff = (list: keyof typeof lists) =>
     diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
-  const isList = (name: string) => Object.hasOwn(lists, name);
-  const rest = ({ json }: Shown) =>
-    Object.fromEntries(Object.entries(json).filter(([name]) => !isList(name)));
+  const rest = (members: Members) =>
+    Object.fromEntries(Object.entries(members).filter(([name]) => !Object.hasOwn(lists, name)));
   return {
-    before: before.settings.version,
-    after: after.settings.version,
     keys: listDiff('keys'),
     plans: listDiff('plans'),
     operations: listDiff('operations'),
     upstreams: listDiff('upstreams'),
     settings: diffMembers(rest(before), rest(after)).filter(({ member }) => !notCompared.has(member)),
-    needsRestart: restartNeeded(before.settings, after.settings),
   };
 }
 
@@ -61,12 +55,10 @@ export function isEmpty({ keys, plans, operations, upstreams, settings }: Settin
   return all.length + settings.length === 0;
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-function namedIn({ json }: Shown, list: string, name: string): ReadonlyMap<string, Members> {
-  const items = Array.isArray(json[list]) ? json[list] : [];
+function namedIn(members: Members, list: string, name: string): ReadonlyMap<string, Members> {
+  const items = Array.isArray(members[list]) ? members[list] : [];
   const ofPlans = new Map(
-    Array.isArray(json.plans) ? json.plans.map((plan) => [plan.name, plan.windows]) : [],
+    Array.isArray(members.plans) ? members.plans.map((plan) => [plan.name, plan.windows]) : [],
   );
   return new Map(
     items.map((item: Members) => [String(item[name]), withLimits(item, ofPlans.get(item.plan))]),
@@ -92,7 +84,7 @@ function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<stri
 }
 
 /** Objects member by member, by the path; anything else as a whole. */
-function diffMembers(before: Members, after: Members, path = ''): MemberChange[] {
+export function diffMembers(before: Members, after: Members, path = ''): MemberChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
     const [from, to] = [before[name], after[name]];
     if (isDeepStrictEqual(from, to)) return [];
@@ -104,4 +96,21 @@ function diffMembers(before: Members, after: Members, path = ''): MemberChange[]
 
 function isMapping(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** "60 → 30 a minute", "host: keep → target". */
+export function changeText({ member, before, after }: MemberChange): string {
+  const window = planWindows.find((name) => member === `limits.${name}`);
+  if (window !== undefined) return limitChangeText(window, before, after);
+  return `${member}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+function limitChangeText(window: PlanWindow, before: unknown, after: unknown): string {
+  const limitText = (limit: unknown) => (typeof limit === 'number' ? figure(limit) : 'no limit');
+  return `${limitText(before)} → ${limitText(after)} ${per(window)}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

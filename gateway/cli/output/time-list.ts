@@ -1,0 +1,48 @@
+import { oneLine, padText, widthOf, wrapText } from '../../terminal/text-width.ts';
+import { instant } from './figures.ts';
+import type { Screen, Tone } from './screen.ts';
+
+/** Something that happened at an instant. */
+export interface TimeListRow {
+  readonly at: string;
+  /** Cells of further columns, each with its title in `titles`. */
+  readonly cells: readonly string[];
+  /** It is wrapped where the terminal is narrow, and never cut. */
+  readonly text: string;
+  readonly tone?: Tone | undefined;
+  /** Lines that stand below it as they are. */
+  readonly below?: readonly string[];
+}
+
+const gap = '  ';
+/** So much room a wrapped text has at least; without it the text stands below its instant. */
+const textColumnsMin = 40;
+const indent = '    ';
+
+/** A list in the order that is given: the instant (UTC), the cells, and the sentence. */
+export function timeList(titles: readonly string[], rows: readonly TimeListRow[], screen: Screen): string[] {
+  const { columns, paint } = screen;
+  const heads = rows.map(({ at, cells }) => [instant(oneLine(at)), ...cells.map(oneLine)]);
+  const [textTitle = '', ...others] = titles.toReversed();
+  const named = ['WHEN (UTC)', ...others.toReversed()];
+  const widths = named.map((title, index) =>
+    Math.max(widthOf(title), ...heads.map((head) => widthOf(head[index] ?? ''))),
+  );
+  const headOf = (head: readonly string[]) =>
+    widths.map((width, index) => padText(head[index] ?? '', width, 'right') + gap).join('');
+  const headWidth = widthOf(headOf([]));
+  const isBeside = columns - headWidth >= textColumnsMin;
+  const before = isBeside ? ' '.repeat(headWidth) : indent;
+  return [
+    paint('title', `${headOf(named)}${isBeside ? textTitle : ''}`.trimEnd()),
+    ...rows.flatMap(({ text, tone, below = [] }, index) => {
+      const head = headOf(heads[index] ?? []);
+      const wrapped = wrapText(oneLine(text), columns - widthOf(before));
+      const painted = tone === undefined ? wrapped : wrapped.map((line) => paint(tone, line));
+      const [first = '', ...rest] = painted;
+      return isBeside
+        ? [head + first, ...rest.map((line) => before + line), ...below]
+        : [head.trimEnd(), ...painted.map((line) => before + line), ...below];
+    }),
+  ];
+}
