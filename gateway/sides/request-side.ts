@@ -191,10 +191,11 @@ export function createRequestSide({
 
 /** What the usage record needs of an exchange that is over. */
 function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
-  const { key, decision, decidedMs, offered, status } = exchange;
+  const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
   return {
     // What a bucket decides is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
+    unauthorized: unauthorizedOf(invalidSecret),
     atMs: decision?.rateLimit.nowMs ?? nowMs(),
     operationId: offered?.operation.id ?? '',
     status,
@@ -202,6 +203,10 @@ function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
     ownMs: ownMsOf(exchange),
     upstreamMs: upstreamMsOf(exchange),
   };
+}
+
+function unauthorizedOf(secret: Exchange['invalidSecret']): EndedExchange['unauthorized'] {
+  return secret?.keyId === undefined ? undefined : { keyId: secret.keyId, digestStart: secret.digestStart };
 }
 
 function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {

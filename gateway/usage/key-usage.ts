@@ -4,11 +4,15 @@ import {
   admittedNumber,
   clientErrorsNumber,
   hoursField,
+  invalidSecretField,
+  invalidSecretNumber,
   offeredNumber,
   operationField,
   requestsNumber,
   secretField,
   serverErrorsNumber,
+  unauthorizedField,
+  unauthorizedNumber,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
 import { outcomesMax, tallyNumber } from './tally.ts';
@@ -67,6 +71,9 @@ export class KeyUsage {
   private readonly secrets = new Map<string, SecretUse>();
   private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
+  /** The secrets that are not valid and have a field of their own on `invalidDay`. */
+  private readonly invalidSecrets = new Set<string>();
+  private invalidDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
   /** The bit of the first that was counted today. */
@@ -94,6 +101,23 @@ export class KeyUsage {
     if (address !== this.lastAddress) this.see(address);
     if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
     if (atMs > this.lastSecret.lastMs) this.lastSecret.lastMs = atMs;
+  }
+
+  /**
+   * A request presented a secret of this key that is not valid: the key is disabled, or the secret has expired. It is no
+   * request of the key, and decides nothing about its limits.
+   */
+  unauthorized(atMs: number, secret: string): void {
+    const { minuteMs, hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    const field = unauthorizedField(Math.floor(atMs / hourMs));
+    if (!this.unsent.add(day, field, unauthorizedNumber(Math.floor(atMs / minuteMs)), 1)) return;
+    if (day !== this.invalidDay) this.invalidSecrets.clear();
+    this.invalidDay = day;
+    if (!this.invalidSecrets.has(secret) && this.invalidSecrets.size >= this.secretsMax) return;
+    this.invalidSecrets.add(secret);
+    this.unsent.add(day, invalidSecretField(secret), latest, atMs - day * dayMs);
+    this.unsent.add(day, invalidSecretField(secret), invalidSecretNumber, 1);
   }
 
   ended(operationId: string, atMs: number, status: number): void {

@@ -1,3 +1,5 @@
+import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
+
 /**
  * The fields of a record and what is counted under which number in them. The number 0 is the latest instant (`counts.ts`).
  *
@@ -7,6 +9,8 @@
  * | | `hours` | requests and admitted requests by hour; 0: when the last was decided, ms of the day |
  * | | `operation:<id>` | by hour requests, 4xx, 5xx; 0: when the last was decided, ms of the day |
  * | | `secret:<digest>` | 0: when a request with the secret of which this is the beginning was decided, ms of the day |
+ * | | `unauthorized:<hour>` | by minute requests that presented a secret of the key that was not valid |
+ * | | `invalid:<digest>` | the same of the secret of which this is the beginning: 1: requests; 0: when the last arrived, ms of the day |
  * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
  * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
@@ -16,11 +20,19 @@ export const hoursField = 'hours';
 export const addressesField = 'addresses';
 export const operationField = (operationId: string) => `operation:${operationId}`;
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
+export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
+export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const daysField = (month: string) => `days:${month}`;
 
 /** In `hours`. */
 export const offeredNumber = (hour: number) => 1 + 2 * hour;
 export const admittedNumber = (hour: number) => 2 + 2 * hour;
+
+/** In `unauthorized:<hour>`. */
+export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
+
+/** In `invalid:<digest>`. */
+export const invalidSecretNumber = 1;
 
 /** In `operation:<id>`. */
 export const requestsNumber = (hour: number) => 1 + 3 * hour;

@@ -32,6 +32,8 @@ export interface UsageRecorder {
 export interface EndedExchange extends EndedRequest {
   /** Set where a key's limits were decided: its operations are counted too. */
   readonly keyId: string | undefined;
+  /** The secret that was presented is not valid; absent, too, when it is no key's. */
+  readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
 }
 
 /** What is counted of one key or of all operations, and its batch that the store has not confirmed yet. */
@@ -126,12 +128,17 @@ export function createUsageRecorder({
     },
     ended(exchange) {
       counted.ended(exchange);
-      const { keyId, operationId, atMs, status } = exchange;
+      const { keyId, unauthorized, operationId, atMs, status } = exchange;
+      if (unauthorized !== undefined)
+        sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
       if (keyId === undefined) return;
       sourceOf(keyId).counted.ended(operationId, atMs, status);
     },
     unsent: (records) => records.map(unsentOf),
-    lastSeen: () => new Map([...keys].map(([keyId, { counted }]) => [keyId, counted.lastSeenMs])),
+    lastSeen() {
+      const seen = [...keys].map(([keyId, { counted }]) => [keyId, counted.lastSeenMs] as const);
+      return new Map(seen.filter(([, lastSeenMs]) => lastSeenMs > 0));
+    },
     lost: () => room.lost,
     async close() {
       clearInterval(timer);

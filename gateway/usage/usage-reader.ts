@@ -8,6 +8,8 @@ import {
   clientErrorsNumber,
   durationNumber,
   hoursField,
+  invalidSecretField,
+  invalidSecretNumber,
   isOperationField,
   offeredNumber,
   operationField,
@@ -15,10 +17,12 @@ import {
   requestsNumber,
   secretField,
   serverErrorsNumber,
+  unauthorizedField,
+  unauthorizedNumber,
 } from './record-fields.ts';
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
-import { offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
+import { emptyTally, offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
@@ -29,12 +33,12 @@ export interface UsageReader {
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
   /** What a key asked each operation for, by hour. */
   operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
-  /** When each of a key's secrets was used last within the period, by the beginning of its digest; epoch ms. */
+  /** What was recorded of each of a key's secrets within the period, by the beginning of its digest. */
   secretsUsed(
     keyId: string,
     digestStarts: readonly string[],
     period: Period,
-  ): Promise<ReadonlyMap<string, number> | undefined>;
+  ): Promise<ReadonlyMap<string, SecretUse> | undefined>;
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /**
@@ -67,6 +71,17 @@ export interface UsageMinute {
   /** When it begins, epoch ms. */
   readonly atMs: number;
   readonly tally: Tally;
+  /** Requests that presented a secret of the key that was not valid: they are in no tally. Absent: none did. */
+  readonly unauthorized?: number;
+}
+
+/** Instants are epoch ms; 0 where there is none. */
+export interface SecretUse {
+  /** When a request with it was decided last. */
+  readonly lastMs: number;
+  /** Requests with it while it was not valid, and the last of them. */
+  readonly unauthorized: number;
+  readonly lastUnauthorizedMs: number;
 }
 
 export interface OperationHour extends Calls {
@@ -154,8 +169,9 @@ export function createUsageReader({
       const days = daysOf({ fromMs, toMs });
       const records = await read(
         days.map((day) => {
-          const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => minutesField(hour));
-          return { record: { kind: 'day', keyId, day }, fields: hours };
+          const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => hour);
+          const fields = [...hours.map(minutesField), ...hours.map(unauthorizedField)];
+          return { record: { kind: 'day', keyId, day }, fields };
         }),
       );
       return records?.flatMap((fields, index) => {
@@ -182,17 +198,23 @@ export function createUsageReader({
 
     async secretsUsed(keyId, digestStarts, period) {
       const days = daysOf(period);
-      const fields = digestStarts.map(secretField);
+      const fields = [...digestStarts.map(secretField), ...digestStarts.map(invalidSecretField)];
       const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })));
       if (records === undefined) return undefined;
-      const lastMs = new Map<string, number>();
-      for (const [index, day] of days.entries()) {
-        for (const digestStart of digestStarts) {
-          const counts = records[index]?.get(secretField(digestStart));
-          if (counts !== undefined) lastMs.set(digestStart, day * dayMs + (counts.get(latest) ?? 0));
-        }
-      }
-      return lastMs;
+      return new Map(
+        digestStarts.map((digestStart) => {
+          let [lastMs, unauthorized, lastUnauthorizedMs] = [0, 0, 0];
+          for (const [index, day] of days.entries()) {
+            const used = records[index]?.get(secretField(digestStart));
+            if (used !== undefined) lastMs = day * dayMs + (used.get(latest) ?? 0);
+            const invalid = records[index]?.get(invalidSecretField(digestStart));
+            if (invalid === undefined) continue;
+            unauthorized += invalid.get(invalidSecretNumber) ?? 0;
+            lastUnauthorizedMs = day * dayMs + (invalid.get(latest) ?? 0);
+          }
+          return [digestStart, { lastMs, unauthorized, lastUnauthorizedMs }];
+        }),
+      );
     },
 
     async addresses(keyId, period) {
@@ -404,11 +426,21 @@ export function createUsageReader({
   }
 
   function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {
-    return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place).flatMap((hour) =>
-      [...talliesIn(fields.get(minutesField(hour)) ?? new Map())]
-        .sort(([a], [b]) => a - b)
-        .map(([minute, tally]) => ({ atMs: hour * hourMs + minute * minuteMs, tally })),
-    );
+    return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place).flatMap((hour) => {
+      const tallies = talliesIn(fields.get(minutesField(hour)) ?? new Map());
+      const unauthorized: Counts = fields.get(unauthorizedField(hour)) ?? new Map();
+      const minutes = new Set([...tallies.keys(), ...[...unauthorized.keys()].map((number) => number - 1)]);
+      return [...minutes]
+        .sort((a, b) => a - b)
+        .map((minute) => {
+          const requests = unauthorized.get(unauthorizedNumber(minute)) ?? 0;
+          return {
+            atMs: hour * hourMs + minute * minuteMs,
+            tally: tallies.get(minute) ?? emptyTally,
+            ...(requests > 0 && { unauthorized: requests }),
+          };
+        });
+    });
   }
 
   function trafficOfHour(fields: ReadonlyMap<string, Counts>, hour: number): TrafficMinute[] {
@@ -497,5 +529,13 @@ export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
 /** Rows of whole hours or days, made of minutes. */
 export function byPeriod(minutes: readonly UsageMinute[], lengthMs: number): UsageMinute[] {
   const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / lengthMs) * lengthMs);
-  return [...groups].map(([atMs, within]) => ({ atMs, tally: sumOf(within.map(({ tally }) => tally)) }));
+  return [...groups].map(([atMs, within]) => {
+    const unauthorized = unauthorizedIn(within);
+    const tally = sumOf(within.map(({ tally }) => tally));
+    return { atMs, tally, ...(unauthorized > 0 && { unauthorized }) };
+  });
+}
+
+export function unauthorizedIn(minutes: readonly UsageMinute[]): number {
+  return minutes.reduce((sum, { unauthorized = 0 }) => sum + unauthorized, 0);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { directoryOf } from '../support/directory-of.ts';
 import {
   type GatewayProcess,
   makeCustomKey,
@@ -46,13 +47,13 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
 });
 
-async function start(overrides: Record<string, unknown>): Promise<GatewayProcess> {
+async function start(overrides: Record<string, unknown>, files = {}): Promise<GatewayProcess> {
   const config = testConfig({
     upstream: { url: backend.url, health: '/healthz' },
     admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
     ...overrides,
   });
-  const gateway = await startGateway(config, { tuning: { bounds } });
+  const gateway = await startGateway(config, { tuning: { bounds }, files });
   open.push(gateway);
   return gateway;
 }
@@ -108,6 +109,7 @@ interface Usage {
     admitted: number;
     refused: Record<string, number>;
     banned: number;
+    unauthorized?: number;
   }[];
 }
 
@@ -213,6 +215,56 @@ it('says of each secret of a key when it was used last, whichever process was as
       );
     });
     expect((await used(gateway)).get(thirdStart)).toBeNaN();
+  }
+});
+
+it('requests with a secret that has expired or was revoked are counted of its key, apart from its own requests', async () => {
+  const key = makeCustomKey(1_000, 1_000);
+  const revoked = makeKey({ disabled: true });
+  const old = makeKey({ id: 'old' });
+  const prefix = freshPrefix();
+  const [first = { sha256: '' }] = old.entry.secrets;
+  const entry = {
+    ...key.entry,
+    secrets: [...key.entry.secrets, { ...first, expires: new Date(Date.now() - 60_000).toISOString() }],
+  };
+  const directory = await directoryOf({ url: redisUrl(), prefix });
+  onTestFinished(() => directory.close());
+  await directory.issue('issued', ['a secret of the directory'], { disabled: true });
+  const overrides = {
+    ...onRedis(prefix),
+    keys: { file: './keys.yaml', directory: true },
+  };
+  const files = { 'keys.yaml': [entry, revoked.entry] };
+  const [one, other] = [await start(overrides, files), await start(overrides, files)];
+  await send(one, key.secret, 2);
+  expect(await send(one, old.secret, 3)).toEqual({ 401: 3 });
+  expect(await send(one, revoked.secret, 131)).toEqual({ 401: 131 });
+  await send(one, 'a secret of the directory', 4);
+  await send(one, 'nobody', 1);
+
+  interface Detail {
+    readonly offered24h: number;
+    readonly lastSeenMs?: number;
+    readonly secrets: readonly { digestStart: string; unauthorized?: { requests: number } }[];
+    readonly why: { readonly sentence: string };
+  }
+  for (const gateway of [one, other]) {
+    const detailOf = (id: string) => ask<Detail>(gateway, `/keys/${id}`);
+    await until('both processes know', async () =>
+      (await detailOf('issued')).why.sentence.includes(' 4 req'),
+    );
+    const rotated = await detailOf(key.entry.id);
+    expect(rotated.offered24h).toBe(2);
+    expect(rotated.secrets.map(({ unauthorized }) => unauthorized?.requests)).toEqual([3, undefined]);
+    const dead = await detailOf(revoked.entry.id);
+    expect([dead.offered24h, dead.lastSeenMs]).toEqual([0, undefined]);
+    expect(dead.why.sentence).toMatch(/131 requests presented a secret of it that was not valid, last at/);
+    for (const step of ['minute', 'hour', 'day']) {
+      const { rows } = await ask<Usage>(gateway, `/keys/${revoked.entry.id}/usage?step=${step}`);
+      expect(rows.reduce((sum, { unauthorized = 0 }) => sum + unauthorized, 0)).toBe(131);
+      expect(rows.every(({ offered }) => offered === 0)).toBe(true);
+    }
   }
 });
 

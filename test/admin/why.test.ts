@@ -46,7 +46,8 @@ interface Case {
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  readonly minutes?: readonly (readonly [string, Partial<Tally>])[];
+  /** With requests whose secret was not valid. */
+  readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
   readonly isRecorded?: boolean;
@@ -79,7 +80,11 @@ function sentenceOf(of: Case): string {
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, lastSeenMs: nowMs };
   const { state } = keyItem({ ...facts, recent: isRecorded ? recent : 'off' });
   const recorded: WhyFacts['recorded'] = {
-    minutes: minutes.map(([at, tally]) => ({ atMs: Date.parse(at), tally: { ...emptyTally, ...tally } })),
+    minutes: minutes.map(([at, tally, unauthorized]) => ({
+      atMs: Date.parse(at),
+      tally: { ...emptyTally, ...tally },
+      ...(unauthorized !== undefined && { unauthorized }),
+    })),
     operations: operations.map(([operationId, requests]) => {
       return { operationId, requests, atMs: nowMs, clientErrors: 0, serverErrors: 0 };
     }),
@@ -207,28 +212,41 @@ describe('why a key gets what it gets, in a sentence', () => {
     [
       'is revoked',
       { source: 'directory', key: { disabled: true } },
-      'acme (free) is revoked: each of its requests gets 401. In the last 24 h it sent no request.',
+      'acme (free) is revoked: each of its requests gets 401. In the last 24 h no request presented a secret of it that was not valid.',
+    ],
+    [
+      'was revoked while it was in use',
+      {
+        source: 'directory',
+        key: { disabled: true },
+        minutes: [
+          ['2026-11-22T09:10:00Z', { admitted: 3 }, 1],
+          ['2026-11-22T10:02:00Z', {}, 130],
+        ],
+      },
+      'acme (free) is revoked: each of its requests gets 401. In the last 24 h none of its 3 requests was refused. In the last 24 h 131 requests presented a secret of it that was not valid, last at 10:02.',
+    ],
+    [
+      'was rotated, and one place still has the old secret',
+      { minuteUsed: 2, minutes: [['2026-11-22T10:31:00Z', { admitted: 2 }, 1]] },
+      'acme (free) may call: it has used 2 of 60 of this minute and 2 of 1,000 of this day. In the last 24 h none of its 2 requests was refused. In the last 24 h 1 request presented a secret of it that was not valid, last at 10:31.',
     ],
     [
       'is on a plan that is gone',
       { source: 'directory', key: { limits: [] } },
-      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h it sent no request.',
+      'acme (free) is on a plan that the configuration does not have: each of its requests gets 401. In the last 24 h no request presented a secret of it that was not valid.',
     ],
     [
       'is disabled',
       { key: { disabled: true } },
-      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h it sent no request.',
+      'acme (free) is disabled in the configuration: each of its requests gets 401. In the last 24 h no request presented a secret of it that was not valid.',
     ],
     [
       'has only expired secrets',
       { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
-      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has another one. In the last 24 h it sent no request.',
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has another one. In the last 24 h no request presented a secret of it that was not valid.',
     ],
-    [
-      'has no secret',
-      { secrets: [] },
-      'acme (free) has no secret: nobody can call with it. In the last 24 h it sent no request.',
-    ],
+    ['has no secret', { secrets: [] }, 'acme (free) has no secret: nobody can call with it.'],
     ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],
     [
       'is used while nothing is recorded',

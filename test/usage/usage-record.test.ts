@@ -127,7 +127,11 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
       ]),
     ),
     lastSeenMs: active?.find((key) => key.keyId === keyId)?.lastSeenMs ?? 0,
-    secrets: Object.fromEntries(used ?? []),
+    secrets: Object.fromEntries(
+      [...(used ?? [])]
+        .filter(([, { lastMs }]) => lastMs > 0)
+        .map(([secret, { lastMs }]) => [secret, lastMs]),
+    ),
   };
 }
 

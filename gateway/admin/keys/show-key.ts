@@ -1,6 +1,6 @@
 import type { KeyVersion } from '../../directory/directory-key.ts';
 import { offeredOf } from '../../usage/tally.ts';
-import type { UsageMinute } from '../../usage/usage-reader.ts';
+import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { type KeyItem, keyItem } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
@@ -20,6 +20,8 @@ export interface KeyDetail extends KeyItem {
     readonly createdAt?: string;
     /** Its last request that is on record. */
     readonly lastUsedAt?: string;
+    /** Requests that presented it while it was not valid: it had expired, or the key was disabled. */
+    readonly unauthorized?: { readonly requests: number; readonly lastAt: string };
     readonly expiresAt?: string;
     readonly isExpired: boolean;
   }[];
@@ -80,11 +82,12 @@ export async function showKey(
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
       .map(({ digestStart, expiresMs, createdMs }) => {
-        const lastUsedMs = secretsUsed?.get(digestStart);
+        const use = secretsUsed?.get(digestStart);
         return {
           digestStart,
           ...(createdMs !== undefined && { createdAt: new Date(createdMs).toISOString() }),
-          ...(lastUsedMs !== undefined && { lastUsedAt: new Date(lastUsedMs).toISOString() }),
+          ...(use && use.lastMs > 0 && { lastUsedAt: new Date(use.lastMs).toISOString() }),
+          ...(use && use.unauthorized > 0 && { unauthorized: unauthorizedOf(use) }),
           ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
           isExpired: expiresMs <= nowMs,
         };
@@ -113,6 +116,10 @@ export async function showKey(
     }),
   };
   return { detail, version };
+}
+
+function unauthorizedOf({ unauthorized, lastUnauthorizedMs }: SecretUse) {
+  return { requests: unauthorized, lastAt: new Date(lastUnauthorizedMs).toISOString() };
 }
 
 function isRefusing({ tally }: UsageMinute): boolean {

@@ -20,6 +20,8 @@ export interface UsageRow {
   readonly banned: number;
   /** Answered 503, because Redis was away; only where there were any. */
   readonly undecided?: number;
+  /** Not among those offered: a secret of the key that was not valid; only where there were any, and minutes are kept. */
+  readonly unauthorized?: number;
 }
 
 export interface UsageQuery extends Period {
@@ -57,14 +59,14 @@ export async function usageRows(
   const totals = await usage.totals(keyId);
   if (totals === undefined) return undefined;
   const older = [...totals]
-    .map(([day, tally]) => ({ atMs: day * stepMs.day, tally }))
+    .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
     .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < keptFromMs)
     .sort((a, b) => a.atMs - b.atMs);
   return [...older, ...rows].map(rowOf);
 }
 
-export function rowOf({ atMs, tally }: UsageMinute): UsageRow {
-  return { at: atOf(atMs), ...figuresOf(tally) };
+export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
+  return { at: atOf(atMs), ...figuresOf(tally), ...(unauthorized !== undefined && { unauthorized }) };
 }
 
 function figuresOf(tally: Tally): Omit<UsageRow, 'at'> {

@@ -1,7 +1,12 @@
 import { figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../model.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
-import type { AddressesOfDay, OperationHour, UsageMinute } from '../../usage/usage-reader.ts';
+import {
+  type AddressesOfDay,
+  type OperationHour,
+  type UsageMinute,
+  unauthorizedIn,
+} from '../../usage/usage-reader.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
@@ -32,6 +37,8 @@ export interface Why {
     readonly banned: number;
     readonly minutesRefused: number;
     readonly firstRefusedAt?: string;
+    /** Requests that presented a secret of the key that was not valid; none of those offered. */
+    readonly unauthorized: number;
   };
   /** What it asked for in the running hour, most first. */
   readonly operationsThisHour?: readonly { readonly operationId: string; readonly requests: number }[];
@@ -57,6 +64,7 @@ export function why(facts: WhyFacts): Why {
   const sentences = [
     nowSentence(facts),
     daySentence(facts, tally, refusing),
+    unauthorizedSentence(facts, minutes),
     hourSentence(byOperation, addressesToday),
   ];
   return {
@@ -68,6 +76,7 @@ export function why(facts: WhyFacts): Why {
       banned: tally.banned,
       minutesRefused: refusing.length,
       ...(first && { firstRefusedAt: new Date(first.atMs).toISOString() }),
+      unauthorized: unauthorizedIn(minutes),
     },
     operationsThisHour: byOperation,
     ...(addressesToday !== undefined && { addressesToday }),
@@ -150,7 +159,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const { state, nowMs } = facts;
   const offered = offeredOf(tally);
   if (offered === 0) {
-    if (state === 'unused') return '';
+    // What it gets now is no matter of its limits, and `unauthorizedSentence` says what it sends.
+    if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
       ? 'Its requests are not on record yet, which takes up to 10 s.'
       : 'In the last 24 h it sent no request.';
@@ -175,6 +185,23 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   );
   const minutes = `in ${count(refusing.length, 'minute')}`;
   return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
+}
+
+/** After a leak or a rotation: whether anybody still presents a secret that is no longer valid. */
+function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]): string {
+  const requests = unauthorizedIn(minutes);
+  const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
+  if (last === undefined) {
+    return isWithoutSecret(facts) && facts.secrets.length > 0
+      ? 'In the last 24 h no request presented a secret of it that was not valid.'
+      : '';
+  }
+  return `In the last 24 h ${count(requests, 'request')} presented a secret of it that was not valid, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
+}
+
+/** Whether each of its requests gets 401. */
+function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
+  return fixedState(key, secrets, nowMs) !== undefined;
 }
 
 /**

@@ -38,6 +38,7 @@ const usageRow = z.object({
   refused: z.record(z.string(), count),
   banned: count,
   undecided: count.optional(),
+  unauthorized: count.optional(),
 });
 
 export const usage = z.object({ step: z.string(), rows: z.array(usageRow) });
@@ -49,6 +50,7 @@ export const keyDetail = keyItem.extend({
       digestStart: z.string(),
       createdAt: z.string().optional(),
       lastUsedAt: z.string().optional(),
+      unauthorized: z.object({ requests: count, lastAt: z.string() }).optional(),
       expiresAt: z.string().optional(),
       isExpired: z.boolean(),
     }),

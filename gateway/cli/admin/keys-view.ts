@@ -90,7 +90,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
           ] as const,
         ]),
     ...key.secrets.map(
-      ({ digestStart, createdAt, lastUsedAt, expiresAt, isExpired }) =>
+      ({ digestStart, createdAt, lastUsedAt, unauthorized, expiresAt, isExpired }) =>
         [
           'secret',
           [
@@ -100,6 +100,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
             expiresAt === undefined
               ? 'never expires'
               : `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC`,
+            ...(unauthorized === undefined ? [] : [unauthorizedText(unauthorized, nowMs)]),
           ].join(', '),
         ] as const,
     ),
@@ -159,4 +160,9 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     );
   }
   return lines.map((line) => (line === key.why.sentence ? paint('title', line) : line));
+}
+
+/** "not valid for 131 requests, last 5 min ago" */
+function unauthorizedText({ requests, lastAt }: { requests: number; lastAt: string }, nowMs: number): string {
+  return `not valid for ${counted(requests, 'request')}, last ${ago(Date.parse(lastAt), nowMs)}`;
 }

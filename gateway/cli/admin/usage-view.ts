@@ -10,6 +10,7 @@ const windows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 /** A key's record, with its sum as the last line. */
 export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
   const isUndecided = rows.some(({ undecided = 0 }) => undecided > 0);
+  const isUnauthorized = rows.some(({ unauthorized = 0 }) => unauthorized > 0);
   const columns: Column[] = [
     { title: `${step.toUpperCase()} (UTC)` },
     { title: 'OFFERED', align: 'right' },
@@ -17,6 +18,7 @@ export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
     { title: 'REFUSED', align: 'right' },
     { title: 'BANNED', align: 'right' },
     ...(isUndecided ? [{ title: 'UNDECIDED', align: 'right' } as const] : []),
+    ...(isUnauthorized ? [{ title: 'UNAUTHORIZED', align: 'right' } as const] : []),
     { title: 'REFUSED BY', cutsTo: 10 },
   ];
   const digits = step === 'day' ? 10 : 16;
@@ -27,6 +29,7 @@ export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
     figure(refusedBy(row)),
     figure(row.banned),
     ...(isUndecided ? [figure(row.undecided ?? 0)] : []),
+    ...(isUnauthorized ? [figure(row.unauthorized ?? 0)] : []),
     refusedInWords(row),
   ];
   const total = line('total', sumOf(rows)).map((text) => ({ text, tone: 'title' as const }));
@@ -55,10 +58,12 @@ export function usageCsv({ rows }: Usage): string[] {
     ...windows.map((window) => `refused_${window}`),
     'banned',
     'undecided',
+    'unauthorized',
   ];
-  const lines = rows.map(({ at, offered, admitted, refused, banned, undecided = 0 }) =>
-    [at, offered, admitted, ...windows.map((window) => refused[window] ?? 0), banned, undecided].join(','),
-  );
+  const lines = rows.map(({ at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 }) => {
+    const byWindow = windows.map((window) => refused[window] ?? 0);
+    return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized].join(',');
+  });
   return [titles.join(','), ...lines];
 }
 
@@ -68,12 +73,13 @@ function refusedBy({ refused }: UsageRow): number {
 
 function sumOf(rows: readonly UsageRow[]): UsageRow {
   const refused: Record<string, number> = {};
-  const sum = { at: '', offered: 0, admitted: 0, refused, banned: 0, undecided: 0 };
+  const sum = { at: '', offered: 0, admitted: 0, refused, banned: 0, undecided: 0, unauthorized: 0 };
   for (const row of rows) {
     sum.offered += row.offered;
     sum.admitted += row.admitted;
     sum.banned += row.banned;
     sum.undecided += row.undecided ?? 0;
+    sum.unauthorized += row.unauthorized ?? 0;
     for (const [name, requests] of Object.entries(row.refused))
       refused[name] = (refused[name] ?? 0) + requests;
   }

@@ -241,16 +241,18 @@ function Secrets({ secrets, source, polled }) {
                 <th scope="col">SHA-256 begins with</th>
                 <th scope="col" class="number">Created</th>
                 <th scope="col" class="number">Last used</th>
+                <th scope="col" class="number" title="Requests that presented it after it had expired, or while the key was disabled">Since not valid</th>
                 <th scope="col" class="number">Ends</th>
               </tr>
             </thead>
             <tbody>
-              ${secrets.map(({ digestStart, createdAt, lastUsedAt, expiresAt, isExpired }) => {
+              ${secrets.map(({ digestStart, createdAt, lastUsedAt, unauthorized, expiresAt, isExpired }) => {
                 const endsMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
                 return html`<tr key=${digestStart}>
                   <td class="id"><code>${digestStart}…</code></td>
                   <td class="number" data-label="Created">${createdAt === undefined ? noFigure : html`<${Instant} atMs=${Date.parse(createdAt)} />`}</td>
                   <td class="number" data-label="Last used"><${Instant} atMs=${lastUsedAt && Date.parse(lastUsedAt)} /></td>
+                  <td class="number" data-label="Since not valid">${unauthorized === undefined ? noFigure : html`${count(unauthorized.requests)}, last <${Instant} atMs=${Date.parse(unauthorized.lastAt)} />`}</td>
                   <td class=${`number ${isExpired ? 'bad' : ''}`} data-label="Ends">
                     ${
                       endsMs === undefined
