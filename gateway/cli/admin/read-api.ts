@@ -96,23 +96,31 @@ async function readPages<Schema extends z.ZodType>(
   }
 }
 
-/**
- * Asks about one key, below `/keys/{id}`.
- *
- * @throws a CommandError; of a key that is not there it has the id that was probably meant
- */
-export async function ofKey<Result>(
+/** Asks about one key. @throws a CommandError; of a key that is not there it has the id that was probably meant */
+async function ofKey<Result>(
   client: Client,
   id: string,
   ask: (path: string) => Promise<Result>,
+): Promise<Result> {
+  return belowKey(id, ask, async () => didYouMean(id, await similarIds(client, id)));
+}
+
+/** Changes one key. @throws a CommandError; it suggests no other id, which could be the id of another customer */
+export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
+  return belowKey(id, ask, () => '');
+}
+
+/** Asks a path below `/keys/{id}`. @param advise what an error says of a key that is not there */
+async function belowKey<Result>(
+  id: string,
+  ask: (path: string) => Promise<Result>,
+  advise: () => string | Promise<string>,
 ): Promise<Result> {
   try {
     return await ask(`/keys/${encodeURIComponent(id)}`);
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    const advice =
-      didYouMean(id, await similarIds(client, id)) ||
-      ': "keys list --q TEXT" finds keys by a part of their id or name.';
+    const advice = (await advise()) || ': "keys list --q TEXT" finds keys by a part of their id or name.';
     throw new CommandError(printable(`There is no key ${id}${advice}`), 'not_found');
   }
 }

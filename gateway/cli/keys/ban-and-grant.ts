@@ -3,7 +3,7 @@ import type { LimitsByField } from '../../shapes/limit-fields.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';
-import { ofKey, readKey } from '../admin/read-api.ts';
+import { changeKey, readKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 
@@ -13,7 +13,7 @@ const nowHeld = keyItem.pick({ id: true, ban: true, grant: true });
 export type NowHeld = z.output<typeof nowHeld>;
 
 export function unbanKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
-  return ofKey(client, id, (path) => client.send({ method: 'POST', path: `${path}/unban` }, nowHeld));
+  return changeKey(id, (path) => client.send({ method: 'POST', path: `${path}/unban` }, nowHeld));
 }
 
 export interface GrantOf {
@@ -23,11 +23,11 @@ export interface GrantOf {
 }
 
 export function grantKey(client: AdminClient, id: string, body: GrantOf): Promise<Reply<NowHeld>> {
-  return ofKey(client, id, (path) => client.send({ method: 'POST', path: `${path}/grant`, body }, nowHeld));
+  return changeKey(id, (path) => client.send({ method: 'POST', path: `${path}/grant`, body }, nowHeld));
 }
 
 export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
-  return ofKey(client, id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
+  return changeKey(id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
 }
 
 export function heldText({ id, ban, grant }: NowHeld, what: 'ban' | 'grant', nowMs: number): string {

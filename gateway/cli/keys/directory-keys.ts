@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
-import { ofKey } from '../admin/read-api.ts';
+import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
 import { requireFutureDate } from './file-keys.ts';
 import {
@@ -32,12 +32,12 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
         ...(overlap !== undefined && { overlap }),
         ...(expires !== undefined && { expiresAt: expires }),
       };
-      const reply = ofKey(client, id, (path) => issue(id, { method: 'POST', path: `${path}/secrets`, body }));
+      const reply = changeKey(id, (path) => issue(id, { method: 'POST', path: `${path}/secrets`, body }));
       return issued(await reply);
     },
 
     async setDisabled(id, disabled) {
-      const reply = await ofKey(client, id, (path) =>
+      const reply = await changeKey(id, (path) =>
         client.send({ method: 'PATCH', path, body: { disabled } }, keyDefinition),
       );
       return changed(reply);

@@ -52,6 +52,16 @@ export interface EditedKeys {
   readonly after: LoadedKeys;
 }
 
+/** The key is in no file, and the configuration has a directory, where it may be. */
+export class NotInFile extends CommandError {
+  readonly file: string;
+
+  constructor(message: string, file: string) {
+    super(message);
+    this.file = file;
+  }
+}
+
 /**
  * Edits the keys of a configuration. The whole configuration is validated before and, with the edits, before anything is
  * written, so that a broken file is never left behind. A keys file that is missing is made.
@@ -61,14 +71,15 @@ export interface EditedKeys {
  */
 export async function editKeys(
   { file, env }: Configuration,
-  choose: (before: LoadedKeys) => readonly YamlEdit[],
+  choose: (before: LoadedKeys & { readonly file: string }) => readonly YamlEdit[],
 ): Promise<EditedKeys> {
   const options = { file, env, makesKeysFile: true };
   const found = loadKeys(options);
   const keysFile = found.file;
   if (keysFile === undefined) {
-    throw new CommandError(
+    throw new NotInFile(
       `${file} has no keys file; name one as \`keys.file\`, or say --directory for a key of the directory.`,
+      file,
     );
   }
   // Others may know the file by another name: a lock beside a link to it would not keep them off.
@@ -78,7 +89,10 @@ export async function editKeys(
     const isAsFound = text !== undefined && digestOfContent(text) === found.digest;
     const before = isAsFound ? found : loadKeys(options);
     const root = keysFile === file ? ['keys'] : [];
-    const edits = choose(before).map((edit) => ({ ...edit, path: [...root, ...edit.path] }));
+    const edits = choose({ ...before, file: keysFile }).map((edit) => ({
+      ...edit,
+      path: [...root, ...edit.path],
+    }));
     if (edits.length === 0) return { file: keysFile, before, after: before };
     const edited = editByEntry(text ?? newFileText, edits) ?? editYaml(text ?? newFileText, edits);
     if (edited.kind === 'refused') {

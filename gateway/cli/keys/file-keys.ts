@@ -7,7 +7,7 @@ import { parseDate, parseDuration } from '../../shapes/dates-and-durations.ts';
 import { keySchema } from '../../shapes/key-schema.ts';
 import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
 import { CommandError } from '../output/command-error.ts';
-import { type Configuration, type EditedKeys, editKeys } from './edit-keys.ts';
+import { type Configuration, type EditedKeys, editKeys, type LoadedKeys, NotInFile } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
 
@@ -40,8 +40,9 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
 
     async addSecret({ id, overlap, expires }) {
       const secret = issueSecret();
-      const edited = await editKeys(configuration, ({ settings, written }) => {
-        const index = indexOf(id, written, settings);
+      const edited = await editKeys(configuration, (before) => {
+        const { written } = before;
+        const index = indexOf(id, before);
         requireFutureDate(expires);
         const entries = [secretEntry(secret, expires)];
         return [...endOlder(written, index, overlap), { kind: 'append', path: [index, 'secrets'], entries }];
@@ -50,9 +51,9 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
     },
 
     async setDisabled(id, disabled) {
-      const edited = await editKeys(configuration, ({ settings, written }) => {
-        const path = [indexOf(id, written, settings)];
-        if (settings.keys.get(id)?.disabled === disabled) return [];
+      const edited = await editKeys(configuration, (before) => {
+        const path = [indexOf(id, before)];
+        if (before.settings.keys.get(id)?.disabled === disabled) return [];
         return disabled
           ? [{ kind: 'set', path, name: 'disabled', value: true, after: 'plan' }]
           : [{ kind: 'remove', path, name: 'disabled', or: false }];
@@ -62,13 +63,12 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
   };
 }
 
-/** The place of a key in the list. @throws a CommandError where there is none */
-function indexOf(id: string, written: readonly WrittenKey[], settings: Settings): number {
+/** The place of a key in the list. @throws a CommandError where there is none; it suggests no other key, which would be changed then */
+function indexOf(id: string, { written, settings, file }: LoadedKeys & { readonly file: string }): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
-  const elsewhere = settings.directory ? '; --directory is for keys of the directory' : '';
-  const advice = didYouMean(id, settings.keys.ids()) || `; "keys configured" shows them${elsewhere}.`;
-  throw new CommandError(`There is no key ${id}${advice}`);
+  if (settings.directory) throw new NotInFile(`${id} is not in ${file}.`, file);
+  throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
 /** The older secrets get their end, unless they end before. */

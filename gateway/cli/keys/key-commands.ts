@@ -16,7 +16,13 @@ import { createDirectoryKeys } from './directory-keys.ts';
 import { createFileKeys, limitOption } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
 import { type ToldChange, tellChange, toldKey, toldSecret } from './tell-change.ts';
-import type { IssuedKey, NewSecret, WritableKeys } from './writable-keys.ts';
+import {
+  type ChangedKey,
+  createKeysOfBoth,
+  type IssuedKey,
+  type NewSecret,
+  type WritableKeys,
+} from './writable-keys.ts';
 
 /** What every command that changes keys can be told. */
 interface Changing extends GatewayOptions {
@@ -44,7 +50,7 @@ export function addKeyCommands(keys: Command): void {
     keys
       .command(name)
       .helpGroup('Issue and change:')
-      .option('--directory', 'a key of the directory, by the admin API, in place of the keys file')
+      .option('--directory', 'in the directory, by the admin API, and not in the keys file')
       .option('--json', 'the key, in the form of the admin API');
   const ofKey = (name: string) => changing(name).argument('<key>', 'its id');
   const expires = ['--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z'] as const;
@@ -68,7 +74,7 @@ export function addKeyCommands(keys: Command): void {
       const key = { id: idOf(argument, options.id), plan, name, limits: limitsOf(options), expires };
       const issued = await writable(options).create(key);
       showSecret(issued, options, { isNew: true });
-      await tell(options, { action: 'create', key: key.id, after: toldKey(issued.key) });
+      await tell(options, issued, { action: 'create', key: key.id, after: toldKey(issued.key) });
     });
   addLimitOptions(create, (window) => `requests per ${window}, on a custom plan`);
 
@@ -113,8 +119,12 @@ export function addKeyCommands(keys: Command): void {
 }
 
 function writable(options: Changing): WritableKeys {
-  if (options.directory) return createDirectoryKeys(clientOf(options));
-  return createFileKeys({ file: requireConfig(options.config), env: process.env });
+  const directory = () => createDirectoryKeys(clientOf(options));
+  if (options.directory) return directory();
+  return createKeysOfBoth(
+    createFileKeys({ file: requireConfig(options.config), env: process.env }),
+    directory,
+  );
 }
 
 /** The id of a key was an option before it was an argument. */
@@ -139,8 +149,8 @@ function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isN
 }
 
 /** What a gateway did is in its record already. */
-async function tell(options: Changing, change: ToldChange): Promise<void> {
-  if (!options.directory) await tellChange(options, change);
+async function tell(options: Changing, { key }: ChangedKey, change: ToldChange): Promise<void> {
+  if (key.source === 'file') await tellChange(options, change);
 }
 
 /** Bans and grants are no part of the configuration: a gateway is asked, for keys of both kinds. */
@@ -224,7 +234,7 @@ async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
   const newest = issued.key.secrets.at(-1);
   const { id: key, overlap } = secret;
   const endMs = overlap === undefined ? undefined : Date.now() + parseDuration(overlap);
-  await tell(options, {
+  await tell(options, issued, {
     action: endMs === undefined ? 'secret' : 'rotate',
     key,
     after: {
@@ -240,7 +250,7 @@ async function setDisabled(id: string, disabled: boolean, options: Changing): Pr
   else print([printable(disabledText(changed, Date.now()))]);
   if (!changed.isChanged) return;
   const action = disabled ? 'revoke' : 'restore';
-  await tell(options, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
+  await tell(options, changed, { action, key: id, before: { disabled: !disabled }, after: { disabled } });
 }
 
 function age(text: string): string {

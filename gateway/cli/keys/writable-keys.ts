@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import type { LimitsByField } from '../../shapes/limit-fields.ts';
+import { printable } from '../../terminal/printable.ts';
 import { keyItem } from '../admin/api-shapes.ts';
+import { CommandError } from '../output/command-error.ts';
+import { NotInFile } from './edit-keys.ts';
 
 /** A key as it is defined, in the words of the admin API. */
 export const keyDefinition = z.object({
@@ -77,4 +80,51 @@ export interface WritableKeys {
   create(key: NewKey): Promise<IssuedKey>;
   addSecret(secret: NewSecret): Promise<IssuedKey>;
   setDisabled(id: string, disabled: boolean): Promise<ChangedKey>;
+}
+
+/**
+ * The keys of both places, where no option says which one is meant: a key that the file does not have is changed in the
+ * directory. No other id is ever suggested for a change, since it could be the id of another customer.
+ *
+ * @param directory throws a CommandError where no gateway can be asked
+ */
+export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKeys): WritableKeys {
+  return {
+    create: (key) => file.create(key),
+    addSecret: (secret) => change(secret.id, (keys) => keys.addSecret(secret)),
+    setDisabled: (id, disabled) => change(id, (keys) => keys.setDisabled(id, disabled)),
+  };
+
+  async function change<Changed extends ChangedKey>(
+    id: string,
+    run: (keys: WritableKeys) => Promise<Changed>,
+  ): Promise<Changed> {
+    try {
+      return await run(file);
+    } catch (error) {
+      if (!(error instanceof NotInFile)) throw error;
+      return await inDirectory(error, id, run);
+    }
+  }
+
+  async function inDirectory<Changed>(
+    notInFile: NotInFile,
+    id: string,
+    run: (keys: WritableKeys) => Promise<Changed>,
+  ): Promise<Changed> {
+    try {
+      return await run(directory());
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      const { kind, mayBeDone } = error;
+      if (kind === 'not_found') {
+        throw new CommandError(
+          printable(`There is no key ${id}, neither in ${notInFile.file} nor in the directory.`),
+          kind,
+        );
+      }
+      const message = `${printable(notInFile.message)} In the directory: ${error.message}`;
+      throw new CommandError(message, kind, { mayBeDone });
+    }
+  }
 }

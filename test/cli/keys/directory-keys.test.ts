@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseExport } from '../../../gateway/cli/keys/transfer.ts';
@@ -5,7 +6,7 @@ import { importToDirectory } from '../../../gateway/cli/keys/transfer-directory.
 import { CommandError } from '../../../gateway/cli/output/command-error.ts';
 import { digestSecret } from '../../../gateway/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';
-import { configFolder } from '../../support/config-folder.ts';
+import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -104,13 +105,40 @@ test('keys with limits and an end of their own; unban and grant are for keys of 
   expect((await run('unban big')).stdout).toMatch(/^big is no longer banned\.\n/);
 });
 
+test('without --directory a key is looked for in the keys file and then in the directory, and no other key is suggested', async () => {
+  await run('create acme2 --plan free --directory');
+  const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
+  const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
+  const env = { TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '' };
+  const change = (command: string, more = {}) =>
+    runTollgate(['keys', ...command.split(' ')], { ...env, TOLLGATE_ADMIN_TOKEN: writer.token, ...more });
+
+  expect((await change('revoke acme2')).stdout).toMatch(/^acme2 is revoked, in the directory: /);
+  expect((await change('restore acme2')).stdout).toContain('acme2 is restored, in the directory');
+  expect((await change('rotate acme2')).stderr).toContain('acme2 has one more secret, in the directory.');
+  expect((await change('add-secret acme2')).stdout).toMatch(secretPattern);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
+  expect((await change('revoke acme')).stdout).toMatch(/^acme is revoked, in .*keys\.yaml:2: /);
+
+  const nowhere = await change('revoke acme3');
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^There is no key acme3, neither in .*keys\.yaml nor in the directory\.\n$/),
+  ]);
+  const unasked = await change('revoke acme2', { TOLLGATE_ADMIN_TOKEN: '' });
+  expect([unasked.exitCode, unasked.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^acme2 is not in .*keys\.yaml\. In the directory: .*TOLLGATE_ADMIN_TOKEN/),
+  ]);
+});
+
 test.each([
   ['create taken --plan free --directory', 'There is a key with the id taken already.'],
   ['create x --plan fre --directory', 'did you mean `free`?'],
   ['create x --plan enterprise --directory', 'the plan enterprise is custom'],
   ['create x --plan free --expires 2020-01-01 --directory', '--expires is in the past'],
   ['create a/b --plan free --directory', '`id` must be 1 to 100 of the characters'],
-  ['rotate takn --directory', 'There is no key takn; did you mean `taken`?'],
+  ['rotate takn --directory', 'There is no key takn: "keys list --q TEXT" finds keys'],
   ['revoke \u001b[2J --directory', 'There is no key \\u{1b}[2J'],
   ['rotate taken --overlap soon --directory', 'It must be a duration such as 24h'],
 ])('%s says what is wrong', async (command, message) => {
