@@ -1,7 +1,7 @@
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { daysField } from './record-fields.ts';
 import { addPacked, type Counts, packCounts } from './store/counts.ts';
-import type { RecordName, UsageStore } from './store/usage-store.ts';
+import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
 import { outcomes, sumOf, type Tally, talliesIn, tallyNumber } from './tally.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
@@ -16,7 +16,7 @@ export interface DailyTotalsKeeper {
 }
 
 /** For how long totals are kept; as whole months, since a field has those of a month. */
-const totalsKeptDays = 400;
+export const totalsKeptDays = 400;
 
 /** Who adds totals: any process. The day is the number of the batch, so that each is added once, in ascending order. */
 const sender = 'days';
@@ -110,21 +110,43 @@ export function createDailyTotals({
   }
 }
 
-/** Undefined when the store gives no answer. */
+/** Of each key all its days, or those of one month such as 2026-11. Undefined when the store gives no answer about one of them. */
 export async function readTotals(
-  store: Pick<UsageStore, 'read'>,
-  keyId: string,
-): Promise<DailyTotals | undefined> {
-  const [record] = (await store.read([{ record: { kind: 'totals', keyId } }])) ?? [];
-  if (record === undefined) return undefined;
+  { read }: Pick<UsageStore, 'read'>,
+  keyIds: readonly string[],
+  { month, atOnce }: { readonly month?: string | undefined; readonly atOnce: number },
+): Promise<readonly DailyTotals[] | undefined> {
+  const fields = month === undefined ? {} : { fields: [daysField(month)] };
+  const found: DailyTotals[] = [];
+  for (let from = 0; from < keyIds.length; from += atOnce) {
+    const part = keyIds.slice(from, from + atOnce);
+    const records = await read(part.map((keyId) => ({ record: { kind: 'totals', keyId }, ...fields })));
+    const known = records?.filter((record) => record !== undefined);
+    if (known?.length !== part.length) return undefined;
+    found.push(...known.map(daysIn));
+  }
+  return found;
+}
+
+function daysIn({ fields }: StoredRecord): DailyTotals {
   const days = new Map<number, Tally>();
-  for (const [field, packed] of record.fields) {
-    const firstDay = Date.parse(`${field.slice(daysField('').length)}-01T00:00:00Z`) / 86_400_000;
+  for (const [field, packed] of fields) {
+    const firstDay = firstDayOf(field.slice(daysField('').length));
     const counts: Counts = new Map();
     addPacked(counts, packed);
     for (const [place, tally] of talliesIn(counts)) days.set(firstDay + place, tally);
   }
   return days;
+}
+
+/** The number of the first day of a month such as 2026-11. */
+export function firstDayOf(month: string): number {
+  return Date.parse(`${month}-01T00:00:00Z`) / 86_400_000;
+}
+
+/** The month behind one such as 2026-12: 2027-01. */
+export function monthAfter(month: string): string {
+  return monthOf(firstDayOf(month) + 31).month;
 }
 
 function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefined {

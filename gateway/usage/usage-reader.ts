@@ -49,6 +49,11 @@ export interface UsageReader {
     keyIds: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, RecentUsage | 'unknown'> | undefined>;
+  /** What each of these keys asked for and got in whole days, by their number since 1970; `endDay` is not included. */
+  requestsOf(
+    keyIds: readonly string[],
+    days: { readonly fromDay: number; readonly endDay: number },
+  ): Promise<readonly Requests[] | undefined>;
   /** Every minute of each of these keys in a period, in their order. Ask for few keys at once. */
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
@@ -104,6 +109,12 @@ export interface Calls {
   readonly requests: number;
   readonly clientErrors: number;
   readonly serverErrors: number;
+}
+
+/** Of one key in some days. */
+export interface Requests {
+  readonly offered: number;
+  readonly admitted: number;
 }
 
 export interface Caller extends Calls {
@@ -275,6 +286,29 @@ export function createUsageReader({
         else if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
       }
       return recent;
+    },
+
+    async requestsOf(keyIds, { fromDay, endDay }) {
+      const days = Array.from({ length: Math.max(0, endDay - fromDay) }, (_, index) => fromDay + index);
+      const records = await read(
+        keyIds.flatMap((keyId): RecordRead[] =>
+          days.map((day) => ({ record: { kind: 'day', keyId, day }, fields: [hoursField] })),
+        ),
+      );
+      return (
+        records &&
+        keyIds.map((_, index) => {
+          const sum = { offered: 0, admitted: 0 };
+          for (const fields of records.slice(index * days.length, (index + 1) * days.length)) {
+            const hours = fields.get(hoursField);
+            for (let hour = 0; hours !== undefined && hour < dayMs / hourMs; hour++) {
+              sum.offered += hours.get(offeredNumber(hour)) ?? 0;
+              sum.admitted += hours.get(admittedNumber(hour)) ?? 0;
+            }
+          }
+          return sum;
+        })
+      );
     },
 
     async minutesOf(keyIds, { fromMs, toMs }) {

@@ -14,8 +14,11 @@ export interface Usage {
   readonly reader: UsageReader;
   /** What the reader reads, for a reader in another thread. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
-  /** The days of a key whose minutes may be gone, as far back as 400 days; undefined when the store gives no answer. */
-  totals(keyId: string): Promise<DailyTotals | undefined>;
+  /**
+   * Of each of these keys the days whose minutes may be gone, as far back as 400 days, or those of one month such as 2026-11;
+   * undefined when the store gives no answer.
+   */
+  totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
   /** Adds what was counted last, for at most `bounds.usageCloseTimeoutMs`. */
   close(): Promise<void>;
@@ -71,7 +74,10 @@ export function createUsage({
     recorder,
     store,
     reader: createUsageReader({ store, recorder, calendar, bounds }),
-    totals: (keyId) => (totals === undefined ? Promise.resolve(new Map()) : readTotals(store, keyId)),
+    totals: (keyIds, month) =>
+      totals === undefined
+        ? Promise.resolve(keyIds.map(() => new Map()))
+        : readTotals(store, keyIds, { month, atOnce: bounds.usageReadsPerTurnMax }),
     state() {
       const pausedBecause = store.pausedBecause();
       return {

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import type { KeySources } from '../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
+import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import { showKey } from '../../gateway/admin/keys/show-key.ts';
 import { createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import { createKeyDirectory } from '../../gateway/directory/key-directory.ts';
@@ -74,6 +75,35 @@ async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<s
 
 const id = fc.stringMatching(/^[a-cA-C.:@+-]{1,3}$/);
 const idList = fc.uniqueArray(id, { maxLength: 12 });
+
+it('each key of the configuration and the directory, and each removed key on record, has its month on one page', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(idList, idList, idList),
+      fc.integer({ min: 1, max: 9 }),
+      async ([file, directory, active], limit) => {
+        const { sources } = await open({ file, directory, active });
+        const month = new Date(sources.nowMs()).toISOString().slice(0, 7);
+        const found: unknown[] = [];
+        for (let after: string | undefined; ; ) {
+          const page = await monthUsage(sources, { month, after, limit });
+          if (typeof page !== 'object') throw new Error(`${page}`);
+          expect(page.keys.length).toBeLessThanOrEqual(limit);
+          found.push(...page.keys.map((key) => [key.id, key.offered, key.plan === undefined]));
+          if (page.next === undefined) break;
+          after = page.next;
+        }
+        const there = new Set([...file, ...directory]);
+        expect(found).toEqual(
+          [...new Set([...there, ...active])]
+            .sort()
+            .map((id) => [id, active.includes(id) ? active.length - active.indexOf(id) : 0, !there.has(id)]),
+        );
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
 
 it('each key of the configuration and of the directory is on one page, by id, whatever the length of a page', async () => {
   await fc.assert(

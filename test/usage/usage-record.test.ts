@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import type { Decision, WindowName } from '../../gateway/model.ts';
 import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
@@ -13,6 +15,7 @@ import { byPeriod, createUsageReader } from '../../gateway/usage/usage-reader.ts
 import { connectRedis } from '../support/connect-redis.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -513,7 +516,12 @@ describe('the totals of past days', () => {
       await Promise.all(processes.map((process) => process.close()));
       redis.close();
     });
-    return { prefix, client: redis.commands, processes, read: () => (processes[0] as Usage).totals('acme') };
+    return {
+      prefix,
+      client: redis.commands,
+      processes,
+      read: () => (processes[0] as Usage).totals(['acme']).then((totals) => totals?.[0]),
+    };
   }
 
   it('have each day that is over for a day, once, however many processes add it', async () => {
@@ -527,6 +535,74 @@ describe('the totals of past days', () => {
     clock.nowMs += dayMs;
     await until('one more is there', async () => (await read())?.has(day - 1) === true);
     expect((await read())?.size).toBe(4);
+  });
+
+  it('and the days of which minutes are kept are what a bill of a month has, over two processes', async () => {
+    const prefix = freshPrefix();
+    const clock = { nowMs: Date.now() };
+    const bounds = tunedBounds({
+      ...{ ...patient, usageFlushIntervalMs: 20, usageSlicesPerFlush: 2, usageTotalsPauseMs: 2 },
+      usageReadsPerTurnMax: 25,
+      usageActiveNotedMs: 0,
+    });
+    const redis = await connectRedis({ prefix, place: { url: redisUrl() }, bounds });
+    const open = () => createUsage({ redis, keepDays: 8, minuteMs, nowMs: () => clock.nowMs, bounds });
+    const processes = [open(), open()] as const;
+    const settings = await settingsOf({ upstream: { url: 'http://127.0.0.1:1' }, keys: [] });
+    onTestFinished(async () => {
+      await Promise.all(processes.map((process) => process.close()));
+      redis.close();
+    });
+    const keyIds = Array.from({ length: 60 }, (_, index) => `customer-${index}`);
+    const sent = new Map<string, { offered: number; admitted: number }>();
+    /** Some requests of each key on each of these days, by both processes. */
+    const countOn = (days: readonly number[]) => {
+      for (const [index, keyId] of keyIds.entries()) {
+        for (const day of days) {
+          for (let request = 0; request <= (index + day) % 4; request++) {
+            const atMs = day * dayMs + ((index * 7_919 + request) % 86_399) * 1_000;
+            const outcome = request === 2 ? 'day' : 'admitted';
+            const event = { keyId, atMs, outcome, address: 'a', operationId: '', status: 200 } as const;
+            count(processes[(index + request) % 2] as Usage, event);
+            const name = `${keyId} ${new Date(atMs).toISOString().slice(0, 7)}`;
+            const { offered, admitted } = sent.get(name) ?? { offered: 0, admitted: 0 };
+            sent.set(name, { offered: offered + 1, admitted: admitted + (outcome === 'admitted' ? 1 : 0) });
+          }
+        }
+      }
+    };
+    /** Each process says it, of what the other one has sent. */
+    const allOnRecord = async () => {
+      const months = new Set([...sent.keys()].map((name) => name.slice(-7)));
+      for (const usage of processes) {
+        const found = new Map<string, object>();
+        // The configuration has none of them: the index of active keys has.
+        const sources = { settings: () => settings, usage, nowMs: () => clock.nowMs, bounds };
+        for (const month of months) {
+          const page = await monthUsage(sources, { month, limit: keyIds.length });
+          for (const { id, ...of } of typeof page === 'object' ? page.keys : [])
+            found.set(`${id} ${month}`, of);
+        }
+        if (!isDeepStrictEqual(found, sent)) return false;
+      }
+      return true;
+    };
+    const day = Math.floor(clock.nowMs / dayMs);
+    const early = [7, 6, 4, 1].map((ago) => day - ago);
+    countOn(early);
+    await until('all is on record', allOnRecord);
+    clock.nowMs += 3 * dayMs;
+    await until('the early days of each are in its totals', async () => {
+      const totals = await processes[0].totals(keyIds);
+      return totals?.every((of) => early.every((one) => of.has(one))) === true;
+    });
+    clock.nowMs += 9 * dayMs;
+    countOn([6, 7, 11, 12].map((later) => day + later));
+    // The minutes of the early days are gone.
+    await Promise.all(
+      keyIds.flatMap((keyId) => early.map((one) => redis.commands.del(`${prefix}:{${keyId}}:usage:${one}`))),
+    );
+    await until('all is on record', allOnRecord);
   });
 
   it('lose the months that are over for 400 days', async () => {

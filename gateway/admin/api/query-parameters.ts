@@ -51,6 +51,11 @@ export function instant() {
 
 const instantWanted = 'must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z';
 
+/** A month of UTC. */
+export function month() {
+  return z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-11');
+}
+
 /** What the `next` of an earlier response holds. */
 export function cursor(pattern: RegExp) {
   return z.string().regex(pattern, 'must be the `next` of an earlier response');

@@ -1,6 +1,6 @@
 import { didYouMean, listNames } from '../../shapes/closest-name.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { instant, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
+import { instant, month, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { callersView } from '../operations/callers-view.ts';
 import { operationsView } from '../operations/operations-view.ts';
@@ -10,6 +10,7 @@ import { findKeys } from './find-keys.ts';
 import { keyStates } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 import { keySorts, listKeys } from './list-keys.ts';
+import { monthUsage } from './month-usage.ts';
 import { showKey } from './show-key.ts';
 import { rowsOf, usageRows, usageSteps } from './usage-rows.ts';
 
@@ -70,6 +71,23 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
         const rows = await usageRows(sources, id, query);
         if (rows?.length === 0 && (await findKeys(sources, [id]))?.length === 0) return noSuchKey();
         return found(rows && { step, rows });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/usage',
+      needs: 'read',
+      query: queryOf({
+        month: month().optional(),
+        after: text(128).optional(),
+        limit: wholeNumber(1, pageMax).default(pageMax),
+      }),
+      async respond({ query }) {
+        const page = await monthUsage(sources, query);
+        if (page !== 'not_kept') return found(page);
+        const message =
+          'Nothing of this month is on record: the record goes back 400 days, and a day without Redis.';
+        return errorResponse('invalid_request', message);
       },
     }),
     defineRoute({

@@ -56,7 +56,7 @@ export async function usageRows(
   if (minutes === undefined) return undefined;
   const rows = byPeriod(minutes, length);
   if (step !== 'day' || period.fromMs >= keptFromMs) return rows.map(rowOf);
-  const totals = await usage.totals(keyId);
+  const [totals] = (await usage.totals([keyId])) ?? [];
   if (totals === undefined) return undefined;
   const older = [...totals]
     .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))

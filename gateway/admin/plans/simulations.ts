@@ -186,7 +186,7 @@ export function createSimulations(
 
   /** What was admitted on the days of a month whose minutes are gone. */
   async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
-    const totals = await usage?.totals(keyId);
+    const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;
     let used = 0;
     for (const [day, { admitted }] of totals)

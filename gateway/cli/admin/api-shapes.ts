@@ -43,6 +43,21 @@ const usageRow = z.object({
 
 export const usage = z.object({ step: z.string(), rows: z.array(usageRow) });
 
+export const monthUsage = z.object({
+  month: z.string(),
+  fromAt: z.string(),
+  toAt: z.string(),
+  keys: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional(),
+      offered: count,
+      admitted: count,
+    }),
+  ),
+});
+
 export const keyDetail = keyItem.extend({
   operations: z.array(z.string()).optional(),
   secrets: z.array(
@@ -154,6 +169,7 @@ export const state = z.object({
 export type KeyItem = z.output<typeof keyItem>;
 export type KeyDetail = z.output<typeof keyDetail>;
 export type Usage = z.output<typeof usage>;
+export type MonthUsage = z.output<typeof monthUsage>;
 export type UsageRow = z.output<typeof usageRow>;
 export type Callers = z.output<typeof callers>;
 export type Changes = z.output<typeof changes>;

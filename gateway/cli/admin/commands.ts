@@ -18,9 +18,25 @@ import type { GatewayOptions } from './find-gateway.ts';
 import { changesLines, incompleteText, processesTable } from './fleet-view.ts';
 import { clientOf, withGateway } from './gateway-options.ts';
 import { keyLines, keysTable } from './keys-view.ts';
-import { type PeriodOptions, periodQuery, stepFor } from './period.ts';
-import { readCallers, readChanges, readKey, readKeys, readUsage, requirePlan } from './read-api.ts';
-import { callersCsv, callersTable, usageCsv, usageTable } from './usage-view.ts';
+import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
+import {
+  readCallers,
+  readChanges,
+  readKey,
+  readKeys,
+  readMonth,
+  readUsage,
+  requirePlan,
+} from './read-api.ts';
+import {
+  callersCsv,
+  callersTable,
+  monthCsv,
+  monthNotice,
+  monthTable,
+  usageCsv,
+  usageTable,
+} from './usage-view.ts';
 
 /** What every command that asks a gateway can be told. */
 interface Asking extends GatewayOptions {
@@ -38,7 +54,9 @@ interface ListOptions extends Asking {
 
 interface UsageOptions extends Asking, PeriodOptions {
   readonly step?: string;
-  readonly csv?: true;
+  readonly csv?: true | undefined;
+  readonly month?: string;
+  readonly all?: true;
 }
 
 /**
@@ -156,25 +174,34 @@ export function addReadingCommands(program: Command, keys: Command): void {
     );
 
   ofPeriod(program.command('usage'))
-    .argument('<key>', 'its id')
-    .description('what a key asked for and got')
+    .argument('[key]', 'its id')
+    .description('what a key asked for and got, or with --all every key in a month')
     .addHelpText(
       'after',
-      examples('usage acme', 'usage acme --from 2026-10-01 --to 2026-10-31 --csv > acme.csv'),
+      examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
+    )
+    .option('--month <month>', 'a month of UTC such as 2026-11, in place of --from and --to')
+    .option(
+      '--all',
+      'every key, with --month: also keys without requests, and removed keys that are on record',
     )
     .addOption(
       new Option('--step <step>', 'what a row is (default: by the length of the period)').choices(usageSteps),
     )
     .option('--csv', 'comma-separated values')
-    .action(async (id: string, { from, to, step, csv, ...options }: UsageOptions) => {
-      const nowMs = Date.now();
-      const period = periodQuery({ from, to }, nowMs);
-      const query = { ...period, step: step ?? stepFor(period, nowMs) };
-      const { body, json } = await readUsage(clientOf(options), id, query);
-      if (options.json) return printJson(json);
-      if (csv) return print(usageCsv(body));
-      const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
-      print(body.rows.length === 0 ? nothing : usageTable(body, screenNow()));
+    .action(async (id: string | undefined, { all, csv, ...options }: UsageOptions) => {
+      if ((id === undefined) === (all === undefined))
+        throw new CommandError('Whose usage? Say the id of a key, or --all.');
+      if (id !== undefined) return showUsage(id, { csv, ...options });
+      const { month, from, to, step, json: asJson } = options;
+      if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
+        throw new CommandError('--all is for a month: say --month 2026-11, and no --from, --to or --step.');
+      daysOfMonth(month);
+      const { body, json } = await readMonth(clientOf(options), month);
+      const notice = monthNotice(body);
+      if (notice !== undefined) process.stderr.write(`${notice}\n`);
+      if (asJson) printJson(json);
+      else print(csv ? monthCsv(body) : monthTable(body, screenNow()));
     });
 
   asking(program.command('processes'))
@@ -202,6 +229,23 @@ export function addReadingCommands(program: Command, keys: Command): void {
       if (body.changes.length === 0) return print([...notice, 'No change is on record.']);
       print([...notice, ...changesLines(body, screenNow())]);
     });
+}
+
+/** The record of one key. */
+async function showUsage(
+  id: string,
+  { month, from, to, step, csv, ...options }: UsageOptions,
+): Promise<void> {
+  if (month !== undefined && (from !== undefined || to !== undefined))
+    throw new CommandError('Which period? Say --month, or --from and --to, not both.');
+  const nowMs = Date.now();
+  const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
+  const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
+  const { body, json } = await readUsage(clientOf(options), id, query);
+  if (options.json) return printJson(json);
+  if (csv) return print(usageCsv(body));
+  const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
+  print(body.rows.length === 0 ? nothing : usageTable(body, screenNow()));
 }
 
 /** As many as one response has. */

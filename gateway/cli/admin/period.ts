@@ -27,6 +27,18 @@ export function periodQuery(
 }
 
 /**
+ * The first and the last day of a month such as 2026-11.
+ *
+ * @throws a CommandError
+ */
+export function daysOfMonth(month: string): { readonly from: string; readonly to: string } {
+  const [, year, number] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(month) ?? [];
+  if (year === undefined) throw new CommandError('--month must be a month such as 2026-11.');
+  const last = new Date(Date.UTC(Number(year), Number(number), 0));
+  return { from: `${month}-01`, to: iso(last.getTime()).slice(0, 10) };
+}
+
+/**
  * The step of a period: minutes up to a day, hours up to a week, else days. So are those of a period that began more than a
  * week ago, since by default minutes are kept for eight days.
  */

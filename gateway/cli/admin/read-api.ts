@@ -11,6 +11,8 @@ import {
   type KeyDetail,
   keyDetail,
   keyPage,
+  type MonthUsage,
+  monthUsage,
   plans,
   type Usage,
   usage,
@@ -46,6 +48,12 @@ export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
 
 export function readUsage(client: Client, id: string, query: Query): Promise<Reply<Usage>> {
   return ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
+}
+
+/** All keys in a month, or none where one page is not answered: bills need all. */
+export function readMonth(client: Client, month: string): Promise<Reply<MonthUsage>> {
+  const pages = { path: '/usage', query: { month }, schema: monthUsage, list: 'keys', perPage: keysPerPage };
+  return readPages(client, pages, Number.POSITIVE_INFINITY);
 }
 
 export function readCallers(client: Client, operationId: string, query: Query): Promise<Reply<Callers>> {

@@ -2,7 +2,7 @@ import { oneLine } from '../../terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
-import type { Callers, Usage, UsageRow } from './api-shapes.ts';
+import type { Callers, MonthUsage, Usage, UsageRow } from './api-shapes.ts';
 
 /** The windows that may refuse, the shortest first. */
 const windows = ['second', 'minute', 'hour', 'day', 'month'] as const;
@@ -84,6 +84,45 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
       refused[name] = (refused[name] ?? 0) + requests;
   }
   return sum;
+}
+
+/** A line for each key in a month, for bills. A key that was removed has neither name nor plan. */
+export function monthCsv({ keys }: MonthUsage): string[] {
+  const lines = keys.map(({ id, name = '', plan = '', offered, admitted }) =>
+    [id, name, plan, offered, admitted, offered - admitted].map(csvField).join(','),
+  );
+  return ['id,name,plan,offered,admitted,refused', ...lines];
+}
+
+/** The keys that sent requests, first those that were admitted most. */
+export function monthTable({ month, keys }: MonthUsage, screen: Screen): string[] {
+  const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
+  if (busy.length === 0) return [`No key sent a request in ${month}.`];
+  const columns: readonly Column[] = [
+    { title: 'KEY', cutsTo: 12 },
+    { title: 'PLAN', cutsTo: 6 },
+    { title: 'OFFERED', align: 'right' },
+    { title: 'ADMITTED', align: 'right' },
+    { title: 'REFUSED', align: 'right' },
+    { title: 'NAME', cutsTo: 4 },
+  ];
+  const rows = busy.map(({ id, name = '', plan = '(removed)', offered, admitted }) => [
+    id,
+    plan,
+    figure(offered),
+    figure(admitted),
+    figure(offered - admitted),
+    name,
+  ]);
+  return table(columns, rows, screen);
+}
+
+/** What a bill must not overlook. */
+export function monthNotice({ month, fromAt, toAt }: MonthUsage): string | undefined {
+  if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
+  return toAt.startsWith(month)
+    ? `${month} is not over: these are its requests until ${instant(toAt)} UTC.`
+    : undefined;
 }
 
 /** A line for each key, for a mailing list: who it is, and how much it calls. */

@@ -35,7 +35,10 @@ export async function openReadSources({
             bounds,
           }),
           // In memory nothing is older than a day.
-          totals: async (keyId) => (redis === undefined ? new Map() : readTotals(store, keyId)),
+          totals: async (keyIds, month) =>
+            redis === undefined
+              ? keyIds.map(() => new Map())
+              : readTotals(store, keyIds, { month, atOnce: bounds.usageReadsPerTurnMax }),
           state: () => ({ keptDays }),
         };
   return {

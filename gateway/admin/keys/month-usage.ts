@@ -1,0 +1,116 @@
+import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/daily-totals.ts';
+import { offeredOf } from '../../usage/tally.ts';
+import type { Requests } from '../../usage/usage-reader.ts';
+import { findKeys } from './find-keys.ts';
+import type { KeySources } from './key-sources.ts';
+
+const dayMs = 86_400_000;
+
+export interface MonthQuery {
+  /** Such as 2026-11, in UTC; the running one unless given. */
+  readonly month?: string | undefined;
+  /** `next` of the page before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+/** Some keys in a month, by their ids. */
+export interface MonthPage {
+  readonly month: string;
+  /** What of the month is on record: of a month that is not over, until now. */
+  readonly fromAt: string;
+  readonly toAt: string;
+  readonly keys: readonly MonthOfKey[];
+  readonly next?: string;
+}
+
+export interface MonthOfKey {
+  readonly id: string;
+  readonly name?: string;
+  /** Absent: the key was removed, and has a record. */
+  readonly plan?: string;
+  readonly offered: number;
+  readonly admitted: number;
+}
+
+/**
+ * What keys asked for and got in a month, for bills: a page of the keys of the configuration, of the directory, and of those that
+ * were removed and are still among the keys that were active last. A page costs, for each of its keys, one read and one more
+ * for each day of the month whose minutes are kept. Undefined when the store gives no answer about one of them, since a bill needs all.
+ */
+export async function monthUsage(
+  sources: Omit<KeySources, 'readStatus'>,
+  { month = new Date(sources.nowMs()).toISOString().slice(0, 7), after = '', limit }: MonthQuery,
+): Promise<MonthPage | 'not_kept' | undefined> {
+  const { usage } = sources;
+  const nowMs = sources.nowMs();
+  const startMs = firstDayOf(month) * dayMs;
+  const endMs = firstDayOf(monthAfter(month)) * dayMs;
+  if (usage === undefined || startMs > nowMs || endMs < nowMs - totalsKeptDays * dayMs) return 'not_kept';
+  const page = await idsOf(sources, usage.reader, { after, limit });
+  if (page === undefined) return undefined;
+  const [known, found] = await Promise.all([
+    findKeys(sources, page.ids),
+    requestsOf(sources, usage, page.ids, month),
+  ]);
+  if (known === undefined || found === undefined) return undefined;
+  const byId = new Map(known.map(({ key }) => [key.id, key]));
+  const keptDays = sources.settings().redis === undefined ? usage.state().keptDays : totalsKeptDays;
+  const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
+  const keys = page.ids.flatMap((id, index): MonthOfKey[] => {
+    const { offered = 0, admitted = 0 } = found[index] ?? {};
+    const key = byId.get(id);
+    if (key === undefined) return offered === 0 ? [] : [{ id, offered, admitted }];
+    const { name, plan } = key;
+    return [{ id, ...(name !== undefined && { name }), plan, offered, admitted }];
+  });
+  return {
+    month,
+    fromAt: new Date(Math.max(startMs, keptFromMs)).toISOString(),
+    toAt: new Date(Math.min(endMs, nowMs)).toISOString(),
+    keys,
+    ...(page.next !== undefined && { next: page.next }),
+  };
+}
+
+/** The hours on record of days whose minutes are kept, and the totals of earlier days. */
+async function requestsOf(
+  { nowMs }: Pick<KeySources, 'nowMs'>,
+  { reader, totals, state }: NonNullable<KeySources['usage']>,
+  keyIds: readonly string[],
+  month: string,
+): Promise<readonly Requests[] | undefined> {
+  const firstDay = firstDayOf(month);
+  const today = Math.floor(nowMs() / dayMs);
+  const keptDay = Math.max(firstDay, today - state().keptDays);
+  const endDay = Math.min(firstDayOf(monthAfter(month)), today + 1);
+  const [kept, earlier] = await Promise.all([
+    reader.requestsOf(keyIds, { fromDay: keptDay, endDay }),
+    keptDay === firstDay ? [] : totals(keyIds, month),
+  ]);
+  if (kept === undefined || earlier === undefined) return undefined;
+  return kept.map((ofKept, index) => {
+    const sum = { ...ofKept };
+    for (const [day, tally] of earlier[index] ?? []) {
+      if (day >= keptDay) continue;
+      sum.offered += offeredOf(tally);
+      sum.admitted += tally.admitted;
+    }
+    return sum;
+  });
+}
+
+/** The ids of a page: the first ones behind `after` of all places. */
+async function idsOf(
+  { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
+  reader: NonNullable<KeySources['usage']>['reader'],
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<{ readonly ids: readonly string[]; readonly next?: string | undefined } | undefined> {
+  const [active, issued] = await Promise.all([reader.active(), directory?.page({ after, limit: limit + 1 })]);
+  if (active === undefined || (issued !== undefined && issued.kind !== 'page')) return undefined;
+  const configured = Iterator.from(settings().keys.ids(after)).take(limit + 1);
+  const behind = active.map(({ keyId }) => keyId).filter((id) => id > after);
+  const all = [...new Set([...configured, ...(issued?.ids ?? []), ...behind])].sort();
+  const ids = all.slice(0, limit);
+  return { ids, next: all.length > limit ? ids.at(-1) : undefined };
+}

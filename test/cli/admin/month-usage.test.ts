@@ -1,0 +1,133 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { monthNotice, monthTable } from '../../../gateway/cli/admin/usage-view.ts';
+import { screenOf } from '../../../gateway/cli/output/screen.ts';
+import { makeToken } from '../../support/admin-client.ts';
+import { directoryOf } from '../../support/directory-of.ts';
+import { startFleet } from '../../support/fleet.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { runTollgate } from '../../support/run-tollgate.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+
+const token = makeToken('read');
+const bounds = { ...patientStore, usageFlushIntervalMs: 200, usageSlicesPerFlush: 2, usageActiveNotedMs: 0 };
+/** Names of customers, and how they stand in a file for a spreadsheet. */
+const names = [
+  ['plain', 'plain'],
+  ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['Smith, "Jo" & Sons', '"Smith, ""Jo"" & Sons"'],
+] as const;
+
+it('usage --all --month --csv is what was sent, of hundreds of keys over two processes', async () => {
+  const customers = Array.from({ length: 300 }, (_, index) => {
+    const [name = '', shown = ''] = names[index % names.length] ?? [];
+    const { secret, entry } = makeKey({ id: `customer-${index}`, plan: 'free' });
+    return { secret, shown, requests: index % 6, id: entry.id, plan: 'free', entry: { ...entry, name } };
+  });
+  const issued = Array.from({ length: 20 }, (_, index) => {
+    const id = `issued-${index}`;
+    return { secret: `secret-of-${id}`, shown: '', requests: index % 4, id, plan: 'issued' };
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'keys.yaml');
+  const writeKeys = (some: typeof customers) => writeFile(file, stringify(some.map(({ entry }) => entry)));
+  await writeKeys(customers);
+  const fleet = await startFleet({
+    starts: [1, 2].map(() => ({ tuning: { bounds } })),
+    config: {
+      plans: { free: { perMonth: 3 }, issued: { perMonth: 100 } },
+      keys: { file, directory: true },
+      admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
+    },
+  });
+  onTestFinished(() => fleet.stop());
+  const directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
+  onTestFinished(() => directory.close());
+  for (const { id, secret, plan } of issued) await directory.issue(id, [secret], { plan });
+  const usage = async (gateway: 0 | 1, ...args: string[]) => {
+    const env = {
+      TOLLGATE_ADMIN: fleet.gateways[gateway]?.adminUrl ?? '',
+      TOLLGATE_ADMIN_TOKEN: token.token,
+    };
+    return await runTollgate(['usage', ...args], env);
+  };
+
+  const month = new Date().toISOString().slice(0, 7);
+  const lines = new Map<string, string>();
+  await Promise.all(
+    [...customers, ...issued].map(async ({ id, secret, shown, plan, requests }) => {
+      let admitted = 0;
+      for (let request = 0; request < requests; request++) {
+        const headers = { authorization: `Bearer ${secret}` };
+        const response = await fetch(`${fleet.gateways[request % 2]?.baseUrl}/pets`, { headers });
+        await response.arrayBuffer();
+        if (response.status === 200) admitted += 1;
+      }
+      lines.set(id, `${id},${shown},${plan},${requests},${admitted},${requests - admitted}`);
+    }),
+  );
+  // Of each place a key that was used is removed, and has a record; one that was not used has none.
+  await writeKeys(customers.filter(({ id }) => id !== 'customer-299' && id !== 'customer-294'));
+  await directory.discard('issued-19');
+  await directory.discard('issued-16');
+  for (const id of ['customer-294', 'issued-16']) lines.delete(id);
+  lines.set('customer-299', 'customer-299,,,5,3,2');
+  lines.set('issued-19', 'issued-19,,,3,3,0');
+
+  const expected = ['id,name,plan,offered,admitted,refused', ...[...lines].sort().map(([, line]) => line)];
+  for (const gateway of [0, 1] as const) {
+    await until('all is on record, and the keys file is read', async () => {
+      const { stdout } = await usage(gateway, '--all', '--month', month, '--csv');
+      return stdout === `${expected.join('\n')}\n`;
+    });
+  }
+  const { stdout, stderr } = await usage(0, '--all', '--month', month);
+  expect(stdout).toMatch(/^KEY +PLAN +OFFERED +ADMITTED +REFUSED +NAME\n/);
+  expect(stderr).toMatch(/^\d{4}-\d\d is not over: these are its requests until .* UTC\.\n$/);
+  const one = await usage(1, 'customer-5', '--month', month, '--csv');
+  expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0\n$`));
+  expect(await usage(1, '--all', '--month', '2020-01')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('Nothing of this month is on record'),
+  });
+}, 120_000);
+
+it.each([
+  [['--all'], /say --month 2026-11/],
+  [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
+  [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
+])('usage %j is answered with a sentence', async (args, expected) => {
+  const { exitCode, stderr } = await runTollgate(['usage', ...args], {});
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(expected)]);
+});
+
+it('a month that is over and whole has no notice; one that is not on record from its beginning has', () => {
+  const keys = [
+    { id: 'a', offered: 2, admitted: 1 },
+    { id: 'b', name: 'B', plan: 'free', offered: 9, admitted: 9 },
+    { id: 'c', plan: 'free', offered: 0, admitted: 0 },
+  ];
+  const whole = {
+    month: '2026-10',
+    fromAt: '2026-10-01T00:00:00.000Z',
+    toAt: '2026-11-01T00:00:00.000Z',
+    keys,
+  };
+  expect(monthNotice(whole)).toBeUndefined();
+  expect(monthNotice({ ...whole, fromAt: '2026-10-24T00:00:00.000Z' })).toBe(
+    'The record of 2026-10 begins 2026-10-24 00:00:00 UTC.',
+  );
+  const rows = monthTable(whole, screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' }));
+  expect(rows.slice(1).map((row) => row.trimEnd().split(/ {2,}/))).toEqual([
+    ['b', 'free', '9', '9', '0', 'B'],
+    ['a', '(removed)', '2', '1', '1'],
+  ]);
+});
