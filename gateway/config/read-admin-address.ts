@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { otherDocument } from './problems/other-document.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { adminAddressSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
@@ -30,6 +31,8 @@ export function readAdminAddress({
   const reader = createSourceReader({ env, drafts: undefined, makesKeysFile: false, onRead: undefined });
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });
   if (main === undefined) return { kind: 'unreadable', problems: reader.problems() };
+  const other = otherDocument(file, main.value);
+  if (other !== undefined) return { kind: 'unreadable', problems: [other] };
   const read = [['host'], ['port'], ['tls', 'cert']].map((path) => main.placeOf(['admin', ...path]));
   const unread = reader
     .problems()

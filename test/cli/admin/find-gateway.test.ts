@@ -74,6 +74,16 @@ describe('the gateway that a command asks', () => {
     await failsWith(sentence, ['--config', file], tokenEnv);
   });
 
+  it('is not looked for at the usual address where the file is no configuration', async () => {
+    const { pathOf } = configFolder();
+    await failsWith(
+      /:1:1: this is a keys file\..*\nSo this file/s,
+      ['--config', pathOf('keys.yaml')],
+      tokenEnv,
+    );
+    await failsWith(/:1:1: this is an OpenAPI doc.*\nSo/s, ['--config', 'config/openapi.yaml'], tokenEnv);
+  });
+
   it.each([
     [
       'nothing',
@@ -164,7 +174,7 @@ describe('what answers instead', () => {
     [
       'other JSON',
       { body: { processes: [{ id: 3 }] } },
-      /sent a response in which `environment` is not as expected/,
+      /sent a response in which `verdict` is not as expected/,
     ],
     ['an error without a reason', { status: 500, body: {} }, /sent status 500 and no reason/],
   ])('%s is named', async (_, response, sentence) => {

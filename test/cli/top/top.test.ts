@@ -67,7 +67,7 @@ describe('tollgate top --once', () => {
     };
     await expect.poll(show).toMatch(/^requests\/s +[1-9][\d.]* .* 2xx [1-9].* 429 0\.[1-9]/m);
     expect(stdout).toMatch(
-      /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nAll well.\n/,
+      /^tollgate {2}test {2}configuration [0-9a-f]{12} +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\nAll well\. .*\n/,
     );
     expect(stdout).toMatch(/^gateway +p50 [\d.]+ ms +p99 [\d.]+ ms$/m);
     expect(stdout).toMatch(
