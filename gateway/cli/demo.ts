@@ -4,6 +4,7 @@
  * argument list.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,8 +41,8 @@ const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
 const shownAuthorization = process.env.ADMIN_TOKEN
   ? '"Authorization: Bearer $ADMIN_TOKEN"'
   : `'Authorization: Bearer ${adminToken}'`;
-// A token of theirs is not printed.
-const pagesLink = `http://127.0.0.1:${adminPort}/${process.env.ADMIN_TOKEN ? '' : `#token=${adminToken}`}`;
+// A token of the operator's own is not printed.
+const shownToken = process.env.ADMIN_TOKEN ? 'the one in ADMIN_TOKEN' : adminToken;
 
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
 const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
@@ -50,6 +51,8 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
   DEMO_BUSINESS_SHA256: digestSecret(secrets.business),
   DEMO_ENTERPRISE_SHA256: digestSecret(secrets.enterprise),
   DEMO_ADMIN_SHA256: digestSecret(adminToken),
+  // With Redis the counts of an earlier run are still there: the keys of this run have ids of their own.
+  DEMO_RUN: randomBytes(3).toString('hex'),
 });
 const children = [store, gateway];
 
@@ -182,8 +185,9 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-The operators' pages, and the admin API that they read, with the token ${process.env.ADMIN_TOKEN ? 'in ADMIN_TOKEN' : 'of this run'}:
-  ${pagesLink}
+The operators' pages, the token that they ask for, and the admin API that they read:
+  http://127.0.0.1:${adminPort}/
+  ${shownToken}
   curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
 What it does, live, in another terminal (q ends it):

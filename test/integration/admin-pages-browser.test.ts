@@ -1,10 +1,13 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
 import { makeToken } from '../support/admin-client.ts';
-import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
+import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
@@ -100,7 +103,7 @@ afterAll(async () => {
 });
 
 async function open(page: Page, { origin }: Running, path: string, ready: string): Promise<void> {
-  await page.goto(`${origin}${path}#token=${token}`);
+  await openWithToken(page, `${origin}${path}`, token);
   await page.waitForSelector(ready);
 }
 
@@ -177,9 +180,19 @@ async function askAgain(page: Page, asked: string): Promise<void> {
   );
 }
 
+async function enterToken(page: Page, entered: string): Promise<void> {
+  const field = await page.waitForSelector('#token');
+  await field?.type(entered);
+  await page.keyboard.press('Enter');
+}
+
 describe('the token', () => {
-  it('of a link leaves the address at once, and is sent nowhere but in Authorization to its own origin', async () => {
-    const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
+  it('is sent nowhere but in Authorization to its own origin, and is in no file of the browser', async () => {
+    const profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
+    onTestFinished(() => rm(profile, { recursive: true, force: true }));
+    const own = await startBrowser(profile);
+    onTestFinished(() => own.close());
+    const page = await own.newPage();
     const sent: { readonly url: string; readonly headers: Record<string, string>; readonly body: string }[] =
       [];
     page.on('request', (request) =>
@@ -189,7 +202,9 @@ describe('the token', () => {
         body: request.postData() ?? '',
       }),
     );
-    await open(page, shared, '/keys?sort=id', 'tbody tr');
+    await page.goto(`${shared.origin}/keys?sort=id`);
+    await enterToken(page, token);
+    await page.waitForSelector('tbody tr');
     expect(page.url()).toBe(`${shared.origin}/keys?sort=id`);
     const withToken = sent.filter((request) => JSON.stringify(request).includes(token));
     expect(withToken.length).toBeGreaterThan(1);
@@ -206,7 +221,21 @@ describe('the token', () => {
     expect(await page.content()).not.toContain(token);
     await page.reload();
     await page.waitForSelector('tbody tr');
-    expect(complaints).toEqual([]);
+    // The browser writes its files when it ends.
+    await own.close();
+    const files = await readdir(profile, { recursive: true, withFileTypes: true });
+    const filesWith = async (text: string) => {
+      const found = await Promise.all(
+        files
+          .filter((file) => file.isFile())
+          .map(async ({ parentPath, name }) =>
+            (await readFile(join(parentPath, name))).includes(text) ? [name] : [],
+          ),
+      );
+      return found.flat();
+    };
+    expect(await filesWith(`${shared.origin}/keys?sort=id`)).toContain('History');
+    expect(await filesWith(token)).toEqual([]);
   });
 
   it('is asked for on a narrow page too: how to make one is read without scrolling', async () => {
@@ -223,12 +252,10 @@ describe('the token', () => {
     await page.goto(`${shared.origin}/keys?state=banned`);
     await page.waitForSelector('#token');
     expect(await firstText(page, 'pre')).toContain('admin token --name');
-    await page.type('#token', 'wrong');
-    await page.keyboard.press('Enter');
+    await enterToken(page, 'wrong');
     await page.waitForFunction("(document.querySelector('.refusal')?.textContent ?? '') !== ''");
     expect(await firstText(page, '.refusal')).toBe('The token is not valid.');
-    await page.type('#token', token);
-    await page.keyboard.press('Enter');
+    await enterToken(page, token);
     await page.waitForSelector('tbody tr');
     expect(page.url()).toBe(`${shared.origin}/keys?state=banned`);
     expect(await textOf(page, 'tbody td.id a')).toEqual(['globex']);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
+import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -93,7 +93,7 @@ afterAll(async () => {
 async function openKey(id: string, { width = 1280, token = writer.token } = {}) {
   const origin = `http://127.0.0.1:${gateways[0]?.adminPort}`;
   const { page, complaints } = await watchedPage(browser, origin, width);
-  await page.goto(`${origin}/keys/${id}#token=${token}`);
+  await openWithToken(page, `${origin}/keys/${id}`, token);
   await page.waitForSelector('.why p');
   return { page, complaints, origin };
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import { makeToken } from '../support/admin-client.ts';
-import { startBrowser, watchedPage } from '../support/browser.ts';
+import { openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -66,7 +66,7 @@ const verdictOf = async (page: Page) => (await textOf(page, '.verdict-text'))[0]
 
 async function open(path: string, width = 1280) {
   const watched = await watchedPage(browser, origin, width);
-  await watched.page.goto(`${origin}${path}#token=${token}`);
+  await openWithToken(watched.page, `${origin}${path}`, token);
   await watched.page.waitForSelector('.verdict-text');
   await watched.page.waitForSelector('.spread .handle');
   return watched;
@@ -160,7 +160,7 @@ it('the simulator is asked again when the gateway did not answer', async () => {
   page.on('request', (request) =>
     isAway && request.url().endsWith('/simulate') ? request.abort('connectionrefused') : request.continue(),
   );
-  await page.goto(`${origin}/plans?plan=free#token=${token}`);
+  await openWithToken(page, `${origin}/plans?plan=free`, token);
   await page.waitForSelector('.what-if [role=alert]');
   isAway = false;
   await expect.poll(() => verdictOf(page)).toMatch(/^10 requests of 127/);

@@ -7,15 +7,24 @@ import { requireProgram } from './require-program.ts';
 /** As long as `until` waits. A browser takes long for its start and for each page where the machine is slow. */
 const timeoutMs = 60_000;
 
-/** Chromium: one on the PATH, or as root on Debian the distribution's own, which takes a minute to install. */
-export async function startBrowser(): Promise<Browser> {
+/**
+ * Chromium: one on the PATH, or as root on Debian the distribution's own, which takes a minute to install.
+ *
+ * @param userDataDir the folder of its profile; by default one that is removed at the end
+ */
+export async function startBrowser(userDataDir?: string): Promise<Browser> {
   const executablePath = await requireProgram({
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     packageName: 'chromium',
     advice: 'The tests of the API reference need a browser and found none: put chromium on the PATH.',
   });
   // Tests run as root in containers, where Chromium's own sandbox is not available. It opens pages of this machine alone.
-  return launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: timeoutMs });
+  return launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    timeout: timeoutMs,
+    ...(userDataDir && { userDataDir }),
+  });
 }
 
 export interface WatchedPage {
@@ -46,6 +55,14 @@ export async function watchedPage(browser: Browser, origin: string, width: numbe
     if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) complaints.push(`left the origin: ${url}`);
   });
   return { page, complaints };
+}
+
+/** Opens a page of the operators' with a token, as if it had been entered in this tab before. */
+export async function openWithToken(page: Page, url: string, token: string): Promise<void> {
+  const source = `if (location.protocol.startsWith('http')) sessionStorage.setItem('token', ${JSON.stringify(token)})`;
+  const { identifier } = await page.evaluateOnNewDocument(source);
+  await page.goto(url);
+  await page.removeScriptToEvaluateOnNewDocument(identifier);
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

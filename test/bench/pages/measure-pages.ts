@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Browser, CDPSession } from 'puppeteer-core';
-import { startBrowser } from '../../support/browser.ts';
+import { openWithToken, startBrowser } from '../../support/browser.ts';
 import { type Scene, startScene } from './scene.ts';
 
 const promised = { firstFiguresMs: 1_000, heapBytes: 50_000_000, cpuShare: 0.05 };
@@ -33,7 +33,7 @@ async function measureFirstFigures(browser: Browser, { origin, token }: Scene): 
       observer.disconnect();
       requestAnimationFrame(() => { window.figuresAtMs = performance.now(); });
     }).observe(document, { childList: true, characterData: true, subtree: true });`);
-  await page.goto(`${origin}/#token=${token}`);
+  await openWithToken(page, `${origin}/`, token);
   const found = await page.waitForFunction('window.figuresAtMs');
   const ms = Number(await found.jsonValue());
   await context.close();
@@ -78,9 +78,10 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
   });
   await cdp.send('Page.addScriptToEvaluateOnNewDocument', {
     source:
+      `sessionStorage.setItem('token', '${token}'); ` +
       "window.responses = 0; new PerformanceObserver((list) => { window.responses += list.getEntries().length; }).observe({ type: 'resource' });",
   });
-  await cdp.send('Page.navigate', { url: `${origin}${values.path}#token=${token}` });
+  await cdp.send('Page.navigate', { url: `${origin}${values.path}` });
   await sleep(warmUpMs);
   if (replaced !== faster.length) throw new Error('the page was not made faster');
   await cdp.send('Fetch.disable');

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startBrowser } from '../../support/browser.ts';
+import { openWithToken, startBrowser } from '../../support/browser.ts';
 import { startScene } from './scene.ts';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '16' } } });
@@ -23,7 +23,7 @@ for (const [name, path, ready] of [
 ] as const) {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 900 });
-  await page.goto(`${scene.origin}${path}#token=${scene.token}`);
+  await openWithToken(page, `${scene.origin}${path}`, scene.token);
   await page.waitForSelector(ready);
   // Until all lists have been asked for twice.
   await sleep(10_000);

@@ -21,7 +21,7 @@ export function TokenForm({ refusal, onToken }) {
       </div>
     </form>
     <p>
-      <code>npm start</code> prints a link that has a token in it. Elsewhere, make one where the gateway is:
+      <code>npm start</code> prints the token of its run. Elsewhere, make one where the gateway is:
     </p>
     <pre tabindex="0">npm run tollgate -- admin token --name YOUR-NAME --may read</pre>
     <p>
