@@ -98,8 +98,12 @@ export const defaultBounds = Object.freeze({
   /** Bans that a process has logged and whose end it will log; and how often it looks for those that have ended. */
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
-  /** Refusals of one key that are reported in one call; at once where they reach the ban's threshold. */
+  /**
+   * Refusals of one key that are reported in one call, and the share of those left before a ban that a process may hold
+   * unreported. With a hundred left or fewer each is reported at once, so several processes together ban at the threshold.
+   */
   strikesPerReportMax: 50,
+  strikesHeldShareMax: 0.01,
   /** How often what a process decided on its own is reported when no call carried it. */
   reportIntervalMs: 1_000,
   /** Keys of one such report. */

@@ -26,7 +26,8 @@ export interface KeyLedger {
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
    * Refuses one request without asking the store: when the store's reply of the last `bounds.refusalRememberedMs` shows
-   * a spent window or a ban, on these limits, and this refusal cannot be the one that bans the key. Undefined: ask the store.
+   * a ban, or a spent window on these limits with the next ban so far away that this refusal can be reported later.
+   * Undefined: ask the store.
    */
   refuse(terms: KeyTerms, nowMs: number): QuotaOutcome | undefined;
   /** Decides without the store, on the counts last seen. The result is sent later, unless the store may have charged it. */
@@ -67,7 +68,10 @@ interface Entry {
 }
 
 /** What a ledger bounds, as in `timeouts-and-sizes.ts`. */
-export type LedgerBounds = Pick<Bounds, 'refusalRememberedMs' | 'strikesPerReportMax' | 'rememberedKeysMax'>;
+export type LedgerBounds = Pick<
+  Bounds,
+  'refusalRememberedMs' | 'strikesPerReportMax' | 'strikesHeldShareMax' | 'rememberedKeysMax'
+>;
 
 export function createKeyLedger({
   windowsMs,
@@ -105,15 +109,13 @@ export function createKeyLedger({
       if (entry?.seenMs === undefined) return undefined;
       // A clock that was set back, the gateway's or Redis's, is learned from the next reply: so the store is asked.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
-      if ((entry.unsent?.strikes ?? 0) + 1 >= bounds.strikesPerReportMax) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;
       const { state } = entry;
       const isBanned = state.bannedUntilMs > nowMs;
-      if (!isBanned && roomIn(state, limits, nowMs) > 0) return undefined;
+      if (!isBanned && (roomIn(state, limits, nowMs) > 0 || !mayHoldStrike(entry, bans))) return undefined;
       const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, windowsMs, nowMs);
-      const wouldBan = outcome.banned === 1 && !isBanned;
-      if (outcome.admitted === 1 || wouldBan) return undefined;
+      if (outcome.admitted === 1) return undefined;
       entry.state = outcome.state;
       if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, limits));
       return outcome;
@@ -159,6 +161,12 @@ export function createKeyLedger({
 
     unsentKeys: () => unsentIds.size,
   };
+
+  /** Whether one more refusal may wait for its report: few may, the nearer the ban is. */
+  function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
+    const held = (unsent?.strikes ?? 0) + 1;
+    return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
+  }
 
   function entryOf(terms: KeyTerms): Entry {
     const { keyId, limits, bans } = terms;

@@ -7,7 +7,7 @@ import { limitsOf } from '../support/limits-of.ts';
 
 const few = { ...defaultBounds, rememberedKeysMax: 100 };
 const nowMs = 1_000_000;
-const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+const bans = { after: 1_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });
 
 /** The store's reply to a call of a key whose minute is spent and that has this many strikes. */

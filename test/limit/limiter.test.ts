@@ -138,6 +138,24 @@ describe('refusals from memory', () => {
     expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
   });
 
+  it('are reported in time for the ban to fall at its threshold, over however many processes they come', async () => {
+    const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()), tuning: patientStore };
+    const limiters = [openLimiter(shared), openLimiter(shared), openLimiter(shared)];
+    const refusalsOf = async (after: number) => {
+      const key = keyOf(1, 1000);
+      for (let refused = 0; ; ) {
+        for (const limiter of limiters) {
+          const { kind } = await limiter.decide(key, { ...bans, after });
+          if (kind === 'banned') return refused;
+          if (kind === 'refused') refused += 1;
+        }
+      }
+    };
+    expect(await refusalsOf(100)).toBe(99);
+    // Of a larger threshold each process may hold one hundredth, which fewer refusals of others then make up for.
+    expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
+  });
+
   it('end when the store has lost its counts', async () => {
     const key = keyOf(1, 1000);
     const limiter = openLimiter({ url: redisUrl(), prefix });

@@ -84,7 +84,7 @@ it('what one process does to a ban holds on all, also on those with refusals tha
     await decideInTurn(first, key, 110, bans);
     // Refused from memory: its reply from the store is a moment old, and none of these strikes has been sent.
     const withRefusals = keyOf(5, 1_000);
-    await decideInTurn(second, withRefusals, 5 + 40, bans);
+    await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
 
     await third[verb](key.id, bans);
