@@ -449,8 +449,14 @@ export const defaultBounds = Object.freeze({
   configThreadHeapMebibytes: 1_536,
   /** Of it for young objects. V8's own choice takes 45 MiB more with 100,000 keys, and no less time. */
   configThreadYoungMebibytes: 16,
-  /** A file that changed this recently is read again: some file systems give two edits within 2 s the same time stamp. */
-  configSettledAfterMs: 3_000,
+  /** How long the end of that thread waits for what the next thread needs of it. */
+  configThreadRetireTimeoutMs: 5_000,
+  /**
+   * A file that changed this recently is read again, since two edits may have the same time stamp: of Linux within 10 ms, of some
+   * file systems within 2 s.
+   */
+  configSettledAfterMs: 100,
+  configSettledCoarseMs: 3_000,
   /**
    * How long the command line waits for one other process that edits the keys (an edit takes a second at most), for all that
    * are before it, and how often it tries.

@@ -5,6 +5,8 @@
 export const configSizes = Object.freeze({
   /** One configuration file: 100,000 keys as `tollgate keys create` writes them, with names and limits, take 22 MiB. */
   fileBytesMax: 33_554_432,
+  /** A larger content stays in the thread that loads the configuration, or requests would wait for its copy. */
+  handedOverBytesMax: 1_048_576,
   /**
    * YAML tokens of a file that is parsed as a whole: words, punctuation, spaces and line breaks. A key takes about 30 of them. A
    * file of nothing but brackets has one a byte, and would fill the memory. A keys file that is read entry by entry does not count

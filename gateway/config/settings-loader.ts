@@ -2,11 +2,19 @@ import { on } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../model.ts';
+import { withinDeadline } from '../structures/within-deadline.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { KeepingSettings, LastValid } from './last-valid/keep-valid-files.ts';
+import type { HandedLastValid, LargeContents } from './last-valid/handed-contents.ts';
 import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
-import type { FileRead, LoadReply, LoadRequest } from './settings-loader-worker.ts';
+import type {
+  FileRead,
+  HandedSettings,
+  LoadReply,
+  LoadRequest,
+  RetireReply,
+  RetireRequest,
+} from './settings-loader-worker.ts';
 import { applyMessage, type SettingsMessage } from './settings-message.ts';
 import type { Digests } from './source/read-config-file.ts';
 
@@ -24,20 +32,24 @@ export interface SettingsLoader {
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead'> {
   /** What files at fault fall back on; absent: such a file makes the load invalid. */
-  readonly lastValid?: LastValid | undefined;
+  readonly lastValid?: HandedLastValid | undefined;
 }
 
 export type LoadedInThread = InvalidSettings | ValidInThread;
 
 /** With a message that leads from `base` to these settings. */
-export interface ValidInThread extends KeepingSettings {
+export interface ValidInThread extends HandedSettings {
+  readonly settings: Settings;
   readonly base?: Settings | undefined;
   readonly message: SettingsMessage;
 }
 
 export type LoaderBounds = Pick<
   Bounds,
-  'configThreadIdleMs' | 'configThreadHeapMebibytes' | 'configThreadYoungMebibytes'
+  | 'configThreadIdleMs'
+  | 'configThreadRetireTimeoutMs'
+  | 'configThreadHeapMebibytes'
+  | 'configThreadYoungMebibytes'
 >;
 
 /**
@@ -48,12 +60,16 @@ export type LoaderBounds = Pick<
 export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
+  /** That thread is about to end, and hands over what the next one needs. */
+  let retiring: Promise<void> | undefined;
+  let large: LargeContents = new Map();
   let loads = 0;
   /** The load that settings are the result of. */
   const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {
     const started = new Worker(new URL('./settings-loader-worker.ts', import.meta.url), {
+      name: 'config',
       resourceLimits: {
         maxOldGenerationSizeMb: heapMebibytes(bounds),
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
@@ -72,23 +88,48 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
     worker = undefined;
   }
 
+  async function retire(thread: Worker): Promise<void> {
+    try {
+      thread.postMessage({ kind: 'retire' } satisfies RetireRequest);
+      const late = () => undefined;
+      const reply = await withinDeadline<LoadReply | RetireReply | undefined>(
+        replyOf(thread),
+        bounds.configThreadRetireTimeoutMs,
+        late,
+      );
+      if (reply?.kind === 'retired') large = reply.large;
+    } finally {
+      retiring = undefined;
+      if (worker === thread) close();
+    }
+  }
+
   return {
     async load({ file, env, lastValid, onRead }, base) {
       clearTimeout(idleTimer);
+      await retiring?.catch(() => {});
       const thread = worker ?? start();
       worker = thread;
       const number = ++loads;
       const request: LoadRequest = {
+        kind: 'load',
         file,
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
         // Nothing else: all of it is sent.
         lastValid: lastValid && pickLastValid(lastValid),
+        large,
       };
-      thread.postMessage(request);
+      const buffers = [...large.values()].map(({ buffer }) => buffer as ArrayBuffer);
+      thread.postMessage(request, buffers);
+      large = new Map();
       const reply = await replyOf(thread, onRead);
-      idleTimer = setTimeout(close, bounds.configThreadIdleMs).unref();
+      idleTimer = setTimeout(() => {
+        retiring = retire(thread);
+        retiring.catch(() => {});
+      }, bounds.configThreadIdleMs).unref();
+      if (reply.kind === 'retired') throw new Error('the thread that loads the configuration ends');
       if (reply.kind === 'invalid') return reply.loaded;
       const { loaded, message } = reply;
       const settings = applyMessage(base, message);
@@ -99,7 +140,7 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   };
 }
 
-function pickLastValid({ contents, keysFile, kept = [], revoking = new Map() }: LastValid): LastValid {
+function pickLastValid({ contents, keysFile, kept, revoking }: HandedLastValid): HandedLastValid {
   return { contents, keysFile, kept, revoking };
 }
 
@@ -121,10 +162,10 @@ function heapMebibytes(bounds: LoaderBounds): number {
 }
 
 /** The thread's reply to the last request. Files that it reports before that go to `onRead`. */
-async function replyOf(thread: Worker, onRead: LoadOptions['onRead']): Promise<LoadReply> {
+async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply | RetireReply> {
   // Unlike `once`, `on` misses no message of several that arrive together.
   for await (const [message] of on(thread, 'message')) {
-    const reply: LoadReply | FileRead = message;
+    const reply: LoadReply | RetireReply | FileRead = message;
     if (reply.kind !== 'read') return reply;
     onRead?.(reply.file, reply.digest);
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../model.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import type { KeepingSettings, KeptFile } from './last-valid/keep-valid-files.ts';
+import type { KeptFile } from './last-valid/keep-valid-files.ts';
 import type { Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import type { Problem } from './problems/problem.ts';
 import {
@@ -18,7 +18,7 @@ import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The result of the first load, which is in force. */
-  readonly initial: Loaded;
+  readonly initial: Loaded | LoadedInThread;
   /** That has loaded it; absent: another is made, which has to read everything at the first edit. */
   readonly loader?: SettingsLoader;
   /**
@@ -26,7 +26,11 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
    * settings of the call before, at first from those of `initial`, to these. Files at fault are not in these settings; then
    * `onInvalid` is called next, unless it was called for the same files.
    */
-  readonly onValid: (loaded: ValidSettings, message: SettingsMessage, rejected?: Rejected) => void;
+  readonly onValid: (
+    loaded: Omit<ValidSettings, 'contents'>,
+    message: SettingsMessage,
+    rejected?: Rejected,
+  ) => void;
   /** Called once for each new content that is not in force. */
   readonly onInvalid: (rejected: Rejected) => void;
   /** Called once for each load that takes long, with the file that is being parsed. */
@@ -78,10 +82,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   const { onValid, onInvalid, onSlow } = options;
   const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
   const digestFiles = createDigestFiles(bounds);
-  let accepted: Loaded = initial;
+  let accepted = initial;
   /** The last valid one. */
-  let inForce: (ValidSettings & Partial<KeepingSettings>) | undefined =
-    initial.kind === 'valid' ? initial : undefined;
+  let inForce: ValidSettings | ValidInThread | undefined = initial.kind === 'valid' ? initial : undefined;
   let rejected: Rejected | undefined;
   /** The result of a load that has not taken effect yet. */
   let candidate: LoadedInThread | undefined;
@@ -244,7 +247,7 @@ function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number])
 }
 
 /** The same for two loads of the same content that ended in the same way. */
-function identityOf(loaded: Loaded): string {
+function identityOf(loaded: Loaded | LoadedInThread): string {
   return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
 }
 

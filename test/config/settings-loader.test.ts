@@ -1,9 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
 import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 import { loadedView } from '../support/loaded-view.ts';
+import { until } from '../support/until.ts';
 
 test('the thread returns the same as loadSettings, load after load', async () => {
   const folder = configFolder({ 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') });
@@ -66,3 +68,33 @@ test('a load whose arguments cannot be sent to the thread throws, and the next o
   await expect(loader.load({ file: 7 as unknown as string, env: {} })).rejects.toThrow();
   expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
 });
+
+test('a large keys file that is broken keeps its last valid content, also after the thread has ended for want of edits', async () => {
+  const key = (i: number) => `- { id: key${i}, plan: free, name: ${'x'.repeat(150)}, secrets: [] }\n`;
+  const keys = Array.from({ length: 6_000 }, (_, i) => key(i)).join('');
+  const folder = configFolder({ 'keys.yaml': keys });
+  const loader = createSettingsLoader({ ...defaultBounds, configThreadIdleMs: 1 });
+  onTestFinished(() => loader.close());
+  let inForce: Awaited<ReturnType<typeof loader.load>> | undefined;
+  for (const [environment, isBroken] of [
+    ['a', false],
+    ['b', true],
+    ['c', true],
+  ] as const) {
+    folder.write('tollgate.yaml', mainDocument.replace('test', environment));
+    folder.write('keys.yaml', isBroken ? `${keys}- {` : keys);
+    const lastValid = inForce?.kind === 'valid' ? inForce : undefined;
+    inForce = await loader.load({ file: folder.file, env: {}, lastValid }, lastValid?.settings);
+    expect(inForce).toMatchObject({ kind: 'valid', settings: { environment, keys: { size: 6_000 } } });
+    expect(inForce.kind === 'valid' && inForce.kept.length).toBe(isBroken ? 1 : 0);
+    await until('the thread has ended', () => configThreads() === 0);
+  }
+});
+
+/** How many threads of loaders this process has. */
+function configThreads(): number {
+  const names = readdirSync('/proc/self/task').map((id) =>
+    readFileSync(`/proc/self/task/${id}/comm`, 'utf8'),
+  );
+  return names.filter((name) => name.trim() === 'config').length;
+}

@@ -1,8 +1,9 @@
 import type { Loaded } from '../../gateway/config/load-settings.ts';
+import type { LoadedInThread } from '../../gateway/config/settings-loader.ts';
 import type { Keys } from '../../gateway/model.ts';
 
 /** What a load says, without how its keys are held. */
-export function loadedView(loaded: Loaded): object {
+export function loadedView(loaded: Loaded | LoadedInThread): object {
   if (loaded.kind === 'invalid') return loaded;
   const { kind, settings, warnings, upstreamUrls, keysFile, digests, version } = loaded;
   const view = { ...settings, keys: keysView(settings.keys) };

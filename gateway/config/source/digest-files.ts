@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 
@@ -10,18 +11,20 @@ export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Di
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
+  /** Whether any later change shows in the identity. */
+  readonly isSettled: boolean;
 }
 
-export type DigestBounds = Pick<Bounds, 'configSettledAfterMs'>;
+export type DigestBounds = Pick<Bounds, 'configSettledAfterMs' | 'configSettledCoarseMs'>;
 
 /** Makes a function that remembers what it found, and reads a file only when it may have changed since. */
-export function createDigestFiles({ configSettledAfterMs }: DigestBounds): DigestFiles {
+export function createDigestFiles(bounds: DigestBounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
   return async (files, nowMs) => {
     const next = new Map<string, Sighting>();
     for (const file of files)
-      next.set(file, await digestFile(file, sightings.get(file), nowMs - configSettledAfterMs));
+      next.set(file, await digestFile(file, { before: sightings.get(file), nowMs, bounds }));
     sightings = next;
     return new Map([...next].map(([file, { digest }]) => [file, digest]));
   };
@@ -29,25 +32,33 @@ export function createDigestFiles({ configSettledAfterMs }: DigestBounds): Diges
 
 async function digestFile(
   file: string,
-  before: Sighting | undefined,
-  settledBeforeMs: number,
+  {
+    before,
+    nowMs,
+    bounds,
+  }: { readonly before: Sighting | undefined; readonly nowMs: number; readonly bounds: DigestBounds },
 ): Promise<Sighting> {
   try {
     // `stat` follows links, so a swapped symlink shows as another inode.
     const stats = await stat(file, { bigint: true });
     const { dev, ino, size, mtimeNs, ctimeNs } = stats;
     const identity = `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
-    const changedMs = Number(ctimeNs / 1_000_000n);
-    const isSettled = changedMs < settledBeforeMs;
-    if (before?.identity === identity && isSettled) return before;
-    return { identity, digest: unfitReason(stats) ?? (await digestInParts(file)) };
+    if (before?.identity === identity && before.isSettled) return before;
+    const settledAfterMs = isFine(ctimeNs) ? bounds.configSettledAfterMs : bounds.configSettledCoarseMs;
+    const isSettled = nowMs - Number(ctimeNs / 1_000_000n) > settledAfterMs;
+    return { identity, digest: unfitReason(stats) ?? (await digestInParts(file)), isSettled };
   } catch (error) {
     const reason = reasonOf(error, file);
-    return { identity: reason, digest: reason };
+    return { identity: reason, digest: reason, isSettled: false };
   }
 }
 
-/** As `digestOfContent`, with other work in between: all of 32 MiB at once would keep requests waiting for 30 ms. */
+/** Whether the file system has finer times than milliseconds. Some have seconds, in which a second edit does not show. */
+function isFine(timeNs: bigint): boolean {
+  return timeNs % 1_000_000n !== 0n;
+}
+
+/** As `digestOfContent`, with pauses for requests: all of 32 MiB at once would keep them waiting for 30 ms. */
 async function digestInParts(file: string): Promise<string> {
   const digest = createHash('sha256');
   const part = Buffer.allocUnsafe(partBytes);
@@ -57,6 +68,7 @@ async function digestInParts(file: string): Promise<string> {
       const { bytesRead } = await opened.read(part);
       if (bytesRead === 0) return digest.digest('hex');
       digest.update(part.subarray(0, bytesRead));
+      if (bytesRead === partBytes) await sleep(partPauseMs);
     }
   } finally {
     await opened.close();
@@ -65,3 +77,6 @@ async function digestInParts(file: string): Promise<string> {
 
 /** Takes a quarter of a millisecond. */
 const partBytes = 262_144;
+
+/** Requests get four times that. */
+const partPauseMs = 1;

@@ -12,7 +12,6 @@ export type ReadFile =
   | ({ readonly kind: 'read' } & FileContent)
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
-/** Its bytes are shared memory, which goes to another thread without a copy. */
 export interface FileContent {
   readonly bytes: Buffer;
   readonly digest: string;
@@ -50,9 +49,7 @@ function unread(reason: string): ReadFile {
 function decode(bytes: Buffer): ReadFile {
   const digest = digestOfContent(bytes);
   if (!isUtf8(bytes)) return { kind: 'unreadable', reason: 'is not UTF-8 text', digest };
-  const shared = Buffer.from(new SharedArrayBuffer(bytes.length));
-  shared.set(bytes);
-  return { kind: 'read', bytes: shared, digest };
+  return { kind: 'read', bytes, digest };
 }
 
 /** Without a byte order mark. */
