@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { datePattern, parseDate } from './dates-and-durations.ts';
 import { anyLimitField, type LimitField } from './limit-fields.ts';
-import { digestOf, expects, fields, flag, list, text, wholeNumber } from './schema-parts.ts';
+import { digestOf, expects, fields, flag, givenName, list, text, wholeNumber } from './schema-parts.ts';
 
 /** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
 const limitMax = 999_999_999_999_999;
@@ -33,7 +33,8 @@ export const date = z
   .transform((text) => parseDate(text) ?? Number.NaN);
 
 /** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
-export const keyId = text('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', /^[A-Za-z0-9._:@+-]{1,100}$/);
+export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
+export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
 const secret = fields('a mapping with sha256', {
   sha256: digestOf('secret'),

@@ -29,6 +29,31 @@ export function text(what: string, pattern = /^.+$/s) {
   return z.string({ error }).regex(pattern, { ...wanted, abort: true });
 }
 
+/** The one name that no object of JavaScript can have as a member: an assignment to it is lost. */
+export const reservedName = '__proto__';
+export const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
+
+/** A name that operators give. It becomes a member of some object sooner or later. */
+export function givenName(what: string, pattern: RegExp) {
+  return text(what, pattern).refine((written) => written !== reservedName, reservedNameFault);
+}
+
+/** Members with names that clients choose. `z.record` alone drops the reserved name without a word. */
+export function membersByName<Name extends z.ZodType<string, string>, Member extends z.ZodType>(
+  name: Name,
+  member: Member,
+  what: string,
+) {
+  return z
+    .unknown()
+    .refine((stated) => !Object.hasOwn(Object(stated), reservedName), {
+      error: reservedNameFault,
+      path: [reservedName],
+      abort: true,
+    })
+    .pipe(z.record(name, member, expects(what)));
+}
+
 export function wholeNumber(min: number, max: number) {
   const what = expects(`a whole number from ${min} to ${max}`);
   return z.int(what).min(min, what).max(max, what);

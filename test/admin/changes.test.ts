@@ -113,6 +113,10 @@ describe('what a command changed in the configuration', () => {
       [{ ...revoked, by: 'root' }, 'The member `by` is unknown; known here: action, key, before, after.'],
       [{ ...revoked, [secret]: 1 }, 'A member is unknown; known here: action, key, before, after.'],
       [
+        JSON.parse('{"action":"revoke","key":"acme","before":{"__proto__":1}}'),
+        'The member `before.__proto__` must not be `__proto__`, which JavaScript keeps for itself; write another name.',
+      ],
+      [
         JSON.parse('{"action":"revoke","key":"acme","__proto__":{"x":1}}'),
         'The member `__proto__` is unknown; known here: action, key, before, after.',
       ],

@@ -195,6 +195,10 @@ it('a key without a directory, or one that makes no sense, is refused, and the m
     [{ ...valid, name: 'a\r\nb' }, nameWanted],
     [{ ...valid, name: 'n'.repeat(201) }, nameWanted],
     [{ id: 'acme' }, 'The member `plan` is missing; write the name of a plan.'],
+    [
+      { ...valid, id: '__proto__' },
+      'The member `id` must not be `__proto__`, which JavaScript keeps for itself; write another name.',
+    ],
     [{ ...valid, plan: 'fre' }, 'The member `plan` names no plan; did you mean `free`?'],
     [{ ...valid, plan: '__proto__' }, 'The member `plan` names no plan; plans are: free, pro, enterprise.'],
     [

@@ -207,6 +207,11 @@ it('refuses what it cannot replay, with a sentence', async () => {
     '400 There is no plan gold; plans are: free, own.',
   );
   expect(await refused({ keys: { nobody: { perDay: 1 } } })).toBe('400 There is no key nobody.');
+  for (const names of ['keys', 'plans']) {
+    expect(await refused(JSON.parse(`{"${names}":{"__proto__":{"perDay":1}}}`))).toBe(
+      `400 The member \`${names}.__proto__\` must not be \`__proto__\`, which JavaScript keeps for itself; write another name.`,
+    );
+  }
   expect(await refused({ plans: { free: { perMinute: null } } })).toMatch('would have no limit left');
   expect(await refused({ plans: { own: { perMinute: 1 } } })).toMatch('each key has its own limits');
   expect(await refused({ from: at(5), to: at(1) })).toMatch('`from` must not be later than `to`');

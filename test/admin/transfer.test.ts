@@ -176,6 +176,11 @@ it('an import that is too long, or has a key that is none, is refused as a whole
       'The member `keys` must be a list of at most 500 keys.',
     ],
     [
+      { keys: [moved('a'), moved('__proto__')] },
+      400,
+      'The member `keys[1].id` must not be `__proto__`, which JavaScript keeps for itself; write another name.',
+    ],
+    [
       { keys: [moved('a'), moved('b c')] },
       400,
       'The member `keys[1].id` must be 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -.',

@@ -60,6 +60,20 @@ describe('a field named __proto__ is refused with its place', () => {
   });
 });
 
+test('a key, an operation and a token that are named __proto__ are refused with their place', () => {
+  const rule = 'must not be `__proto__`, which JavaScript keeps for itself; write another name';
+  const admin = `admin: { host: 127.0.0.1, port: 1, tokens: [{ name: __proto__, may: read, sha256: ${'b'.repeat(64)} }] }\nkeys:`;
+  const cases: [Record<string, string>, string][] = [
+    [{ 'keys.yaml': '- { id: __proto__, plan: free, secrets: [] }' }, 'keys.yaml:1:9: `[0].id`'],
+    [main(admin, 'keys:'), 'tollgate.yaml:7:50: `admin.tokens[0].name`'],
+    [
+      { 'openapi.yaml': 'paths: { /a: { get: { operationId: __proto__ } } }' },
+      'openapi.yaml:1:36: the operationId',
+    ],
+  ];
+  for (const [files, place] of cases) expect(load(files).report).toEqual([`${place} ${rule}`]);
+});
+
 /** The names that every object inherits. */
 const inherited = [
   'constructor',
@@ -106,13 +120,12 @@ describe('a name that every object inherits is a name like any other', () => {
     ]);
   });
 
-  test('__proto__ as the id of a key and an operation, which is a value and no field name', () => {
+  test('__proto__ as a part of a path, which becomes no name', () => {
+    const path = '/__proto__/{__proto__}';
     const { settings, report } = load({
-      'keys.yaml': '- { id: __proto__, plan: free, secrets: [] }',
-      'openapi.yaml': 'paths: { "/__proto__/{__proto__}": { get: { operationId: __proto__ } } }',
+      'openapi.yaml': `paths: { "${path}": { get: { operationId: a } } }`,
     });
     expect(report).toEqual([]);
-    expect([...(settings?.keys.ids() ?? [])]).toEqual(['__proto__']);
-    expect(settings?.operations.map(({ id }) => id)).toEqual(['__proto__']);
+    expect(settings?.operations.map(({ template }) => template)).toEqual([path]);
   });
 });

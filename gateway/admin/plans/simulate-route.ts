@@ -5,7 +5,7 @@ import type { Presence } from '../../fleet/presence.ts';
 import { type PlanWindow, planWindows } from '../../model.ts';
 import { date, keyId, limit } from '../../shapes/key-schema.ts';
 import { limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
-import { expects, fields, text, wholeNumber } from '../../shapes/schema-parts.ts';
+import { expects, fields, membersByName, text, wholeNumber } from '../../shapes/schema-parts.ts';
 import { type Edits, type LimitEdit, problemOf } from '../../simulate/edits.ts';
 import { type Circumstance, explainDifference } from '../../simulate/explain-difference.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -36,8 +36,8 @@ const milliseconds = wholeNumber(1, 1e12);
 const body = fields('an object with plans and keys, the limits to try', {
   from: date.optional(),
   to: date.optional(),
-  plans: z.record(text('the name of a plan'), limitEdit, expects('an object of limits by plan')).default({}),
-  keys: z.record(keyId, limitEdit, expects('an object of limits by the id of a key')).default({}),
+  plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan').default({}),
+  keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key').default({}),
   bans: fields('an object with after, withinMs, forMs and maxMs', {
     after: limit,
     withinMs: milliseconds,

@@ -1,6 +1,7 @@
 import type { Deprecation, Method, Operation } from '../../model.ts';
 import { closestName, didYouMean, listNames } from '../../shapes/closest-name.ts';
 import { parseDate } from '../../shapes/dates-and-durations.ts';
+import { reservedName, reservedNameFault } from '../../shapes/schema-parts.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
@@ -160,6 +161,10 @@ function readOperation(source: OperationSource): FoundOperation[] {
   const id = value.operationId;
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,100}$/.test(id)) {
     report([...path, 'operationId'], 'an operation needs an `operationId` of 1 to 100 of A-Z a-z 0-9 . _ -');
+    return [];
+  }
+  if (id === reservedName) {
+    report([...path, 'operationId'], `the operationId ${reservedNameFault}`);
     return [];
   }
   const successor = value['x-deprecated-successor'];

@@ -9,7 +9,16 @@ import {
 } from '../../shapes/dates-and-durations.ts';
 import { keyListSchema, limit, limitFieldsShape, operationIds } from '../../shapes/key-schema.ts';
 import { anyLimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
-import { digestOf, expects, fields, flag, list, text, wholeNumber } from '../../shapes/schema-parts.ts';
+import {
+  digestOf,
+  expects,
+  fields,
+  flag,
+  givenName,
+  list,
+  text,
+  wholeNumber,
+} from '../../shapes/schema-parts.ts';
 import { defaultBounds } from '../../timeouts-and-sizes.ts';
 import { configSizes } from '../config-sizes.ts';
 import { defaults } from './defaults.ts';
@@ -32,7 +41,10 @@ const duration = z
   .regex(durationPattern, expects('a duration such as 60s, 5m or 24h'))
   .transform(parseDuration);
 
-const planName = text('a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -', /^[A-Za-z0-9_-]{1,64}$/);
+const planName = givenName(
+  'a plan name of 1 to 64 of the characters A-Z a-z 0-9 _ -',
+  /^[A-Za-z0-9_-]{1,64}$/,
+);
 
 /** Whom the gateway trusts where it is the client, and what it shows there. */
 const pemFiles = {
@@ -88,7 +100,7 @@ const upstream = fields('a mapping with url', {
 });
 
 export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {
-  name: text('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
+  name: givenName('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
     'Whose it is: every change says by whom it was made.',
   ),
   sha256: digestOf('token'),
@@ -105,7 +117,7 @@ const hostName = text(
 const redisUser = text('a user name without blanks', /^\S{1,256}$/);
 
 /** It begins with a letter: JavaScript would put names that are numbers before all others, and the first is the default. */
-const upstreamName = text(
+const upstreamName = givenName(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
   /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
 );

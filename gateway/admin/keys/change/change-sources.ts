@@ -4,7 +4,7 @@ import type { KeyDirectory } from '../../../directory/key-directory.ts';
 import type { Away } from '../../../directory/store/directory-store.ts';
 import type { KeyChange } from '../../../fleet/changes.ts';
 import type { AdminToken, Grant } from '../../../model.ts';
-import { keyId } from '../../../shapes/key-schema.ts';
+import { keyIdPattern } from '../../../shapes/key-schema.ts';
 import type { Bounds } from '../../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
@@ -86,7 +86,7 @@ export async function findInDirectory(
     return refused('conflict', `The key ${id} is written ${where}: edit it there.`);
   }
   // What no key is called is not made a part of a name in Redis.
-  if (directory === undefined || !keyId.safeParse(id).success) return noSuchKey();
+  if (directory === undefined || !keyIdPattern.test(id)) return noSuchKey();
   const reply = await directory.read(id);
   switch (reply.kind) {
     case 'found':

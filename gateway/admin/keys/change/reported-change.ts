@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type KeyChange, keyActions } from '../../../fleet/changes.ts';
 import { keyId } from '../../../shapes/key-schema.ts';
-import { expects, fields, text } from '../../../shapes/schema-parts.ts';
+import { expects, fields, membersByName, text } from '../../../shapes/schema-parts.ts';
 import type { Bounds } from '../../../timeouts-and-sizes.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -62,8 +62,9 @@ function membersSchema(membersMax: number) {
     z.number(),
     z.boolean(),
   ]);
-  const member = z.union([scalar, z.array(scalar), z.record(z.string(), scalar)], expects(what));
-  return z
-    .record(text('a member of a key, such as plan', /^\w{1,32}$/), member, expects(what))
-    .refine((stated) => Object.keys(stated).length <= membersMax, expects(what));
+  const member = z.union([scalar, z.array(scalar), membersByName(z.string(), scalar, what)], expects(what));
+  return membersByName(text('a member of a key, such as plan', /^\w{1,32}$/), member, what).refine(
+    (stated) => Object.keys(stated).length <= membersMax,
+    expects(what),
+  );
 }
