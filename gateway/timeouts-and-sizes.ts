@@ -253,8 +253,6 @@ export const defaultBounds = Object.freeze({
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
-  /** All bodies that wait for their turn, shared among tokens as `shares.ts` says; beyond it 503. */
-  adminBodiesBytesMax: 8_388_608,
   /** Tokens whose requests are served at once, one of each token; the same in the reading thread. */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
@@ -281,8 +279,13 @@ export const defaultBounds = Object.freeze({
   adminLargeResponseBytes: 262_144,
   adminPieceBytes: 131_072,
   adminPiecePauseMs: 1,
-  /** How long a token rests after each request, so that the event loop is left to the requests of keys. */
+  /**
+   * A token rests after each request, and after each piece of a body. Beside the reading thread it also rests four times as long
+   * as the event loop was busy while its requests had their turn, once it is ahead of that: four fifths are for others.
+   */
   adminTurnPauseMs: 2,
+  adminRestFactor: 5,
+  adminAheadMaxMs: 250,
   /** Changes that one token may make in a minute, on each process; beyond it 429. And tokens that are counted. */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { plainAddress } from '../../address-group.ts';
 import type { AdminSettings, AdminToken } from '../../model.ts';
 import { Shares } from '../../structures/shares.ts';
-import { Turns } from '../../structures/turns.ts';
+import { Turns, type Waiting } from '../../structures/turns.ts';
 import { withinDeadline } from '../../structures/within-deadline.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
@@ -11,7 +11,7 @@ import { identifyToken } from './identify-token.ts';
 import { matchRoute } from './match-route.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 import { parseQuery } from './query-parameters.ts';
-import { readBody, type SentBody } from './request-body.ts';
+import { type ReadBody, readBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
 import { createWrongTokens } from './wrong-tokens.ts';
@@ -24,8 +24,8 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
 
 /**
  * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, how many
- * changes lately, the octets of its body, its turn, and then what the body says and the route's own response. Somebody
- * without a token learns nothing of the paths.
+ * changes lately, its turn, and then its body and the route's own response. Somebody without a token learns nothing of the
+ * paths.
  *
  * A token has one turn at a time here, and one in the reading thread, so one that asks for much waits for itself.
  */
@@ -55,9 +55,10 @@ export function createAdminApi({
     | 'adminBodyBytesMax'
     | 'adminBodyMembersMax'
     | 'adminBodyTimeoutMs'
-    | 'adminBodiesBytesMax'
     | 'adminTurnsMax'
     | 'adminTurnPauseMs'
+    | 'adminRestFactor'
+    | 'adminAheadMaxMs'
     | 'readingTurnsMax'
     | 'adminLargeResponseBytes'
   >;
@@ -70,9 +71,14 @@ export function createAdminApi({
   });
   /** By token: one that floods, or lets bodies drip in, leaves places to those who have to revoke a key meanwhile. */
   const underWay = new Shares(bounds.adminRequestsMax);
-  const bodies = new Shares(bounds.adminBodiesBytesMax);
-  const turns = new Turns({ holdersMax: bounds.adminTurnsMax, pauseMs: bounds.adminTurnPauseMs });
-  const readingTurns = new Turns({ holdersMax: bounds.readingTurnsMax, pauseMs: bounds.adminTurnPauseMs });
+  const pauseMs = bounds.adminTurnPauseMs;
+  const turns = new Turns({
+    holdersMax: bounds.adminTurnsMax,
+    pauseMs,
+    restFactor: bounds.adminRestFactor,
+    aheadMaxMs: bounds.adminAheadMaxMs,
+  });
+  const readingTurns = new Turns({ holdersMax: bounds.readingTurnsMax, pauseMs });
 
   return async (req, requestId) => {
     const { tokens } = admin();
@@ -87,15 +93,20 @@ export function createAdminApi({
     }
     const { token } = identity;
     if (!underWay.take(token.name, 1)) return busy();
-    const waiting = { isGivenUp: false };
+    const waiting: Waiting = {};
     const responding = respond(req, token, waiting).catch((bug) => {
       log.error({ err: bug, requestId }, 'a bug in the admin API');
       return errorResponse('internal');
     });
-    // One that is given up goes on, if it has had its turn, and is counted until it ends.
-    void responding.finally(() => underWay.give(token.name, 1));
+    const giveUp = () => waiting.leave?.();
+    req.socket.once('close', giveUp);
+    // One that is given up in its turn goes on, and is counted until it ends.
+    void responding.finally(() => {
+      req.socket.off('close', giveUp);
+      underWay.give(token.name, 1);
+    });
     return withinDeadline(responding, bounds.adminResponseTimeoutMs, () => {
-      waiting.isGivenUp = true;
+      giveUp();
       void responding.then(({ onWritten }) => onWritten?.());
       return busy();
     });
@@ -110,11 +121,7 @@ export function createAdminApi({
     return errorResponse('invalid_token', undefined, { 'WWW-Authenticate': challenge });
   }
 
-  async function respond(
-    req: IncomingMessage,
-    token: AdminToken,
-    waiting: { readonly isGivenUp: boolean },
-  ): Promise<AdminResponse> {
+  async function respond(req: IncomingMessage, token: AdminToken, waiting: Waiting): Promise<AdminResponse> {
     const { method = '', url = '', headers } = req;
     const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
     const match = matchRoute(routes, method, target);
@@ -139,39 +146,49 @@ export function createAdminApi({
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
     if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
     const request = { params, query: parsed.query, token, headers };
-    if (route.body === undefined) return inTurn(route, request, undefined, waiting);
-    // Before it is read: octets that wait for their turn are in memory.
-    const { bodyBytesMax: bytesMax = bounds.adminBodyBytesMax } = route;
-    if (!bodies.take(token.name, bytesMax)) return busy();
-    try {
-      const read = await readBody(req, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
-      return read.kind === 'refused' ? read.response : await inTurn(route, request, read.sent, waiting);
-    } finally {
-      bodies.give(token.name, bytesMax);
-    }
+    return (
+      (await (route.inThread
+        ? answerInThread(req, route, request, waiting)
+        : turns.take(
+            token.name,
+            async () => {
+              const read = await bodyOf(req, route);
+              return read.kind === 'refused' ? read.response : answer(route, request, read.sent, bounds);
+            },
+            waiting,
+          ))) ?? busy()
+    );
   }
 
-  function inTurn(
+  async function answerInThread(
+    req: IncomingMessage,
     route: Route,
-    request: RequestWithoutBody,
-    sent: SentBody | undefined,
-    waiting: { readonly isGivenUp: boolean },
-  ): Promise<AdminResponse> {
-    const { name } = request.token;
-    if (!route.inThread) {
-      return turns.take(name, () => (waiting.isGivenUp ? busy() : answer(route, request, sent, bounds)));
-    }
-    const { headers: _, ...handed } = request;
-    const made = Promise.withResolvers<AdminResponse>();
-    // A large response keeps the turn until it was written: one token has one in memory.
-    const taken = readingTurns.take(name, async () => {
-      if (waiting.isGivenUp) return made.resolve(busy());
-      const response = await askThread({ route: nameOf(route), isFixed: route.isFixed, ...handed, sent });
-      if (response.body.length < bounds.adminLargeResponseBytes) return made.resolve(response);
-      await new Promise<void>((onWritten) => made.resolve({ ...response, onWritten }));
-    });
-    taken.catch(made.reject);
+    { headers: _, ...request }: RequestWithoutBody,
+    waiting: Waiting,
+  ): Promise<AdminResponse | undefined> {
+    const made = Promise.withResolvers<AdminResponse | undefined>();
+    const turn = readingTurns.take(
+      request.token.name,
+      async () => {
+        const read = await bodyOf(req, route);
+        if (read.kind === 'refused') return made.resolve(read.response);
+        const { isFixed } = route;
+        const response = await askThread({ route: nameOf(route), isFixed, ...request, sent: read.sent });
+        if (response.body.length < bounds.adminLargeResponseBytes) return made.resolve(response);
+        // It keeps the turn until it was written: a token has one of them in memory.
+        await new Promise<void>((onWritten) => made.resolve({ ...response, onWritten }));
+      },
+      waiting,
+    );
+    turn.then(() => made.resolve(undefined), made.reject);
     return made.promise;
+  }
+
+  /** Read in its turn: until then the kernel holds it, and not this process. */
+  async function bodyOf(req: IncomingMessage, { body, bodyBytesMax }: Route): Promise<ReadBody> {
+    if (body === undefined) return { kind: 'read', sent: undefined };
+    const bytesMax = bodyBytesMax ?? bounds.adminBodyBytesMax;
+    return readBody(req, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs, pauseMs });
   }
 
   function tooManyChanges(waitSeconds: number): AdminResponse {

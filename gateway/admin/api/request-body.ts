@@ -3,7 +3,6 @@ import type * as z from 'zod';
 import { closestName } from '../../shapes/closest-name.ts';
 import { nameOf, type ShapeFault, shapeFaults } from '../../shapes/shape-faults.ts';
 import { countMembers } from '../../structures/count-members.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The octets of a body, and what its header fields say of them: plain data, which another thread can parse. */
@@ -18,19 +17,19 @@ interface BodyRefused {
   readonly response: AdminResponse;
 }
 
-export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody } | BodyRefused;
+export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody | undefined } | BodyRefused;
 
 export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | BodyRefused;
 
 /** So much more than is allowed is read and dropped, so that a client that writes first still reads the response. */
 const droppedPerAllowed = 8;
 
-/** Reads the octets of a body. Nothing is made of them: that is a matter of the turn that the request has to wait for. */
+/** Reads the octets of a body; nothing is made of them. @param pauseMs after each piece, for other requests */
 export async function readBody(
   req: IncomingMessage,
-  { bytesMax, timeoutMs }: { readonly bytesMax: number; readonly timeoutMs: number },
+  bounds: { readonly bytesMax: number; readonly timeoutMs: number; readonly pauseMs: number },
 ): Promise<ReadBody> {
-  const read = await octetsOf(req, bytesMax, timeoutMs);
+  const read = await octetsOf(req, bounds);
   if (!Buffer.isBuffer(read)) return refused(read);
   const { 'content-type': type, 'content-encoding': encoding } = req.headers;
   return { kind: 'read', sent: { octets: read, type, encoding } };
@@ -58,13 +57,13 @@ type BodyRefusal = 'payload_too_large' | 'request_timeout' | 'invalid_request' |
 /** All of it, or why not. A client that goes away gets the last of these, which nobody reads. */
 function octetsOf(
   req: IncomingMessage,
-  bytesMax: number,
-  timeoutMs: Bounds['adminBodyTimeoutMs'],
+  { bytesMax, timeoutMs, pauseMs }: Parameters<typeof readBody>[1],
 ): Promise<Buffer | BodyRefusal> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const timer = setTimeout(end, timeoutMs, 'request_timeout');
+    let pauseTimer: NodeJS.Timeout | undefined;
     req.on('data', onData);
     req.once('end', () => end(bytes > bytesMax ? 'payload_too_large' : Buffer.concat(chunks)));
     req.once('error', () => end('invalid_request'));
@@ -72,12 +71,18 @@ function octetsOf(
 
     function onData(chunk: Buffer): void {
       bytes += chunk.length;
+      req.pause();
+      if (bytes > droppedPerAllowed * bytesMax) {
+        end('payload_too_large');
+        return;
+      }
       if (bytes <= bytesMax) chunks.push(chunk);
-      else if (bytes > droppedPerAllowed * bytesMax) end('payload_too_large');
+      pauseTimer = setTimeout(() => req.resume(), pauseMs);
     }
 
     function end(found: Buffer | BodyRefusal): void {
       clearTimeout(timer);
+      clearTimeout(pauseTimer);
       req.off('data', onData);
       resolve(found);
     }
