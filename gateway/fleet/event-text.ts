@@ -49,6 +49,25 @@ export interface WorkerEvent {
 
 export type EventKind = Happening['kind'];
 
+/** What the list of events says of something that happened. Instants are ISO 8601, in UTC. */
+export interface GatewayEvent {
+  readonly kind: EventKind;
+  /** One sentence that says it all. */
+  readonly text: string;
+  readonly key?: string;
+  readonly plan?: string;
+  readonly upstream?: string;
+  readonly target?: string;
+  /** The server of a Redis Cluster. */
+  readonly server?: string;
+  /** When an outage began that is over. */
+  readonly beganAt?: string;
+  /** Until when a key is banned, or a certificate is valid. */
+  readonly untilAt?: string;
+  /** How many of this kind it stands for, where there were too many to list. */
+  readonly count?: number;
+}
+
 /** What stands in the list for many of one kind: "and 312 more keys were banned". */
 export const eventsInWords: Readonly<Record<EventKind, string>> = {
   ban: 'keys were banned',
@@ -66,8 +85,32 @@ export const eventsInWords: Readonly<Record<EventKind, string>> = {
   reload_failed: 'failed reloads',
 };
 
-/** One sentence that says it all; times are UTC. */
-export function eventText(happening: Happening, nowMs: number): string {
+/** The groups that a list can be narrowed to: what went wrong by itself, bans, and what somebody changed. */
+export const eventGroups = ['incident', 'ban', 'change'] as const;
+export type EventGroup = (typeof eventGroups)[number];
+
+export const groupOf: Readonly<Record<EventKind, EventGroup>> = {
+  ban: 'ban',
+  ban_ended: 'ban',
+  store_away: 'incident',
+  store_back: 'incident',
+  target_unhealthy: 'incident',
+  target_healthy: 'incident',
+  key_changed: 'change',
+  certificate_expiring: 'incident',
+  recording_paused: 'incident',
+  recording_resumed: 'incident',
+  worker_ended: 'incident',
+  reload: 'change',
+  reload_failed: 'change',
+};
+
+/**
+ * One sentence that says it all; times are UTC.
+ *
+ * @param begun what it ends, where it is the end of an outage
+ */
+export function eventText(happening: Happening, nowMs: number, begun?: Happening): string {
   switch (happening.kind) {
     case 'ban': {
       const { level, untilMs, policy } = happening;
@@ -80,15 +123,20 @@ export function eventText(happening: Happening, nowMs: number): string {
       return happening.ended === 'lifted'
         ? `The ban of ${whoOf(happening)} was lifted.`
         : `The ban of ${whoOf(happening)} ran out.`;
-    case 'store_away':
-      return `${storeOf(happening)} is away (${happening.reason}): ${
-        happening.onFailure === 'local' ? 'each process counts limits' : 'requests'
-      }${happening.server === undefined ? '' : ' of its keys'} ${
-        happening.onFailure === 'local' ? 'on its own' : 'are answered 503'
-      }.`;
-    case 'store_back':
+    case 'store_away': {
+      const { reason, onFailure, server } = happening;
+      const whose = server === undefined ? '' : ' of its keys';
+      const effect =
+        onFailure === 'local'
+          ? `each process counts limits${whose} on its own`
+          : `requests${whose} are answered 503`;
+      return `${storeOf(happening)} is away (${reason}): ${effect}.`;
+    }
+    case 'store_back': {
       // Without how many requests were decided alone: each process has its own number, and the event is one for all.
-      return `${storeOf(happening)} is back after ${durationText(happening.awayMs)}.`;
+      const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
+      return `${storeOf(happening)} is back. It was away for ${durationText(happening.awayMs)}${reason}.`;
+    }
     case 'target_unhealthy': {
       const { upstream, target, health, reason } = happening;
       const effect =
@@ -99,7 +147,9 @@ export function eventText(happening: Happening, nowMs: number): string {
     }
     case 'target_healthy': {
       const { upstream, target, unhealthyMs } = happening;
-      return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}.`;
+      const reason =
+        begun?.kind === 'target_unhealthy' && begun.reason !== undefined ? `: ${begun.reason}` : '';
+      return `Target ${target} of upstream ${upstream} is healthy again after ${durationText(unhealthyMs)}${reason}.`;
     }
     case 'key_changed':
       return keyChangeText(happening, nowMs);
@@ -108,7 +158,9 @@ export function eventText(happening: Happening, nowMs: number): string {
     case 'recording_paused':
       return `The usage record pauses: ${happening.reason}.`;
     case 'recording_resumed':
-      return 'The usage record goes on.';
+      return begun?.kind === 'recording_paused'
+        ? `The usage record goes on. It had paused: ${begun.reason}.`
+        : 'The usage record goes on.';
     case 'worker_ended': {
       const { worker, pid, reason, pauseMs } = happening;
       return `Worker ${figure(worker)} (pid ${pid}) ended (${reason}); another one is started after ${durationText(pauseMs)}.`;

@@ -1,24 +1,18 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis-keys.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
-import { type EventKind, eventsInWords, eventText, type Happening } from './event-text.ts';
+import {
+  type EventGroup,
+  type EventKind,
+  eventsInWords,
+  eventText,
+  type GatewayEvent,
+  groupOf,
+  type Happening,
+} from './event-text.ts';
+import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
 import { createSharedList, type ListBounds, type Listed, type Report } from './shared-list.ts';
 import { figure } from './wording.ts';
-
-/** What the list of events says of something that happened. Instants are ISO 8601, in UTC. */
-export interface GatewayEvent {
-  readonly kind: EventKind;
-  /** One sentence that says it all. */
-  readonly text: string;
-  readonly key?: string;
-  readonly plan?: string;
-  readonly upstream?: string;
-  readonly target?: string;
-  /** Until when a key is banned, or a certificate is valid. */
-  readonly untilAt?: string;
-  /** How many of this kind it stands for, where there were too many to list. */
-  readonly count?: number;
-}
 
 export interface EventsPage {
   /** False while Redis is away: then only those of this process are known. */
@@ -28,8 +22,22 @@ export interface EventsPage {
   readonly next?: string;
 }
 
+/** Which events are listed. */
+export interface EventsQuery {
+  readonly limit: number;
+  /** The id of the last event of the page before. */
+  readonly after?: string | undefined;
+  /** Groups and kinds; absent: all. */
+  readonly kinds?: ReadonlySet<string> | undefined;
+  /** Epoch ms. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+}
+
 /** What happened lately, on all processes. */
 export interface Events {
+  /** With each outage as one event, and with the group of each event. */
+  list(query: EventsQuery): Promise<EventsPage>;
   /** @param seenBy the process that has seen it, where that is another one */
   record(happening: Happening, seenBy?: string): void;
   /** @param after the id of the last event of the page before */
@@ -47,6 +55,7 @@ type EventBounds = Pick<
   | 'eventsRefillMs'
   | 'eventsSummaryPauseMs'
   | 'eventsSummaryPauseMaxMs'
+  | 'eventsPerPageMax'
   | 'changesMergedWithinMs'
   | 'changeErrorCharsMax'
 > &
@@ -85,14 +94,16 @@ export function createEvents({
     bounds,
   });
   const flows = new Map<EventKind, Flow>();
+  const begun = createBegunOutages(bounds.eventsMax);
 
   function record(happening: Happening, seenBy?: string): void {
     const { kind } = happening;
+    const ends = begun.note(happening, seenBy ?? processId, nowMs());
     const flow = flowOf(kind);
     refill(flow);
     if (flow.room >= 1 && flow.untold === 0) {
       flow.room -= 1;
-      list.record({ ...reportOf(happening, { processId, nowMs: nowMs(), bounds }), seenBy });
+      list.record({ ...reportOf(happening, { processId, nowMs: nowMs(), ends, bounds }), seenBy });
       return;
     }
     flow.untold += 1;
@@ -127,12 +138,15 @@ export function createEvents({
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
+  async function read(options: { readonly limit: number; readonly after?: string }): Promise<EventsPage> {
+    const { entries: events, ...page } = await list.read(options);
+    return { ...page, events };
+  }
+
   return {
     record,
-    async read(options) {
-      const { entries: events, ...page } = await list.read(options);
-      return { ...page, events };
-    },
+    read,
+    list: (query) => listEvents(read, query, bounds),
     async close() {
       for (const [kind, flow] of flows) tellCount(kind, flow);
       await list.close();
@@ -140,14 +154,56 @@ export function createEvents({
   };
 }
 
+/**
+ * A page of the events that a query asks for. An outage may have been reported in several events, so the whole list is read
+ * from its newest event on: 2,000 at most.
+ */
+async function listEvents(
+  read: Events['read'],
+  { limit, after, kinds, fromMs = 0, toMs = Number.POSITIVE_INFINITY }: EventsQuery,
+  bounds: EventBounds,
+): Promise<EventsPage> {
+  const isListed = createOutageMerger(bounds.eventsMergedWithinMs);
+  const found: (Listed<GatewayEvent> & { readonly group: EventGroup })[] = [];
+  let isBehind = after === undefined;
+  let isComplete = true;
+  let next: string | undefined;
+  do {
+    const page = await read({ limit: bounds.eventsPerPageMax, ...(next !== undefined && { after: next }) });
+    isComplete = page.isComplete;
+    for (const each of page.events) {
+      const event = { ...each, group: groupOf[each.kind] };
+      const isNew = isListed(event);
+      const isOfPage = isBehind;
+      if (event.id === after) isBehind = true;
+      const isAsked =
+        (kinds === undefined || kinds.has(event.group) || isOfKind(event, kinds)) &&
+        Date.parse(event.at) >= fromMs &&
+        Date.parse(event.beganAt ?? event.at) < toMs;
+      if (isNew && isOfPage && isAsked) found.push(event);
+    }
+    next = page.next;
+    // An event may have been written later than it happened, and not earlier.
+  } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
+  const events = found.slice(0, limit);
+  const last = events.at(-1);
+  return { isComplete, events, ...(found.length > limit && last && { next: last.id }) };
+}
+
 /** What of it is the same on all processes, and how it is listed. */
 function reportOf(
   happening: Happening,
-  { processId, nowMs, bounds }: { processId: string; nowMs: number; bounds: EventBounds },
+  {
+    processId,
+    nowMs,
+    ends,
+    bounds,
+  }: { processId: string; nowMs: number; ends: Begun | undefined; bounds: EventBounds },
 ): Report<GatewayEvent> {
   const { kind } = happening;
   const { eventsMergedWithinMs, changesMergedWithinMs, eventsKeptMs } = bounds;
-  const text = eventText(happening, nowMs).slice(0, bounds.changeErrorCharsMax);
+  const text = eventText(happening, nowMs, ends?.happening).slice(0, bounds.changeErrorCharsMax);
+  const began = ends && { beganAt: new Date(ends.atMs).toISOString() };
   switch (happening.kind) {
     case 'ban':
     case 'ban_ended': {
@@ -160,7 +216,7 @@ function reportOf(
     case 'target_unhealthy':
     case 'target_healthy': {
       const { upstream, target } = happening;
-      const entry = { kind, text, upstream, target };
+      const entry = { kind, text, upstream, target, ...began };
       return { what: [kind, upstream, target], mergedWithinMs: eventsMergedWithinMs, entry };
     }
     case 'key_changed': {
@@ -186,16 +242,18 @@ function reportOf(
     case 'recording_paused':
     case 'recording_resumed':
       // Each process looks in its own time, every ten seconds.
-      return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text } };
+      return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
     case 'worker_ended':
       // One supervisor did it.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
     case 'store_away':
-    case 'store_back':
+    case 'store_back': {
+      const { server } = happening;
       return {
-        what: happening.server === undefined ? [kind] : [kind, happening.server],
+        what: server === undefined ? [kind] : [kind, server],
         mergedWithinMs: eventsMergedWithinMs,
-        entry: { kind, text },
+        entry: { kind, text, ...(server !== undefined && { server }), ...began },
       };
+    }
   }
 }

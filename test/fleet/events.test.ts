@@ -273,8 +273,8 @@ it.each<[Happening, string]>([
     { kind: 'store_away', reason: 'connection lost', onFailure: 'refuse' },
     'Redis is away (connection lost): requests are answered 503.',
   ],
-  [{ kind: 'store_back', awayMs: 3_912 }, 'Redis is back after 3.9 s.'],
-  [{ kind: 'store_back', awayMs: 3_912_000 }, 'Redis is back after 1 h 5 min.'],
+  [{ kind: 'store_back', awayMs: 3_912 }, 'Redis is back. It was away for 3.9 s.'],
+  [{ kind: 'store_back', awayMs: 3_912_000 }, 'Redis is back. It was away for 1 h 5 min.'],
   [
     { kind: 'target_unhealthy', ...target, health: 'down', reason: 'connect ECONNREFUSED' },
     'Target 10.0.0.7:3000 of upstream store is down and gets no requests: connect ECONNREFUSED.',
@@ -297,6 +297,68 @@ it.each<[Happening, string]>([
   ],
 ])('says in one sentence: %#', (happening, text) => {
   expect(eventText(happening, nowMs)).toBe(text);
+});
+
+it('an outage is one event, with when it began, why, and how many processes saw it, however far apart; another is another', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  // Reports of the same within so little time are not one entry of the list.
+  const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });
+  const [first, second] = ['p1', 'p2'].map((id) => eventsOf(id, shared, own));
+  if (!first || !second) throw new Error('two were made');
+  const isRead = (number: number) =>
+    expect.poll(async () => (await first.read({ limit: 99 })).events.length).toBe(number);
+  const down = (address: string): Happening => ({
+    ...{ kind: 'target_unhealthy', upstream: 'store', target: address, health: 'down', reason: 'refused' },
+  });
+  const up = (address: string): Happening => ({
+    ...{ kind: 'target_healthy', upstream: 'store', target: address, unhealthyMs: 3_000 },
+  });
+  let written = 0;
+  const report = async (events: typeof first, happening: Happening) => {
+    events.record(happening);
+    written += 1;
+    await isRead(written);
+    await sleep(5);
+  };
+  await report(first, down('a:1'));
+  await report(second, down('a:1'));
+  await report(first, up('a:1'));
+  await report(second, up('a:1'));
+  await report(first, down('b:1'));
+  await report(second, ban('acme'));
+  await report(first, down('a:1'));
+  const raw = (await first.read({ limit: 99 })).events;
+  const { events, next } = await second.list({ limit: 99 });
+  expect(events.map(({ kind, target, processes }) => `${kind} ${target ?? ''} ${processes}`)).toEqual([
+    'target_unhealthy a:1 1',
+    'ban  1',
+    'target_unhealthy b:1 1',
+    'target_healthy a:1 2',
+  ]);
+  expect(next).toBeUndefined();
+  const [over] = events.slice(-1);
+  expect(over?.text).toBe('Target a:1 of upstream store is healthy again after 3 s: refused.');
+  // From when the first process saw it begin until the last one saw that it was over.
+  expect(String(over?.beganAt) < String(raw.at(-2)?.at)).toBe(true);
+  expect(over?.id).toBe(raw.at(-4)?.id);
+
+  const kindsOf = async (query: Omit<Parameters<typeof first.list>[0], 'limit'>) =>
+    (await first.list({ limit: 99, ...query })).events.map(({ kind }) => kind);
+  expect(await kindsOf({ kinds: new Set(['ban']) })).toEqual(['ban']);
+  expect(await kindsOf({ kinds: new Set(['incident']) })).toHaveLength(3);
+  expect(await kindsOf({ kinds: new Set(['target_unhealthy']) })).toHaveLength(3);
+  expect(await kindsOf({ kinds: new Set(['target_healthy']) })).toHaveLength(1);
+  const banAtMs = Date.parse(events[1]?.at ?? '');
+  expect(await kindsOf({ fromMs: banAtMs })).toEqual(['target_unhealthy', 'ban']);
+  expect(await kindsOf({ toMs: banAtMs })).toEqual(['target_unhealthy', 'target_healthy']);
+  const pages: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await first.list({ limit: 1, after });
+    pages.push(...page.events.map(({ id }) => id));
+    if (page.next === undefined) break;
+    after = page.next;
+  }
+  expect(pages).toEqual(events.map(({ id }) => id));
 });
 
 it('the default bounds keep an event for 7 days', () => {

@@ -31,6 +31,15 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
+/** Some of these words, with commas in between. */
+export function someOf(words: readonly string[]) {
+  const wanted = `must be one or more of ${words.join(', ')}, with commas in between`;
+  return z
+    .string()
+    .transform((text) => new Set(text.split(',')))
+    .refine((chosen) => [...chosen].every((word) => words.includes(word)), wanted);
+}
+
 /** Any text of at least one character. */
 export function text(charsMax: number) {
   const wanted = `must be a text of 1 to ${charsMax} characters`;

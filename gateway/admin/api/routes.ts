@@ -1,3 +1,5 @@
+import { eventGroups, groupOf } from '../../fleet/event-text.ts';
+import type { Events } from '../../fleet/events.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { Settings } from '../../model.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
@@ -6,7 +8,7 @@ import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView } from './changes-view.ts';
-import { cursor, noQuery, queryOf, wholeNumber } from './query-parameters.ts';
+import { cursor, instant, noQuery, queryOf, someOf, wholeNumber } from './query-parameters.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';
@@ -19,6 +21,7 @@ export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
   /** Those of this gateway. */
   readonly faults: () => readonly Fault[];
+  readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly bounds: DefaultTimeouts &
     KeyChangeSources['bounds'] &
@@ -90,9 +93,13 @@ export function createRoutes({
       method: 'GET',
       path: '/events',
       needs: 'read',
-      query: pageOf(bounds.eventsPerPageMax),
-      respond: async ({ query: { limit, after } }) =>
-        jsonResponse(await events.read({ limit, ...(after !== undefined && { after }) })),
+      query: pageOf(bounds.eventsPerPageMax).extend({
+        kind: someOf([...eventGroups, ...Object.keys(groupOf)]).optional(),
+        from: instant().optional(),
+        to: instant().optional(),
+      }),
+      respond: async ({ query: { limit, after, kind, from, to } }) =>
+        jsonResponse(await events.list({ limit, after, kinds: kind, fromMs: from, toMs: to })),
     }),
   ];
 }

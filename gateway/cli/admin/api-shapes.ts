@@ -120,6 +120,20 @@ export const changes = z.object({
   next: z.string().optional(),
 });
 
+export const events = z.object({
+  isComplete: z.boolean(),
+  events: z.array(
+    z.object({
+      at: z.string(),
+      beganAt: z.string().optional(),
+      kind: z.string(),
+      group: z.string(),
+      text: z.string(),
+      processes: count,
+    }),
+  ),
+});
+
 const gatewayProcess = z.object({
   id: z.string(),
   host: z.string(),
@@ -172,6 +186,7 @@ export type Usage = z.output<typeof usage>;
 export type MonthUsage = z.output<typeof monthUsage>;
 export type UsageRow = z.output<typeof usageRow>;
 export type Callers = z.output<typeof callers>;
+export type Events = z.output<typeof events>;
 export type Changes = z.output<typeof changes>;
 export type State = z.output<typeof state>;
 export type GatewayProcess = z.output<typeof gatewayProcess>;

@@ -15,13 +15,14 @@ import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
 import { state } from './api-shapes.ts';
 import type { GatewayOptions } from './find-gateway.ts';
-import { changesLines, incompleteText, processesTable } from './fleet-view.ts';
+import { changesLines, eventsLines, incompleteText, processesTable } from './fleet-view.ts';
 import { clientOf, withGateway } from './gateway-options.ts';
 import { keyLines, keysTable } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import {
   readCallers,
   readChanges,
+  readEvents,
   readKey,
   readKeys,
   readMonth,
@@ -57,6 +58,11 @@ interface UsageOptions extends Asking, PeriodOptions {
   readonly csv?: true | undefined;
   readonly month?: string;
   readonly all?: true;
+}
+
+interface EventsOptions {
+  readonly kind?: string;
+  readonly limit: number;
 }
 
 /**
@@ -215,6 +221,23 @@ export function addReadingCommands(program: Command, keys: Command): void {
       }
       const notice = body.isComplete ? [] : [incompleteText];
       print([...notice, ...processesTable(body, Date.now(), screenNow())]);
+    });
+
+  ofPeriod(program.command('events'))
+    .description('what happened lately, the newest first: outages, bans and changes')
+    .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
+    .option(
+      '--kind <kinds>',
+      'only incident, ban or change, or a kind of the API such as target_unhealthy; several with commas',
+    )
+    .option('--limit <count>', 'how many at most', wholeNumber, 50)
+    .action(async ({ from, to, kind, limit, ...options }: UsageOptions & EventsOptions) => {
+      const query = { ...periodQuery({ from, to }, Date.now()), kind };
+      const { body, json } = await readEvents(clientOf(options), query, limit);
+      if (options.json) return printJson(json);
+      const notice = body.isComplete ? [] : [incompleteText];
+      if (body.events.length === 0) return print([...notice, 'No such event is on record.']);
+      print([...notice, ...eventsLines(body, screenNow())]);
     });
 
   asking(program.command('changes'))

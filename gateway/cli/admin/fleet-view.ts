@@ -3,7 +3,7 @@ import { counted, duration, figure, instant, milliseconds, rate } from '../outpu
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, type Row, table } from '../output/table.ts';
 import { timeList } from '../output/time-list.ts';
-import type { Changes, GatewayProcess, State } from './api-shapes.ts';
+import type { Changes, Events, GatewayProcess, State } from './api-shapes.ts';
 
 export const incompleteText = 'Redis gave no answer: only what the process that answered knows is shown.';
 
@@ -83,6 +83,17 @@ export function changesLines({ changes }: Changes, screen: Screen): string[] {
     };
   });
   return timeList(['BY', 'CHANGE'], rows, screen);
+}
+
+/** The newest first. */
+export function eventsLines({ events }: Events, screen: Screen): string[] {
+  const rows = events.map(({ at, beganAt, kind, group, text, processes }) => {
+    const began = beganAt === undefined ? '' : ` It began at ${instant(beganAt)}.`;
+    const seen = processes === 1 ? '' : ` Seen by ${figure(processes)} processes.`;
+    const isBad = isFailure(kind) || (group === 'incident' && beganAt === undefined);
+    return { at, cells: [group], text: text + began + seen, tone: isBad ? ('bad' as const) : undefined };
+  });
+  return timeList(['KIND', 'EVENT'], rows, screen);
 }
 
 type Changed = Changes['changes'][number]['before'];

@@ -8,6 +8,8 @@ import {
   type Changes,
   callers,
   changes,
+  type Events,
+  events,
   type KeyDetail,
   keyDetail,
   keyPage,
@@ -21,7 +23,7 @@ import {
 /** A client, as far as the commands need it. */
 type Client = Pick<AdminClient, 'get'>;
 
-/** Keys and changes that one response may have at most. */
+/** Keys, and changes or events, that one response may have at most. */
 const keysPerPage = 500;
 const changesPerPage = 200;
 
@@ -40,6 +42,14 @@ export function readKeys(
 export function readChanges(client: Client, max: number): Promise<Reply<Changes>> {
   const pages = { path: '/changes', query: {}, schema: changes, list: 'changes', perPage: changesPerPage };
   return readPages(client, pages, max);
+}
+
+export function readEvents(client: Client, query: Query, max: number): Promise<Reply<Events>> {
+  return readPages(
+    client,
+    { path: '/events', query, schema: events, list: 'events', perPage: changesPerPage },
+    max,
+  );
 }
 
 export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {

@@ -91,6 +91,7 @@ describe('--json', () => {
     ['usage acme', '/keys/acme/usage', undefined],
     ['usage acme --step day', '/keys/acme/usage?step=day', undefined],
     ['changes', '/changes', undefined],
+    ['events --kind change,ban --limit 3', '/events?kind=change%2Cban&limit=3', undefined],
   ])('%s gives what the API says at %s', async (command, path, member) => {
     const saidNow = async () => {
       const said = await ask(path);

@@ -245,6 +245,20 @@ describe('a gateway with hostile names', () => {
         },
       ],
     },
+    '/events': {
+      isComplete: true,
+      events: [
+        {
+          id: '1-1',
+          at: hostile,
+          beganAt: hostile,
+          kind: hostile,
+          group: hostile,
+          text: hostile,
+          processes: 2,
+        },
+      ],
+    },
     '/changes': {
       isComplete: true,
       changes: [
@@ -253,6 +267,8 @@ describe('a gateway with hostile names', () => {
           at: hostile,
           action: hostile,
           by: hostile,
+          files: [hostile],
+          text: hostile,
           before: hostile,
           after: hostile,
           error: hostile,
@@ -272,6 +288,7 @@ describe('a gateway with hostile names', () => {
     'usage acme',
     'processes',
     'changes',
+    'events',
   ])(
     '%s shows them as text: nothing of them reaches the terminal as it is, in words or as JSON',
     async (command) => {
