@@ -180,7 +180,7 @@ describe.each([1280, 390])('at %i px', (width) => {
     );
     expect(kept).not.toContain(secret);
     const table = await textOf(page, '.two section:nth-of-type(2) thead th');
-    expect(table).toEqual(['SHA-256 begins with', 'Created', 'Last used', 'Ends']);
+    expect(table).toEqual(['SHA-256', 'Created', 'Last used', 'Got 401', 'Ends']);
     await expect
       .poll(() => textOf(page, '.two section:nth-of-type(2) tbody tr'))
       .toContainEqual(expect.stringMatching(/ended/));

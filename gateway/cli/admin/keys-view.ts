@@ -162,7 +162,7 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
   return lines.map((line) => (line === key.why.sentence ? paint('title', line) : line));
 }
 
-/** "not valid for 131 requests, last 5 min ago" */
+/** "131 requests while it was not valid, last 5 min ago" */
 function unauthorizedText({ requests, lastAt }: { requests: number; lastAt: string }, nowMs: number): string {
-  return `not valid for ${counted(requests, 'request')}, last ${ago(Date.parse(lastAt), nowMs)}`;
+  return `${counted(requests, 'request')} while it was not valid, last ${ago(Date.parse(lastAt), nowMs)}`;
 }

@@ -238,10 +238,10 @@ function Secrets({ secrets, source, polled }) {
         : html`<table class="cards">
             <thead>
               <tr>
-                <th scope="col">SHA-256 begins with</th>
+                <th scope="col" title="The first digits of its SHA-256 digest">SHA-256</th>
                 <th scope="col" class="number">Created</th>
                 <th scope="col" class="number">Last used</th>
-                <th scope="col" class="number" title="Requests that presented it after it had expired, or while the key was disabled">Since not valid</th>
+                <th scope="col" class="number" title="Requests that presented it after it had expired, or while the key was disabled, and the last of them">Got 401</th>
                 <th scope="col" class="number">Ends</th>
               </tr>
             </thead>
@@ -252,7 +252,7 @@ function Secrets({ secrets, source, polled }) {
                   <td class="id"><code>${digestStart}…</code></td>
                   <td class="number" data-label="Created">${createdAt === undefined ? noFigure : html`<${Instant} atMs=${Date.parse(createdAt)} />`}</td>
                   <td class="number" data-label="Last used"><${Instant} atMs=${lastUsedAt && Date.parse(lastUsedAt)} /></td>
-                  <td class="number" data-label="Since not valid">${unauthorized === undefined ? noFigure : html`${count(unauthorized.requests)}, last <${Instant} atMs=${Date.parse(unauthorized.lastAt)} />`}</td>
+                  <td class="number" data-label="Got 401">${unauthorized === undefined ? noFigure : html`${count(unauthorized.requests)}, <${Instant} atMs=${Date.parse(unauthorized.lastAt)} />`}</td>
                   <td class=${`number ${isExpired ? 'bad' : ''}`} data-label="Ends">
                     ${
                       endsMs === undefined
