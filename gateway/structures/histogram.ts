@@ -12,6 +12,26 @@ export function bucketOf(durationMs: number): number {
   return bucket;
 }
 
+/**
+ * The duration that this share of the counted ones did not exceed, in ms. Durations are taken to be spread evenly inside a
+ * bucket, as Prometheus does. Of durations beyond all buckets only the last bound is known.
+ */
+export function quantileMs(counts: readonly number[], share: number): number {
+  const rank = share * counts.reduce((sum, count) => sum + count, 0);
+  let below = 0;
+  for (const [bucket, count] of counts.entries()) {
+    const endMs = bucketsMs[bucket];
+    if (endMs === undefined) break;
+    if (count > 0 && below + count >= rank) {
+      const startMs = bucketsMs[bucket - 1] ?? 0;
+      const ms = startMs + ((rank - below) / count) * (endMs - startMs);
+      return Math.round(ms * 1_000) / 1_000;
+    }
+    below += count;
+  }
+  return bucketsMs.at(-1) ?? 0;
+}
+
 /** Durations counted by bucket, in plain numbers: what a request pays is one search among sixteen. */
 export class Histogram {
   /** How many fell into each bucket and no earlier one; the last counts what is beyond all. */

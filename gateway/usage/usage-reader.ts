@@ -1,4 +1,4 @@
-import { bucketsSeconds } from '../structures/histogram.ts';
+import { bucketsSeconds, quantileMs } from '../structures/histogram.ts';
 import type { Bounds } from '../timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
@@ -142,10 +142,7 @@ export interface TrafficMinute {
 /** How many durations fell into each bucket of a histogram (`structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
-/**
- * Percentiles are those of a histogram: the upper bound of the bucket that they lie in, and the largest bound where they lie
- * beyond it. Undefined where nothing was counted.
- */
+/** Percentiles are estimates from a histogram (`quantileMs`). Undefined where nothing was counted. */
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -547,17 +544,8 @@ function durationsIn(counts: Counts, first: number): Durations {
 
 /** Undefined where nothing was counted. */
 export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
-  const all = buckets.reduce((sum, inBucket) => sum + inBucket, 0);
-  const percentile = (share: number) => {
-    let seen = 0;
-    for (const [bucket, inBucket] of buckets.entries()) {
-      seen += inBucket;
-      if (seen > 0 && seen >= share * all)
-        return 1_000 * (bucketsSeconds[bucket] ?? bucketsSeconds.at(-1) ?? 0);
-    }
-    return undefined;
-  };
-  return { p50Ms: percentile(0.5), p99Ms: percentile(0.99) };
+  if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
+  return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };
 }
 
 /** Rows of whole hours or days, made of minutes. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { milliseconds } from '../../gateway/admin/pages/browser/formats.js';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import type { Settings } from '../../gateway/model.ts';
 import { makeToken } from '../support/admin-client.ts';
@@ -17,6 +18,7 @@ import { startRedis } from '../support/start-redis.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 /** The operators' pages as a browser shows them, of real gateways with a store behind them. */
 let browser: Browser;
@@ -285,6 +287,18 @@ describe('what the pages say', () => {
     expect(await firstText(page, '.facts')).toMatch(
       /config [0-9a-f]{6} · .*ago.*store memory.*1 process.*targets 1 of 1/s,
     );
+  });
+
+  it('Now: the tile with the times of requests is the last point of the chart', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 1280);
+    await open(page, shared, '/', '.figures');
+    await until('the tile is what the API says of the last minute', async () => {
+      const headers = { authorization: `Bearer ${token}` };
+      const { rows } = await (await fetch(`${shared.origin}/api/v1/traffic`, { headers })).json();
+      const { p50Ms, p99Ms } = rows.at(-1).ownTime;
+      const [, , tile = ''] = await textOf(page, '.figure');
+      return tile.includes(`${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`);
+    });
   });
 
   it('Now: what a list has no room for is counted, on a wide page and on a narrow one', async () => {

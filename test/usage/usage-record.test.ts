@@ -277,8 +277,8 @@ describe.each([
     expect(others).toEqual([]);
     expect(operation).toMatchObject({ operationId: 'getPet', requests: 100, lastMs: today });
     expect(Object.fromEntries(operation?.byStatus ?? [])).toEqual({ 200: 98, 404: 1, 502: 1 });
-    expect(operation?.own).toMatchObject({ p50Ms: 0.5, p99Ms: 50 });
-    expect(operation?.upstream).toMatchObject({ p50Ms: 5, p99Ms: 5, meanMs: 4 });
+    expect(operation?.own).toMatchObject({ p50Ms: 0.378, p99Ms: 37.5 });
+    expect(operation?.upstream).toMatchObject({ p50Ms: 3.75, p99Ms: 4.975, meanMs: 4 });
   });
 
   it('adds up times of less than a millisecond, however often somebody reads or sends meanwhile', async () => {
@@ -299,8 +299,8 @@ describe.each([
     }
     expect(await operationOf()).toMatchObject({
       requests: 20,
-      own: { meanMs: 0.25, p50Ms: 0.25 },
-      upstream: { meanMs: 0.75, p50Ms: 1 },
+      own: { meanMs: 0.25, p50Ms: 0.125 },
+      upstream: { meanMs: 0.75, p50Ms: 0.75 },
     });
   });
 

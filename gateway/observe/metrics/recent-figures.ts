@@ -1,4 +1,4 @@
-import { bucketsSeconds } from '../../structures/histogram.ts';
+import { quantileMs } from '../../structures/histogram.ts';
 import type { Bounds } from '../../timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
@@ -98,26 +98,6 @@ function difference(now: readonly number[], before: readonly number[]): readonly
 
 function isAny(counts: readonly number[]): boolean {
   return counts.some((count) => count > 0);
-}
-
-/**
- * The duration that this share of the counted ones did not exceed, ms. Inside a bucket they are taken to be spread evenly,
- * as Prometheus does; of those beyond all buckets the last bound is known.
- */
-function quantileMs(counts: readonly number[], share: number): number {
-  const rank = share * counts.reduce((sum, count) => sum + count, 0);
-  let below = 0;
-  for (const [bucket, count] of counts.entries()) {
-    const endSeconds = bucketsSeconds[bucket];
-    if (endSeconds === undefined) break;
-    if (count > 0 && below + count >= rank) {
-      const startSeconds = bucketsSeconds[bucket - 1] ?? 0;
-      const seconds = startSeconds + ((rank - below) / count) * (endSeconds - startSeconds);
-      return rounded(seconds * 1_000);
-    }
-    below += count;
-  }
-  return (bucketsSeconds.at(-1) ?? 0) * 1_000;
 }
 
 function rounded(figure: number): number {

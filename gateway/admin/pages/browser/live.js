@@ -14,10 +14,6 @@ import { usePolled } from './api.js';
  * @typedef {object} Totals
  * @property {number} perSecond
  * @property {Record<string, number>} outcomes per second, by status
- * @property {number | undefined} p50Ms of the gateway's own part: weighted by the processes' requests
- * @property {number | undefined} p99Ms the highest of any process
- * @property {number | undefined} upstreamP50Ms
- * @property {number | undefined} upstreamP99Ms
  */
 
 const stateEveryMs = 1_000;
@@ -39,29 +35,7 @@ function totalsOf(processes) {
       outcomes[status] = (outcomes[status] ?? 0) + Number(number);
     }
   }
-  return {
-    perSecond,
-    outcomes,
-    p50Ms: weighted(processes, 'p50Ms'),
-    p99Ms: highest(processes, 'p99Ms'),
-    upstreamP50Ms: weighted(processes, 'upstreamP50Ms'),
-    upstreamP99Ms: highest(processes, 'upstreamP99Ms'),
-  };
-}
-
-/** @param {any[]} processes @param {string} name */
-function weighted(processes, name) {
-  const known = processes.filter((process) => process[name] !== undefined);
-  const requests = known.reduce((sum, process) => sum + process.requestsPerSecond, 0);
-  if (known.length === 0) return undefined;
-  if (requests === 0) return known[0][name];
-  return known.reduce((sum, process) => sum + process[name] * process.requestsPerSecond, 0) / requests;
-}
-
-/** @param {any[]} processes @param {string} name */
-function highest(processes, name) {
-  const known = processes.map((process) => process[name]).filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
+  return { perSecond, outcomes };
 }
 
 /**

@@ -140,12 +140,14 @@ function Figures({ live, traffic, refused }) {
     totals && (totals.perSecond === 0 ? 0 : (totals.outcomes['429'] ?? 0) / totals.perSecond);
   const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
   const minutes = 'by minute, the last 15 minutes';
+  // The last point of the chart: the last minute with requests.
+  const { p50Ms, p99Ms } = found.findLast((row) => row !== undefined)?.ownTime ?? {};
   return html`<${Fresh} polled=${polled}><dl class="figures">
     <${Figure} name="requests" value=${rate(totals?.perSecond)} unit=" /s"
       values=${found.map((row) => row?.requests)} label=${`Requests ${minutes}`} />
     <${Figure} name="refused" value=${percent(refusedPart)}
       values=${found.map((row) => row && (row.refused + row.banned) / row.requests)} label=${`Part refused ${minutes}`} />
-    <${Figure} name="own p50 / p99" value=${`${milliseconds(totals?.p50Ms)} / ${milliseconds(totals?.p99Ms)}`} unit=" ms"
+    <${Figure} name="own p50 / p99" value=${p99Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)}`} unit=" ms"
       values=${found.map((row) => row?.ownTime.p99Ms)} label=${`Own time, p99, ${minutes}`} />
     <${Figure} name="keys limited" value=${limited.text}
       values=${limitedHistory} label="Keys limited or banned since this page was opened" />
