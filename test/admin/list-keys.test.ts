@@ -6,6 +6,7 @@ import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import { showKey } from '../../gateway/admin/keys/show-key.ts';
 import { createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
+import { createPlansView } from '../../gateway/admin/plans/plans-view.ts';
 import { createKeyDirectory } from '../../gateway/directory/key-directory.ts';
 import { createLimiter } from '../../gateway/limit/limiter.ts';
 import { digestSecret } from '../../gateway/secrets.ts';
@@ -192,4 +193,22 @@ it('active keys of the directory count for their plan', async () => {
   const distribution = createPlanDistributions({ ...sources, bounds });
   expect(await distribution('free', 1)).toMatchObject({ keys: 3, activeKeys: 2, refusedKeys: 2 });
   expect(await distribution('pro', 1)).toMatchObject({ keys: 1, activeKeys: 1 });
+});
+
+it('a plan has the keys of the configuration and of the directory, each id once, and says when there are more', async () => {
+  const ids = { file: ['a', 'both'], directory: ['b-off', 'both', 'c', 'd', 'e'] };
+  const viewWith = async (bounds: Parameters<typeof tunedBounds>[0]) => {
+    const { sources } = await open({ ...ids, bounds });
+    return createPlansView({ ...sources, bounds: tunedBounds({ usageReadsPerTurnMax: 2, ...bounds }) })();
+  };
+  expect(await viewWith({})).toMatchObject({
+    isComplete: true,
+    plans: [
+      { name: 'free', keys: 5, disabledKeys: 1 },
+      { name: 'pro', keys: 1, disabledKeys: 0 },
+      { name: 'business', keys: 0 },
+      { name: 'enterprise', keys: 0 },
+    ],
+  });
+  expect(await viewWith({ adminKeysExaminedMax: 2 })).toMatchObject({ isComplete: false });
 });

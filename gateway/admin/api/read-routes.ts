@@ -8,7 +8,7 @@ import { exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
-import { plansView } from '../plans/plans-view.ts';
+import { createPlansView } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
 import { noQuery, queryOf, wholeNumber } from './query-parameters.ts';
@@ -42,6 +42,7 @@ export interface ReadSources {
 export function createReadRoutes({ keys, events, changes, presence, bounds }: ReadSources): readonly Route[] {
   const { settings } = keys;
   const planDistribution = createPlanDistributions({ ...keys, bounds: { ...keys.bounds, ...bounds } });
+  const plansView = createPlansView({ ...keys, bounds: { ...keys.bounds, ...bounds } });
   const routes = [
     defineRoute({
       method: 'GET',
@@ -57,9 +58,11 @@ export function createReadRoutes({ keys, events, changes, presence, bounds }: Re
       method: 'GET',
       path: '/plans',
       needs: 'read',
-      isFixed: true,
       query: noQuery,
-      respond: () => jsonResponse(plansView(settings())),
+      async respond() {
+        const view = await plansView();
+        return view === undefined ? storeUnavailable() : jsonResponse(view);
+      },
     }),
     defineRoute({
       method: 'GET',

@@ -1,21 +1,73 @@
 import type { Settings } from '../../model.ts';
+import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { KeySources } from '../keys/key-sources.ts';
 import { limitsView } from '../settings/settings-view.ts';
 
-/** Every plan with its limits and how many keys are on it, in the order of the configuration. Costs a look at every key. */
-export function plansView({ plans, keys }: Pick<Settings, 'plans' | 'keys'>): object {
-  const counts = new Map([...plans.keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]));
-  keys.tally((plan, isDisabled) => {
-    const count = counts.get(plan);
-    if (count === undefined) return;
-    count.keys += 1;
-    if (isDisabled) count.disabledKeys += 1;
-  });
-  return {
-    plans: [...plans].map(([name, { limits, operations }]) => ({
-      name,
-      ...limitsView(limits),
-      ...(operations && { operations }),
-      ...counts.get(name),
-    })),
+/** How many keys are on each plan. */
+interface KeyCounts {
+  readonly byPlan: ReadonlyMap<string, { keys: number; disabledKeys: number }>;
+  /** False: the directory has more keys than were read. */
+  readonly isComplete: boolean;
+}
+
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+
+/**
+ * Every plan with its limits and how many keys are on it, in the order of the configuration. It looks at every key of the
+ * configuration, and reads the first `adminKeysExaminedMax` keys of the directory; what it found is kept for a moment.
+ *
+ * @returns undefined when the directory gives no answer
+ */
+export function createPlansView(
+  sources: CountSources & { readonly bounds: Pick<Bounds, 'planDistributionKeptMs'> },
+): () => Promise<object | undefined> {
+  const { settings, bounds } = sources;
+  let kept: { readonly of: Settings; readonly untilMs: number; readonly counts: KeyCounts } | undefined;
+
+  return async () => {
+    const inForce = settings();
+    if (kept?.of !== inForce || kept.untilMs <= performance.now()) {
+      const counts = await countKeys(sources);
+      if (counts === undefined) return undefined;
+      kept = { of: inForce, untilMs: performance.now() + bounds.planDistributionKeptMs, counts };
+    }
+    const { byPlan, isComplete } = kept.counts;
+    return {
+      plans: [...inForce.plans].map(([name, { limits, operations }]) => ({
+        name,
+        ...limitsView(limits),
+        ...(operations && { operations }),
+        ...(byPlan.get(name) ?? { keys: 0, disabledKeys: 0 }),
+      })),
+      isComplete,
+    };
   };
+}
+
+async function countKeys({ settings, directory, bounds }: CountSources): Promise<KeyCounts | undefined> {
+  const { plans, keys } = settings();
+  const byPlan = new Map([...plans.keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]));
+  const count = (plan: string, isDisabled: boolean) => {
+    const counted = byPlan.get(plan);
+    if (counted === undefined) return;
+    counted.keys += 1;
+    if (isDisabled) counted.disabledKeys += 1;
+  };
+  keys.tally(count);
+  if (directory === undefined) return { byPlan, isComplete: true };
+
+  let after: string | undefined = '';
+  for (let examined = 0; after !== undefined && examined < bounds.adminKeysExaminedMax; ) {
+    const page = await directory.page({ after, limit: bounds.usageReadsPerTurnMax });
+    const read = page.kind === 'page' ? await directory.readMany(page.ids) : page;
+    if (page.kind !== 'page' || read.kind !== 'found') return undefined;
+    for (const key of read.keys) {
+      if (key === 'unknown') return undefined;
+      // The configuration wins where both have an id, and `tally` has counted it.
+      if (key !== undefined && !keys.has(key.id)) count(key.plan, key.disabled);
+    }
+    examined += page.ids.length;
+    after = page.next;
+  }
+  return { byPlan, isComplete: after === undefined };
 }

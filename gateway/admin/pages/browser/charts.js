@@ -145,7 +145,8 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    padding: [12, 20, 0, 0],
+    // What happened is written above the plot, so that no text covers a bar.
+    padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
       y: {
@@ -218,6 +219,9 @@ function optionsOf(latest, width, point) {
 }
 
 const axisFont = '12px system-ui, sans-serif';
+/** Rows of texts above the plot, and the height of one, CSS pixels. */
+const markerRows = 2;
+const markerRowHeight = 14;
 
 /** Points are drawn where a line would not show them: a value between two gaps. */
 function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
@@ -290,7 +294,8 @@ function drawLines(u, { limit, markers = [] }, colours) {
 function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   const pixel = devicePixelRatio || 1;
   const gap = 4 * pixel;
-  const rowHeight = 14 * pixel;
+  const rowHeight = markerRowHeight * pixel;
+  const top = bbox.top - markerRows * rowHeight;
   const right = bbox.left + bbox.width;
   const placed = markers
     .toSorted((a, b) => b.atMs - a.atMs)
@@ -301,15 +306,15 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.strokeStyle = colours.marker;
   ctx.beginPath();
   for (const { x } of placed) {
-    ctx.moveTo(x, bbox.top);
+    ctx.moveTo(x, top);
     ctx.lineTo(x, bbox.top + bbox.height);
   }
   ctx.stroke();
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  // Texts in two rows, the newest first: one for which neither has room is left out, and "Happened" has it.
-  const freeUntil = [right, right];
+  // Newest first. A text for which no row has room is left out: the list of events has it.
+  const freeUntil = Array.from({ length: markerRows }, () => right);
   for (const { text, x } of placed) {
     const { width } = ctx.measureText(text);
     const startBefore = (/** @type {number} */ end) =>
@@ -317,13 +322,10 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
     const row = freeUntil.findIndex((end) => startBefore(end) >= bbox.left && x <= end + gap);
     if (row === -1) continue;
     const start = startBefore(freeUntil[row] ?? right);
-    const top = bbox.top + row * rowHeight;
-    ctx.globalAlpha = 0.8;
     ctx.fillStyle = colours.ground;
-    ctx.fillRect(start - 2 * pixel, top, width + 4 * pixel, rowHeight);
-    ctx.globalAlpha = 1;
+    ctx.fillRect(start - 2 * pixel, top + row * rowHeight, width + 4 * pixel, rowHeight);
     ctx.fillStyle = colours.marker;
-    ctx.fillText(text, start, top + 11 * pixel);
+    ctx.fillText(text, start, top + row * rowHeight + 11 * pixel);
     freeUntil[row] = Math.min(start, x) - gap;
   }
 }

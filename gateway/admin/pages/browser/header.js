@@ -1,6 +1,8 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, nowMs, queryOf } from './api.js';
+import { Dialog } from './dialog.js';
 import { clock, count, duration, fullInstant, noFigure, shortVersion } from './formats.js';
+import { shortcuts, shortcutsButtonId } from './keyboard.js';
 import { pagePaths } from './page-paths.js';
 import { html, isStale, useNow } from './parts.js';
 import { goTo, keyPath } from './router.js';
@@ -14,6 +16,7 @@ export function Header({ live, open }) {
       <a class="name" href="/">Tollgate</a>
       <${Facts} live=${live} />
       <${Search} />
+      <${Shortcuts} />
       <${ThemeSwitch} />
     </div>
     <nav aria-label="Pages">
@@ -99,38 +102,102 @@ function TargetsFact({ state }) {
   >`;
 }
 
-/** A key's id opens its page; anything else is looked for in the keys. */
+const suggestedMax = 8;
+const typedPauseMs = 150;
+
+/** A key's id opens its page; anything else is looked for in the keys. While one types, keys are suggested. */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const [text, setText] = useState('');
   const [isAsking, setAsking] = useState(false);
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const text = field.current?.value.trim() ?? '';
-    if (text === '') return;
+  const suggested = useSuggested(text);
+  const open = async (/** @type {string} */ wanted) => {
+    if (wanted === '') return;
     setAsking(true);
     // Not `/keys/{id}`: a browser reports its 404 as an error.
-    const isKey = await ask(`/keys${queryOf({ q: text.slice(0, 64), sort: 'id', limit: 500 })}`).then(
-      ({ keys }) => keys.some(({ id }) => id === text),
-      () => false,
-    );
+    const isKey =
+      suggested.some(({ id }) => id === wanted) ||
+      (await findKeys(wanted, 500).then(
+        (keys) => keys.some(({ id }) => id === wanted),
+        () => false,
+      ));
     setAsking(false);
-    if (field.current) field.current.value = '';
+    setText('');
     field.current?.blur();
-    goTo(isKey ? keyPath(text) : `${pagePaths.keys}${queryOf({ q: text.slice(0, 64) })}`);
+    goTo(isKey ? keyPath(wanted) : `${pagePaths.keys}${queryOf({ q: wanted.slice(0, 64) })}`);
   };
-  return html`<form class="search" role="search" onSubmit=${submit} aria-busy=${isAsking}>
+  const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
+    setText(value);
+    // A suggestion was chosen, and not typed.
+    const isChosen = inputType === undefined || inputType === 'insertReplacementText';
+    if (isChosen && suggested.some(({ id }) => id === value)) void open(value);
+  };
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void open(text.trim());
+  };
+  return html`<form class="search" role="search" onSubmit=${onSubmit} aria-busy=${isAsking}>
     <input
       id="search"
       ref=${field}
       type="search"
+      list="suggested"
       placeholder="Find a key"
       aria-label="Find a key"
       title="/"
       aria-keyshortcuts="/"
       autocomplete="off"
       spellcheck=${false}
+      value=${text}
+      onInput=${onInput}
     />
+    <datalist id="suggested">
+      ${suggested.map(({ id, name, plan, state }) => html`<option key=${id} value=${id}>${[name, plan, state].filter(Boolean).join(' · ')}</option>`)}
+    </datalist>
   </form>`;
+}
+
+/** Keys whose id or name has this text. @param {string} text @returns {any[]} */
+function useSuggested(text) {
+  const [suggested, setSuggested] = useState(/** @type {any[]} */ ([]));
+  useEffect(() => {
+    const wanted = text.trim();
+    if (wanted === '') {
+      setSuggested([]);
+      return undefined;
+    }
+    const left = new AbortController();
+    const timer = setTimeout(() => {
+      findKeys(wanted, suggestedMax, left.signal).then(setSuggested, () => {});
+    }, typedPauseMs);
+    return () => {
+      clearTimeout(timer);
+      left.abort();
+    };
+  }, [text]);
+  return suggested;
+}
+
+/** @param {string} text @param {number} limit @param {AbortSignal} [signal] @returns {Promise<any[]>} */
+async function findKeys(text, limit, signal) {
+  const { keys } = await ask(`/keys${queryOf({ q: text.slice(0, 64), sort: 'id', limit })}`, signal);
+  return keys;
+}
+
+/** Opens the list of what the keyboard does; `?` presses it. */
+function Shortcuts() {
+  const [isOpen, setOpen] = useState(false);
+  return html`<button class="theme" type="button" id=${shortcutsButtonId} aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick=${() => setOpen(true)}>?</button>
+    ${
+      isOpen &&
+      html`<${Dialog} title="Keyboard shortcuts" onClose=${() => setOpen(false)}>
+        <table class="shortcuts">
+          <tbody>
+            ${shortcuts.map(([keys, text]) => html`<tr key=${keys}><th scope="row"><kbd>${keys}</kbd></th><td>${text}</td></tr>`)}
+          </tbody>
+        </table>
+      <//>`
+    }`;
 }
 
 function ThemeSwitch() {

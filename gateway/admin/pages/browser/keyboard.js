@@ -5,7 +5,20 @@ import { routes } from './routes.js';
 /** How long the letter after `g` is waited for. */
 const secondKeyMs = 1_500;
 
-/** `/` searches, `g` and a letter open a page, arrows walk through a table's rows, Esc leaves a field. */
+/** What the keyboard does, for the dialog that `?` opens. @type {readonly (readonly [string, string])[]} */
+export const shortcuts = [
+  ['/', 'find a key'],
+  ...Object.values(routes).flatMap(({ nav }) =>
+    nav ? [/** @type {const} */ ([`g ${nav.letter}`, `open ${nav.text}`])] : [],
+  ),
+  ['↓ ↑', 'walk through the rows of a table'],
+  ['Esc', 'leave a field, close a dialog'],
+  ['?', 'show this list'],
+];
+
+export const shortcutsButtonId = 'shortcuts';
+
+/** Does what `shortcuts` says. */
 export function listenToKeys() {
   let goneAtMs = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
@@ -18,6 +31,10 @@ export function listenToKeys() {
       return;
     }
     if (target.matches('input, textarea, select')) return;
+    if (event.key === '?') {
+      document.getElementById(shortcutsButtonId)?.click();
+      return;
+    }
     if (event.key === '/') {
       const search = document.getElementById('search');
       if (!search) return;

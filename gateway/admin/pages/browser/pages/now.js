@@ -450,16 +450,17 @@ function useSunsets() {
  *
  * @returns {{ polled: import('../api.js').Polled, events: Happened[] }}
  *
- * @typedef {{ id: string, atMs: number, kind: string, text: string, keyId?: string }} Happened
+ * @typedef {{ id: string, atMs: number, kind: string, text: string, keyId?: string, about?: string }} Happened
  */
 function useHappened() {
   const polled = usePolled('/events?limit=50', 4_000);
-  const events = (polled.body?.events ?? []).map(({ id, at, kind, text, key }) => ({
+  const events = (polled.body?.events ?? []).map(({ id, at, kind, text, key, target, server }) => ({
     id,
     atMs: Date.parse(at),
     kind,
     text,
     keyId: key,
+    about: target ?? server,
   }));
   return { polled, events };
 }
@@ -479,7 +480,9 @@ const marks = {
 
 /** @param {Happened[]} events */
 function markersOf(events) {
-  return events.flatMap(({ atMs, kind }) => (kind in marks ? { atMs, text: marks[kind] ?? kind } : []));
+  return events.flatMap(({ atMs, kind, about }) =>
+    kind in marks ? { atMs, text: [marks[kind], about].filter(Boolean).join(' ') } : [],
+  );
 }
 
 function Happened({ happened: { polled, events } }) {

@@ -149,25 +149,34 @@ function LimitField({ window, limit, value = limit }) {
 function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
   const { totals, reproduced, keys, moreKeys, activeKeys, examinedKeys } = found;
   if (activeKeys === 0) return html`<p class="empty">No key of ${plan} sent a request in this time.</p>`;
-  const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const part =
     examinedKeys < activeKeys
       ? ` Of ${count(activeKeys)} active keys, ${count(examinedKeys)} are replayed.`
       : '';
   return html`
     <p class="sentence verdict-text" role="status">${isTried ? sentenceOf(totals, tried) : `${counted(totals.refusedNow, 'request')} of ${count(totals.offered)} (${percent(totals.refusedNow / totals.offered)}) were refused. Drag a limit, or write another one.`}${part}</p>
-    ${
-      totals.refusedThenMin < totals.refusedThenMax &&
-      html`<p class="muted">
-        Bans and limits of the second depend on the order within a minute: at least ${count(totals.refusedThenMin)} would have been refused
-        and at most ${count(totals.refusedThenMax)}.
-      </p>`
-    }
-    <p class=${minutesThatDiffer === 0 ? 'proof muted' : 'proof near'}>
-      Replay of the present plan: ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'refusal')} reproduced${
-        minutesThatDiffer === 0 ? '.' : `; ${counted(minutesThatDiffer, 'minute')} differ:`
-      }
-    </p>
+    <${Certainty} totals=${totals} reproduced=${reproduced} />
+    ${keys.length > 0 && html`<${KeyTable} keys=${keys} openKey=${openKey} isTried=${isTried} />`}
+    ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}
+    ${openKey !== undefined && found.minutes !== undefined && html`<${Picture} id=${openKey} minutes=${found.minutes} isTried=${isTried} ...${whatIf} />`}
+  `;
+}
+
+/** How far the sentence above can be relied on, folded: a line that says whether it is exact, and behind it why not. */
+function Certainty({ totals, reproduced }) {
+  const { refusedThenMin, refusedThenMax } = totals;
+  const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
+  const isBounded = refusedThenMin < refusedThenMax;
+  const summary =
+    minutesThatDiffer > 0
+      ? `An estimate: the replay of the present plan differs from the record in ${counted(minutesThatDiffer, 'minute')}.`
+      : isBounded
+        ? `Between ${count(refusedThenMin)} and ${counted(refusedThenMax, 'refusal')} with these limits.`
+        : 'The replay of the present plan agrees with the record.';
+  return html`<details class="certainty">
+    <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
+    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused: bans and limits of the second depend on the order of requests within a minute.</p>`}
+    <p>${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')} happen again when the present plan is replayed.</p>
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
@@ -179,10 +188,8 @@ function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
         )}
       </ul>`
     }
-    ${keys.length > 0 && html`<${KeyTable} keys=${keys} openKey=${openKey} isTried=${isTried} />`}
-    ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}
-    ${openKey !== undefined && found.minutes !== undefined && html`<${Picture} id=${openKey} minutes=${found.minutes} isTried=${isTried} ...${whatIf} />`}
-  `;
+    <p class="muted">In a minute with refusals a client sends less, so such a minute does not show how much it would have sent.</p>
+  </details>`;
 }
 
 /** @param {any} totals @param {Record<string, number>} tried */
@@ -228,7 +235,7 @@ function KeyTable({ keys, openKey, isTried }) {
         <th scope="col" class="number">Refused now</th>
         <th scope="col" class="number">Then</th>
         <th scope="col">First time</th>
-        <th scope="col" class="number">Censored minutes</th>
+        <th scope="col" class="number">Minutes with refusals</th>
         <th scope="col"><span class="sr">Picture</span></th>
       </tr>
     </thead>
@@ -241,7 +248,7 @@ function KeyTable({ keys, openKey, isTried }) {
           <td class="number" data-label="Refused now">${count(key.refusedNow)}</td>
           <td class="number" data-label="Then" title=${boundsText(key)}>${count(key.refusedThen)}${key.refusedThenMin !== undefined && ' *'}</td>
           <td data-label="First time">${key.firstRefusedAt === undefined ? '–' : html`<time dateTime=${key.firstRefusedAt} title=${fullInstant(Date.parse(key.firstRefusedAt))}>${clock(Date.parse(key.firstRefusedAt), nowMs())}</time>`}</td>
-          <td class="number" data-label="Censored minutes">${count(key.censoredMinutes)}</td>
+          <td class="number" data-label="Minutes with refusals">${count(key.censoredMinutes)}</td>
           <td>
             <button
               type="button"

@@ -21,14 +21,15 @@ export function Plans({ query }) {
                   <th scope="col">Plan</th>
                   <th scope="col">Limits</th>
                   <th scope="col">May call</th>
-                  <th scope="col" class="number">Configured keys</th>
+                  <th scope="col" class="number">Keys</th>
                   <th scope="col" class="number">Disabled</th>
                 </tr>
               </thead>
               <tbody>
                 ${plans.map((plan) => html`<${PlanRow} key=${plan.name} ...${plan} isOpen=${plan.name === name} />`)}
               </tbody>
-            </table>`
+            </table>
+            ${polled.body.isComplete ? '' : html`<p class="muted">The directory has more keys than those that are counted here.</p>`}`
       }
     <//>
     ${plans.length > 0 && name !== undefined && html`<${OnePlan} key=${name} name=${name} plan=${plans.find((plan) => plan.name === name)} query=${query} />`}
@@ -45,7 +46,7 @@ function PlanRow({ name, windows, isCustom, operations, keys, disabledKeys, isOp
     </td>
     <td data-label="Limits">${limits}</td>
     <td data-label="May call">${operations === undefined ? 'everything' : operations.join(', ')}</td>
-    <td class="number" data-label="Configured keys">${count(keys)}</td>
+    <td class="number" data-label="Keys">${count(keys)}</td>
     <td class="number" data-label="Disabled">${count(disabledKeys)}</td>
   </tr>`;
 }
