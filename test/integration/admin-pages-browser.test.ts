@@ -507,9 +507,26 @@ describe('what the pages say', () => {
     await page.waitForSelector('.why p');
     expect(await firstText(page, 'h1')).toBe(ids[0]);
     await page.keyboard.press('/');
-    await page.keyboard.type('acme');
+    await page.keyboard.type('acm');
+    await expect
+      .poll(() => page.$$eval('#suggested option', (options) => options.map(({ value }) => value)))
+      .toContain('acme');
+    await page.keyboard.type('e');
     await page.keyboard.press('Enter');
     await expect.poll(() => new URL(page.url()).pathname).toBe('/keys/acme');
+  });
+
+  it('`?` lists what each key of the keyboard does, and Esc closes the list', async () => {
+    const { page } = await watchedPage(browser, shared.origin, 390);
+    await open(page, shared, '/', '.figures');
+    await page.keyboard.type('?');
+    const shown = await textOf(page, 'dialog[open] tr');
+    for (const row of ['/find a key', 'g popen Plans', '?show this list']) expect(shown).toContain(row);
+    expect(await axeFindings(page)).toEqual([]);
+    const folder = process.env.SCREENSHOTS;
+    if (folder) await page.screenshot({ path: `${folder}/shortcuts.png` });
+    await page.keyboard.press('Escape');
+    await page.waitForFunction("document.querySelector('dialog') === null");
   });
 
   it('a theme that was chosen stays', async () => {

@@ -187,7 +187,7 @@ async function findKeys(text, limit, signal) {
 /** Opens the list of what the keyboard does; `?` presses it. */
 function Shortcuts() {
   const [isOpen, setOpen] = useState(false);
-  return html`<button class="theme" type="button" id=${shortcutsButtonId} aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick=${() => setOpen(true)}>?</button>
+  return html`<button class="help" type="button" id=${shortcutsButtonId} aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick=${() => setOpen(true)}>?</button>
     ${
       isOpen &&
       html`<${Dialog} title="Keyboard shortcuts" onClose=${() => setOpen(false)}>
