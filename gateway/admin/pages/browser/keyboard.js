@@ -37,9 +37,10 @@ export function listenToKeys() {
     }
     if (event.key === '/') {
       const search = document.getElementById('search');
-      if (!search) return;
+      if (!(search instanceof HTMLInputElement)) return;
       event.preventDefault();
-      search.focus();
+      // What was typed before is replaced by what is typed now.
+      search.select();
       return;
     }
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
