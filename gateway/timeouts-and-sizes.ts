@@ -453,7 +453,7 @@ export const defaultBounds = Object.freeze({
   /** Of it for young objects. V8's own choice takes 45 MiB more with 100,000 keys, and no less time. */
   configThreadYoungMebibytes: 16,
   /** How long the end of that thread waits for what the next thread needs of it. */
-  configThreadRetireTimeoutMs: 5_000,
+  configThreadRetireTimeoutMs: 1_000,
   /**
    * A file that changed this recently is read again, since two edits may have the same time stamp: of Linux within 10 ms, of some
    * file systems within 2 s.

@@ -37,6 +37,8 @@ export interface LoadOptions {
   readonly drafts?: ReadonlyMap<string, string | FileContent>;
   /** A keys file that is missing counts as an empty one: for the command that makes it. */
   readonly makesKeysFile?: boolean;
+  /** Reads only the main file and the keys: for a command that must do its work whatever else is broken. There are no operations then. */
+  readonly onlyKeys?: boolean;
   /** The files of the configuration in force. A certificate that has expired among them does not make this one invalid. */
   readonly inForce?: Digests;
   /** Of a load before: entries of the keys file that are the same are not read again. */
@@ -90,7 +92,7 @@ export interface InvalidSettings {
  * can find at once, up to `configSizes.problemsMax`.
  */
 export function loadSettings(options: LoadOptions): Loaded {
-  const { file, env, drafts, makesKeysFile = false, inForce, before, onRead } = options;
+  const { file, env, drafts, makesKeysFile = false, onlyKeys = false, before, onRead } = options;
   const fileOf = (path: string) => besideFile(file, path);
   const reader = createSourceReader({ env, drafts, makesKeysFile, onRead });
   const problems: Problem[] = [];
@@ -104,29 +106,14 @@ export function loadSettings(options: LoadOptions): Loaded {
   const raw = main && parseShape(main, problems);
   const plans = raw && buildPlans(raw);
   const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);
-  const upstreams = main && readUpstreamNames(main);
-  if (upstreams !== undefined) problems.push(...upstreams.problems);
-  const api = main && readApi({ main, mainFile: file, reader, upstreamNames: upstreams?.names }, problems);
-  const operations = api?.operations;
-  if (raw && main && api) {
-    const { operations } = api;
-    const misfits = [
-      ...checkOwnPaths({ raw, main, operations }),
-      ...(keyList ? checkScopes(scopesOf({ raw, main, keyList, operations })) : []),
-    ];
-    problems.push(...misfits.map((problem) => ({ ...problem, files: [problem.file, api.file] })));
-  }
-  const upstreamTls = raw && main && readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
-  const redis = raw && main && readRedis(raw, { main, reader, fileOf }, problems);
-  const certificates =
-    raw && main && readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
-
-  const docs = raw && main && api && publish(raw, main, api.document, problems);
+  const others = onlyKeys
+    ? nothingElse
+    : main && readOthers({ ...options, main, raw, keyList, reader }, problems);
 
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !plans || !keyList || !operations || !upstreamTls || !certificates || all.length > 0) {
+  if (!main || !raw || !plans || !keyList || !others || all.length > 0) {
     const suspects = all.map(({ file: at, related, files = [at, related?.file ?? at] }) => files);
     return { kind: 'invalid', problems: all.map(withoutFiles), suspects, digests, version };
   }
@@ -141,12 +128,8 @@ export function loadSettings(options: LoadOptions): Loaded {
       keyList.shownAs === undefined
         ? undefined
         : { path: keyList.shownAs, lines: order.map((entry) => lines[entry] ?? 1) },
-    operations,
-    redis,
-    upstreamTls,
-    certificates,
+    ...others,
     version,
-    ...(docs && { docs }),
   });
   const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, Date.now())];
   for (const name of unusedUpstreams(settings)) {
@@ -162,6 +145,46 @@ export function loadSettings(options: LoadOptions): Loaded {
   const { file: keysFile, entries } = keyList;
   const contents = reader.contents();
   return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, contents, version };
+}
+
+/** What a configuration has beside its main file and its keys. */
+type Others = Pick<
+  Parameters<typeof buildSettings>[0],
+  'operations' | 'redis' | 'upstreamTls' | 'certificates' | 'docs'
+>;
+
+const nothingElse: Others = { operations: [], redis: undefined, upstreamTls: new Map(), certificates: {} };
+
+interface OthersToRead extends Pick<LoadOptions, 'file' | 'inForce'> {
+  readonly main: YamlSource;
+  readonly raw: RawSettings | undefined;
+  readonly keyList: ReadKeyList | undefined;
+  readonly reader: SourceReader;
+}
+
+/** Undefined when some of it could not be read. */
+function readOthers(
+  { file, main, raw, keyList, reader, inForce }: OthersToRead,
+  problems: Problem[],
+): Others | undefined {
+  const upstreams = readUpstreamNames(main);
+  problems.push(...upstreams.problems);
+  const api = readApi({ main, mainFile: file, reader, upstreamNames: upstreams.names }, problems);
+  if (raw === undefined) return undefined;
+  if (api !== undefined) {
+    const { operations } = api;
+    const misfits = [
+      ...checkOwnPaths({ raw, main, operations }),
+      ...(keyList ? checkScopes(scopesOf({ raw, main, keyList, operations })) : []),
+    ];
+    problems.push(...misfits.map((problem) => ({ ...problem, files: [problem.file, api.file] })));
+  }
+  const fileOf = (path: string) => besideFile(file, path);
+  const upstreamTls = readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
+  const redis = readRedis(raw, { main, reader, fileOf }, problems);
+  const certificates = readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
+  const docs = api && publish(raw, main, api.document, problems);
+  return api && { operations: api.operations, upstreamTls, redis, certificates, ...(docs && { docs }) };
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {

@@ -67,13 +67,15 @@ export class NotInFile extends CommandError {
  * written, so that a broken file is never left behind. A keys file that is missing is made.
  *
  * @param choose the edits, with paths from the list of keys; it throws a CommandError where the keys do not allow it
+ * @param onlyKeys for edits that need no operations: they are made although an API document or a certificate is broken
  * @throws a CommandError that says why nothing was written; an Error when the file cannot be locked or written
  */
 export async function editKeys(
   { file, env }: Configuration,
   choose: (before: LoadedKeys & { readonly file: string }) => readonly YamlEdit[],
+  { onlyKeys = false }: Pick<LoadOptions, 'onlyKeys'> = {},
 ): Promise<EditedKeys> {
-  const options = { file, env, makesKeysFile: true };
+  const options = { file, env, makesKeysFile: true, onlyKeys };
   const found = loadKeys(options);
   const keysFile = found.file;
   if (keysFile === undefined) {

@@ -40,31 +40,35 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
 
     async addSecret({ id, overlap, expires }) {
       const secret = issueSecret();
-      const edited = await editKeys(configuration, (before) => {
+      const choose = (before: KeysInFile): YamlEdit[] => {
         const { written } = before;
         const index = indexOf(id, before);
         requireFutureDate(expires);
         const entries = [secretEntry(secret, expires)];
         return [...endOlder(written, index, overlap), { kind: 'append', path: [index, 'secrets'], entries }];
-      });
+      };
+      const edited = await editKeys(configuration, choose, { onlyKeys: true });
       return issued(edited, id, secret);
     },
 
     async setDisabled(id, disabled) {
-      const edited = await editKeys(configuration, (before) => {
+      const choose = (before: KeysInFile): YamlEdit[] => {
         const path = [indexOf(id, before)];
         if (before.settings.keys.get(id)?.disabled === disabled) return [];
         return disabled
           ? [{ kind: 'set', path, name: 'disabled', value: true, after: 'plan' }]
           : [{ kind: 'remove', path, name: 'disabled', or: false }];
-      });
+      };
+      const edited = await editKeys(configuration, choose, { onlyKeys: true });
       return changed(edited, id);
     },
   };
 }
 
+type KeysInFile = LoadedKeys & { readonly file: string };
+
 /** The place of a key in the list. @throws a CommandError where there is none; it suggests no other key, which would be changed then */
-function indexOf(id: string, { written, settings, file }: LoadedKeys & { readonly file: string }): number {
+function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
   if (settings.directory) throw new NotInFile(`${id} is not in ${file}.`, file);

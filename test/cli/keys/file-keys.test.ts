@@ -282,6 +282,22 @@ test('keys revoke and keys restore leave the file as it was, and say so when the
   });
 });
 
+test('a broken API document or certificate does not hold back keys revoke and keys rotate; keys create needs the operations', async () => {
+  const tls = 'listen: { tls: { cert: tls.pem, key: missing.key } }';
+  const { file, pathOf } = configFolder({
+    'tollgate.yaml': `${mainDocument}${tls}\n`,
+    'openapi.yaml': 'paths: {',
+    'tls.pem': 'x',
+  });
+  const run = (...args: string[]) => tollgate(['keys', ...args, '--config', file]);
+  expect(await run('rotate', 'acme')).toMatchObject({ exitCode: 0 });
+  expect(await run('revoke', 'acme')).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toContain('disabled: true');
+  expect((await run('create', '--plan', 'free', '--id', 'new')).stderr).toContain(
+    'openapi.yaml:1:9: this is not valid YAML',
+  );
+});
+
 test('edits of all kinds at once: each is in the file', async () => {
   const ids = ['a', 'b', 'c', 'd'];
   const entry = (id: string) =>
