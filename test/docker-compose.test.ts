@@ -167,7 +167,7 @@ describe('config/balanced.compose.yml', () => {
 
   it('publishes the ports of the balancer instead of those of the gateways', () => {
     expect(gateway?.ports).toEqual([]);
-    expect(balancer?.ports).toEqual([production.services.gateway?.ports?.[0]]);
+    expect(balancer?.ports).toEqual(production.services.gateway?.ports);
   });
 
   it('has one network that gateways and balancer share, and cli has the environment of the gateways', () => {
