@@ -5,6 +5,7 @@ import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureAdminFlood } from './admin-flood.ts';
+import { measureAdminLoad, worsts } from './admin-load.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
 import { measureContracts } from './contracts.ts';
@@ -302,6 +303,7 @@ const measurements: readonly Measurement[] = [
     },
   },
   ...['/metrics', '/readyz', '/assets/main.js', '/api/v1/keys'].map(adminFlood),
+  ...[1, 2].map(adminLoad),
   {
     rows: '34',
     what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
@@ -470,6 +472,35 @@ function adminFlood(path: string): Measurement {
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
           flood.perSecond <= 1.1 * defaultBounds.adminRequestsPerSecondMax,
+      };
+    },
+  };
+}
+
+function adminLoad(workers: number): Measurement {
+  return {
+    rows: '39',
+    what: `one token that may only read does its worst on 30 connections, workers: ${workers}, 100,000 keys, 1,000 of them with eight days on record`,
+    async measure() {
+      const found = await measureAdminLoad({
+        worst: Object.keys(worsts) as (keyof typeof worsts)[],
+        keys: 100_000,
+        recorded: 1_000,
+        connections: 30,
+        goodRequests: 1_000,
+        workers,
+      });
+      const figures = found.map(({ worst, p50Ms, operatorMs, revokedMs: { byApi, inFile } }) => {
+        const ratio = (p50Ms.beside / p50Ms.alone).toFixed(2);
+        return `${worst} ${ratio}×, ${ms(operatorMs)}, ${ms(byApi)}, ${ms(inFile)}`;
+      });
+      const most = Math.max(...found.map(({ residentBytes }) => residentBytes));
+      return {
+        figure: `p50 of a key; another operator's slowest response; a revocation by the API, and in the keys file: ${figures.join('; ')}; memory at most ${mib(most)}`,
+        holds: found.every(
+          ({ failures, operatorStatuses }) =>
+            failures.length === 0 && operatorStatuses.every((status) => status === 200),
+        ),
       };
     },
   };
