@@ -54,7 +54,7 @@ export interface SimulatedMinute {
 }
 
 /**
- * Replays the usage record. One part is made at a time, for a bounded time, and other work is served in between. Records
+ * Replays the usage record, a part at a time and for a bounded time; other work is served in between. Records
  * that were read are kept for a moment, as many as there is room for: somebody who tries one limit tries another.
  */
 export function createSimulations(
@@ -65,15 +65,10 @@ export function createSimulations(
 ): (simulation: Simulation) => Promise<Simulated | undefined> {
   const { settings, usage, nowMs, bounds } = sources;
   const kept = createKeptMinutes(bounds);
-  let last: Promise<unknown> = Promise.resolve();
+
+  return simulate;
 
   /** Undefined when the store gives no answer. */
-  return (simulation) => {
-    const made = last.then(() => simulate(simulation));
-    last = made.catch(() => undefined);
-    return made;
-  };
-
   async function simulate({
     period: asked,
     edits,
