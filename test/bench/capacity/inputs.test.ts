@@ -82,6 +82,11 @@ describe('unit costs', () => {
     expect(sources.requestCpu).toContain('bench 2026-11-22T10:00');
     const then = unitCostsOf(report, measured, 'measurement').values;
     expect(then).toMatchObject({ callCpu: 0.00001, turnSeconds: 0.001 });
+    // A machine that measured the backend alone: four times as fast as that of the benchmark.
+    const here = unitCostsOf(report, measured, 0.00001);
+    expect(here.values).toMatchObject({ callCpu: 0.000005, turnSeconds: 0.0005, countsBytes: 250 });
+    expect(here.values.requestCpu).toBeCloseTo(values.requestCpu / 4, 12);
+    expect(here.machine).toContain('takes 0.25× the CPU');
   });
 
   it.each([

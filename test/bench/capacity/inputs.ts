@@ -100,7 +100,7 @@ const options: Readonly<Record<string, NumberOption>> = {
 
 /** What to do, and with what. */
 export type Command = (
-  | { readonly kind: 'print'; readonly inputs: Inputs }
+  | { readonly kind: 'print'; readonly inputs: Inputs; readonly isCalibrated: boolean }
   | { readonly kind: 'measure' | 'page' }
 ) & {
   /** A report of the benchmark. */
@@ -115,7 +115,8 @@ npm run capacity -- --page                               writes them into test/b
 ${Object.entries(options)
   .map(([name, option]) => `  --${name.padEnd(16)} ${option.is}${defaultText(option)}`)
   .join('\n')}
-  --results FILE     the benchmark's JSON (the newest valid one in test/bench/results)`;
+  --results FILE     the benchmark's JSON (the newest valid one in test/bench/results)
+  --no-calibration   takes CPU costs as they were measured; else five seconds of load say how fast this machine is`;
 
 function defaultText(option: NumberOption): string {
   const value = option.default(() => Number.NaN);
@@ -132,6 +133,7 @@ export function readCommand(args: readonly string[]): Command {
       measure: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       page: { type: 'boolean', default: false },
+      'no-calibration': { type: 'boolean', default: false },
     },
   });
   const given = values as Readonly<Record<string, unknown>> as Readonly<Record<string, string | undefined>>;
@@ -141,7 +143,8 @@ export function readCommand(args: readonly string[]): Command {
   };
   if (values.measure) return { kind: 'measure', ...common };
   if (values.page) return { kind: 'page', ...common };
-  return { kind: 'print', inputs: readInputs(given), ...common };
+  const isCalibrated = values['no-calibration'] !== true;
+  return { kind: 'print', inputs: readInputs(given), isCalibrated, ...common };
 }
 
 /** @throws Error with one sentence that names the option */

@@ -15,6 +15,7 @@ import { findProgram } from '../find-program.ts';
 import { describeMachine } from '../machine.ts';
 import { pinBenchmark } from '../pin.ts';
 import { endAllProcesses, killAllProcesses } from '../processes.ts';
+import { measureDirectCpu } from './calibrate.ts';
 import { compareFleet } from './compare-fleet.ts';
 import { type Inputs, readCommand, usage } from './inputs.ts';
 import { measureFleet } from './measure-fleet.ts';
@@ -191,15 +192,25 @@ function answer(inputs: Inputs, { values }: UnitCosts) {
   return { plan, walls, sentence: describeInputs(inputs, plan), tables: tablesOf(plan, walls) };
 }
 
-function print(inputs: Inputs, basis: Basis): void {
-  const costs = unitCostsOf(basis.report, basis.measured);
+async function print(inputs: Inputs, { report, measured }: Basis, isCalibrated: boolean): Promise<void> {
+  const costs = unitCostsOf(report, measured, isCalibrated ? await directCpuHere() : 'benchmark');
   const { sentence, tables } = answer(inputs, costs);
   console.log([sentence, ...tables.map(toText), `${costs.machine}.`].join('\n\n'));
 }
 
+/** Without it the costs are those of another machine, which the last line of the output says. */
+async function directCpuHere(): Promise<number | 'benchmark'> {
+  try {
+    return await measureDirectCpu();
+  } catch (error) {
+    console.error(`Not calibrated for this machine: ${error instanceof Error ? error.message : error}`);
+    return 'benchmark';
+  }
+}
+
 const command = readOptionsOrEnd(usage, () => readCommand(process.argv.slice(2)));
 try {
-  if (command.kind === 'print') print(command.inputs, readBasis(command.results));
+  if (command.kind === 'print') await print(command.inputs, readBasis(command.results), command.isCalibrated);
   else if (command.kind === 'measure') await measure(command.quick);
   else writePage(readBasis(command.results));
 } catch (error) {

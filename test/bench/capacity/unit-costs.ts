@@ -131,19 +131,20 @@ export function whyUnusable(report: BenchmarkPart): string | undefined {
 
 /**
  * The speed of the machine changes by a factor of up to two within hours. Both runs measured the backend alone, so the CPU
- * costs of one can be stated at the speed of the other.
+ * costs of one can be stated at the speed of the other, or of a machine that has measured nothing but the backend.
  *
- * @param at whose speed
+ * @param at whose speed, or how much CPU the backend alone takes for a request
  */
 export function unitCostsOf(
   report: BenchmarkPart,
   measured: Measured,
-  at: 'benchmark' | 'measurement' = 'benchmark',
+  at: 'benchmark' | 'measurement' | number = 'benchmark',
 ): UnitCosts {
   const cpuOf = (scenario: string, subject = 'tollgate') =>
     medianOf(samplesOf(report, scenario, subject), (sample) => sample.cpuSecondsPer10k / 10_000);
-  const slower = cpuOf('hot-key', 'backend direct') / measured.directCpu;
-  const [scaleBenchmark, scaleMeasured] = at === 'benchmark' ? [1, slower] : [1 / slower, 1];
+  const benchmarkCpu = cpuOf('hot-key', 'backend direct');
+  const directCpu = { benchmark: benchmarkCpu, measurement: measured.directCpu }[at] ?? Number(at);
+  const [scaleBenchmark, scaleMeasured] = [directCpu / benchmarkCpu, directCpu / measured.directCpu];
   const hotCalls = medianOf(
     samplesOf(report, 'hot-key', 'tollgate'),
     (sample) => sample.redisCallsPerRequest,
@@ -161,7 +162,11 @@ export function unitCostsOf(
   values.refusedCpu = cpuOf('flood') * scaleBenchmark;
   sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without its ${hotCalls.toFixed(2)} calls`;
   sources.refusedCpu = `bench ${shortTime(report.started)}: flood`;
-  const machine = `${measured.machine.cpu}, Node ${measured.machine.node}; in the benchmark a request to the backend alone took ${slower.toFixed(2)}× the CPU of that in the capacity run, and CPU is stated at the speed of the ${at}`;
+  const measuredOn = `costs are of ${measured.machine.cpu}, Node ${measured.machine.node}`;
+  const machine =
+    typeof at === 'number'
+      ? `${measuredOn}, calibrated for this machine: a request to the backend alone takes ${scaleBenchmark.toFixed(2)}× the CPU of that in the benchmark, so CPU costs are multiplied by that`
+      : `${measuredOn}; in the benchmark a request to the backend alone took ${(benchmarkCpu / measured.directCpu).toFixed(2)}× the CPU of that in the capacity run, and CPU is stated at the speed of the ${at}`;
   return { values, sources, machine };
 }
 
