@@ -126,6 +126,7 @@ const allPages = [
     '/operations',
   ],
   ['/upstreams', ['.upstreams tbody tr', '.section .tools'], '/upstreams'],
+  ['/events', ['.events .what', '.paging'], '/events'],
   ['/changes', ['.changes .error', '.paging'], '/changes'],
 ] as const;
 const widths = [1280, 390];
@@ -268,8 +269,9 @@ describe('what the pages say', () => {
   it('Now: who is limited or banned, with the rest of the figures', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.rows li a');
-    const lines = await textOf(page, '.rows li');
-    expect(lines.some((line) => line.startsWith('globex') && line.includes('banned until'))).toBe(true);
+    await expect
+      .poll(() => textOf(page, '.rows li'))
+      .toContainEqual(expect.stringMatching(/^globex.*banned until/s));
     await expect
       .poll(() => textOf(page, '.happened li'))
       .toContainEqual(expect.stringContaining('globex (free) is banned for'));

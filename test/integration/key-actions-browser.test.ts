@@ -119,14 +119,14 @@ async function confirm(page: Page): Promise<string> {
   return firstText(page, '.result');
 }
 
-/** The newest change that the Changes page shows, and the newest thing that happened. */
+/** The newest change that the Changes page shows, and the newest event. */
 async function told(page: Page, origin: string): Promise<readonly string[]> {
   await page.goto(`${origin}/changes`);
   await page.waitForSelector('.changes .what');
   const change = await firstText(page, '.changes .what');
-  await page.goto(`${origin}/`);
-  await page.waitForSelector('.happened .what');
-  return [change, await firstText(page, '.happened .what')];
+  await page.goto(`${origin}/events`);
+  await page.waitForSelector('.events .what');
+  return [change, await firstText(page, '.events .what')];
 }
 
 describe.each([1280, 390])('at %i px', (width) => {

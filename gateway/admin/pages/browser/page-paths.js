@@ -9,6 +9,7 @@ export const pagePaths = {
   plans: '/plans',
   operations: '/operations',
   upstreams: '/upstreams',
+  events: '/events',
   changes: '/changes',
 };
 

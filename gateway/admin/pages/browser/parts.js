@@ -3,7 +3,7 @@ import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { nowMs, showSoon } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
-import { keyPath } from './router.js';
+import { changeQuery, keyPath } from './router.js';
 
 // Small pieces that several pages are made of.
 
@@ -185,6 +185,24 @@ export function Section({ title, polled, tools, children, name, heading = 'h2' }
 export function Fresh({ polled, children }) {
   useNow();
   return html`<div class=${polled && isStale(polled) ? 'stale' : ''}>${children}</div>`;
+}
+
+/**
+ * A choice that is in the address. Another one leads back to the first page.
+ *
+ * @param {{ label: string, name: string, options: Record<string, string>, chosen: string }} props the text of each value; '' is the usual one
+ */
+export function Choices({ label, name, options, chosen }) {
+  return html`<span class="choice" role="group" aria-label=${label}>
+    ${Object.entries(options).map(
+      ([value, text]) => html`<button
+        key=${value}
+        type="button"
+        aria-pressed=${value === chosen}
+        onClick=${() => changeQuery({ [name]: value || undefined, after: undefined })}
+      >${text}</button>`,
+    )}
+  </span>`;
 }
 
 /** A few values as a small picture. Gaps are left out. */

@@ -1,4 +1,5 @@
 import { Changes } from './pages/changes.js';
+import { Events } from './pages/events.js';
 import { Key } from './pages/key.js';
 import { Keys } from './pages/keys.js';
 import { Now } from './pages/now.js';
@@ -25,5 +26,6 @@ export const routes = {
   plans: { component: Plans, title: () => 'Plans', nav: { text: 'Plans', letter: 'p' } },
   operations: { component: Operations, title: () => 'Operations', nav: { text: 'Operations', letter: 'o' } },
   upstreams: { component: Upstreams, title: () => 'Upstreams', nav: { text: 'Upstreams', letter: 'u' } },
+  events: { component: Events, title: () => 'Events', nav: { text: 'Events', letter: 'e' } },
   changes: { component: Changes, title: () => 'Changes', nav: { text: 'Changes', letter: 'c' } },
 };

@@ -15,6 +15,7 @@ import {
 } from '../formats.js';
 import { useHistory } from '../live.js';
 import {
+  Choices,
   Fresh,
   html,
   Instant,
@@ -26,7 +27,7 @@ import {
   TextWithKey,
   useNow,
 } from '../parts.js';
-import { changeQuery, keyPath } from '../router.js';
+import { keyPath } from '../router.js';
 
 const minuteMs = 60_000;
 
@@ -42,6 +43,11 @@ const periods = {
 /** @typedef {keyof typeof periods} PeriodName */
 /** @type {PeriodName} */
 const usualPeriod = '15m';
+
+/** The usual one is not in the address. */
+const periodTexts = Object.fromEntries(
+  Object.entries(periods).map(([name, { text }]) => [name === usualPeriod ? '' : name, text]),
+);
 
 /** @param {URLSearchParams} query @returns {PeriodName} */
 function periodIn(query) {
@@ -66,7 +72,7 @@ export function Now({ query, live }) {
     <${Verdict} live=${live} />
     <${Figures} live=${live} traffic=${traffic} refused=${refused} />
     <${Charts} live=${live} traffic=${traffic} period=${period} happened=${happened} />
-    <div class="two">
+    <div class="two lists">
       <${NeedsALook} refused=${refused} />
       <${Happened} happened=${happened} />
     </div>
@@ -228,7 +234,7 @@ function Charts({ live, traffic, period, happened }) {
     return { timesMs, series, timeSeries };
   }, [traffic.body, toMs, period, polled.body === undefined]);
   const markers = markersOf(happened.events);
-  const choice = html`<${PeriodChoice} period=${period} />`;
+  const choice = html`<${Choices} label="Period" name="period" options=${periodTexts} chosen=${period === usualPeriod ? '' : period} />`;
   const note = traffic.error
     ? traffic.error.message
     : traffic.body
@@ -301,19 +307,6 @@ function mergeRows(rows) {
     ownTime: highest('ownTime'),
     upstreamTime: highest('upstreamTime'),
   };
-}
-
-function PeriodChoice({ period }) {
-  return html`<span class="choice" role="group" aria-label="Period">
-    ${Object.entries(periods).map(
-      ([name, { text }]) => html`<button
-        key=${name}
-        type="button"
-        aria-pressed=${name === period}
-        onClick=${() => changeQuery({ period: name === usualPeriod ? undefined : name })}
-      >${text}</button>`,
-    )}
-  </span>`;
 }
 
 const linesMax = 6;
@@ -446,22 +439,27 @@ function useSunsets() {
 }
 
 /**
- * What happened, the newest first.
+ * What went wrong or was banned, and the reloads, the newest first. Edits of keys are on the page of events: many of them would
+ * hide an outage.
  *
  * @returns {{ polled: import('../api.js').Polled, events: Happened[] }}
  *
- * @typedef {{ id: string, atMs: number, kind: string, text: string, keyId?: string, about?: string }} Happened
+ * @typedef {{ id: string, atMs: number, beganMs: number | undefined, kind: string, group: string, text: string, keyId?: string, about?: string }} Happened
  */
 function useHappened() {
-  const polled = usePolled('/events?limit=50', 4_000);
-  const events = (polled.body?.events ?? []).map(({ id, at, kind, text, key, target, server }) => ({
-    id,
-    atMs: Date.parse(at),
-    kind,
-    text,
-    keyId: key,
-    about: target ?? server,
-  }));
+  const polled = usePolled('/events?kind=incident,ban,reload,reload_failed&limit=50', 4_000);
+  const events = (polled.body?.events ?? []).map(
+    ({ id, at, beganAt, kind, group, text, key, target, server }) => ({
+      id,
+      atMs: Date.parse(at),
+      beganMs: beganAt && Date.parse(beganAt),
+      kind,
+      group,
+      text,
+      keyId: key,
+      about: target ?? server,
+    }),
+  );
   return { polled, events };
 }
 
@@ -480,22 +478,38 @@ const marks = {
 
 /** @param {Happened[]} events */
 function markersOf(events) {
-  return events.flatMap(({ atMs, kind, about }) =>
-    kind in marks ? { atMs, text: [marks[kind], about].filter(Boolean).join(' ') } : [],
-  );
+  return events.flatMap(({ atMs, beganMs, kind, about }) => {
+    if (!(kind in marks)) return [];
+    const markOf = (/** @type {number} */ atMs, /** @type {string} */ kind) => ({
+      atMs,
+      text: [marks[kind], about].filter(Boolean).join(' '),
+    });
+    const begin = beginOf[kind];
+    return begin && beganMs ? [markOf(beganMs, begin), markOf(atMs, kind)] : [markOf(atMs, kind)];
+  });
 }
 
+/** An outage that is over is one event: its end. @type {Record<string, string>} */
+const beginOf = {
+  store_back: 'store_away',
+  target_healthy: 'target_unhealthy',
+  recording_resumed: 'recording_paused',
+};
+
+/** Outages and bans: what nobody did on purpose. */
 function Happened({ happened: { polled, events } }) {
-  return html`<${Section} title="Happened" polled=${polled} name="lines happened">
+  const incidents = events.filter(({ group, kind }) => group !== 'change' && kind !== 'ban_ended');
+  const all = html`<a href="/events">All events</a>`;
+  return html`<${Section} title="Incidents" polled=${polled} tools=${all} name="lines happened">
     ${
-      events.length === 0
+      incidents.length === 0
         ? html`<${Instead} polled=${polled}
-            >Nothing happened in the last seven days: no ban, no outage, no edit. Edit the configuration, and the reload stands here and as a line in the charts.<//
+            >Nothing went wrong in the last seven days: no outage, no ban. An incident stands here and as a line in the charts.<//
           >`
         : html`<${SteadyRows}
             as="ul"
             name="rows"
-            items=${events.slice(0, linesMax)}
+            items=${incidents.slice(0, linesMax)}
             idOf=${({ id }) => id}
             row=${({ atMs, text, keyId }) => html`<li>
               <span class="when"><${Instant} atMs=${atMs} /></span>

@@ -1,20 +1,27 @@
-import { usePolled } from '../api.js';
-import { count, counted, duration } from '../formats.js';
-import { html, Instead, Section } from '../parts.js';
+import { nowMs, usePolled } from '../api.js';
+import { clock, count, counted, duration } from '../formats.js';
+import { html, Instant, Instead, Section } from '../parts.js';
 
 /** What the gateway forwards to, and how each process sees it. */
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
+  const happened = usePolled('/events?kind=target_unhealthy&limit=100', 10_000).body?.events ?? [];
   const { upstreams = [], isComplete = true } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
     ${!isComplete && html`<p class="near">Redis is away: this is what the process that answers sees alone.</p>`}
     ${upstreams.length === 0 && html`<${Instead} polled=${polled}>There is no upstream.<//>`}
-    ${upstreams.map((upstream, index) => html`<${Upstream} key=${upstream.name} ...${upstream} isDefault=${index === 0} polled=${polled} />`)}
+    ${upstreams.map(
+      (
+        upstream,
+        index,
+      ) => html`<${Upstream} key=${upstream.name} ...${upstream} isDefault=${index === 0} polled=${polled}
+          events=${happened.filter((event) => event.upstream === upstream.name)} />`,
+    )}
   </div>`;
 }
 
-function Upstream({ name, url, health, host, timeouts, lookupError, targets, isDefault, polled }) {
+function Upstream({ name, url, health, host, timeouts, lookupError, targets, isDefault, polled, events }) {
   const healthy = targets.filter((target) => target.healthy).length;
   const all = `${count(healthy)} of ${counted(targets.length, 'target')} healthy`;
   const tone = healthy === 0 ? 'bad' : healthy < targets.length ? 'near' : 'muted';
@@ -42,10 +49,30 @@ function Upstream({ name, url, health, host, timeouts, lookupError, targets, isD
             </tbody>
           </table>`
     }
+    <${History} events=${events} />
   <//>`;
 }
 
-function Target({ address, healthy, inFlight, processes }) {
+const historyMax = 5;
+
+/** When targets of it were not healthy lately. */
+function History({ events }) {
+  if (events.length === 0)
+    return html`<p class="muted">No target of it was unhealthy in the last seven days.</p>`;
+  return html`<ul class="rows changes" aria-label="Lately">
+      ${events.slice(0, historyMax).map(
+        ({ id, at, beganAt, text }) => html`<li key=${id}>
+          <span class="when"><${Instant} atMs=${Date.parse(at)} /></span>
+          <span class="what"
+            >${text}${beganAt && html` <span class="muted">${`Since ${clock(Date.parse(beganAt), nowMs())}.`}</span>`}</span
+          >
+        </li>`,
+      )}
+    </ul>
+    ${events.length > historyMax && html`<p class="more"><a href="/events?kind=incident">All incidents</a></p>`}`;
+}
+
+function Target({ address, healthy, sinceAt, inFlight, processes }) {
   const well = processes.filter((process) => process.healthy).length;
   const reasons = [...new Set(processes.flatMap(({ reason }) => reason ?? []))];
   const isFull = processes.some(({ full }) => full);
@@ -55,7 +82,8 @@ function Target({ address, healthy, inFlight, processes }) {
     <td class="id">${address}</td>
     <td data-label="State">
       <span class=${`state ${tone}`}>${state}</span>
-      ${reasons.length > 0 && html`<span class="muted"> ${reasons.join('; ')}</span>`}
+      <span class="muted">${` since ${clock(Date.parse(sinceAt), nowMs())}, ${duration(nowMs() - Date.parse(sinceAt))}`}</span>
+      ${reasons.length > 0 && html`<span class="muted">${`: ${reasons.join('; ')}`}</span>`}
     </td>
     <td class="number" data-label="In flight">${count(inFlight)}</td>
     <td class="number" data-label="WebSockets">${count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0))}</td>

@@ -1,0 +1,58 @@
+import { nowMs, queryOf, usePolled } from '../api.js';
+import { clock, counted, duration } from '../formats.js';
+import { Choices, html, Instant, Instead, Section, TextWithKey } from '../parts.js';
+import { changeQuery } from '../router.js';
+
+const perPage = 50;
+const minuteMs = 60_000;
+
+const kinds = { '': 'all', incident: 'incidents', ban: 'bans', change: 'changes' };
+/** How far back: events are kept for 7 days. */
+const periods = { '': '7 days', '24h': '24 h', '1h': '1 h' };
+/** @type {Record<string, number>} */
+const lengthsMs = { '24h': 24 * 60 * minuteMs, '1h': 60 * minuteMs };
+
+/** What happened on all processes: the newest first. */
+export function Events({ query }) {
+  const after = query.get('after') ?? undefined;
+  const kind = query.get('kind') ?? '';
+  const period = query.get('period') ?? '';
+  const lengthMs = lengthsMs[period];
+  // The same path for a minute, so that the list is polled and not asked for anew.
+  const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
+  const from = fromMs && new Date(fromMs).toISOString();
+  const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);
+  const { events = [], next, isComplete = true } = polled.body ?? {};
+  const filters = html`<${Choices} label="Kind" name="kind" options=${kinds} chosen=${kind} />
+    <${Choices} label="Period" name="period" options=${periods} chosen=${period} />`;
+  return html`<${Section} title="Events" heading="h1" polled=${polled} tools=${filters}>
+    ${!isComplete && html`<p class="near">Redis is away: only what the process that answers has seen itself.</p>`}
+    ${
+      events.length === 0
+        ? html`<${Instead} polled=${polled}>Nothing of this kind happened in this time.<//>`
+        : html`<ul class="rows changes events">
+            ${events.map((event) => html`<${EventRow} key=${event.id} event=${event} />`)}
+          </ul>`
+    }
+    <p class="paging">
+      <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>Newest</button>
+      <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>Older</button>
+    </p>
+  <//>`;
+}
+
+function EventRow({ event: { at, beganAt, group, kind, text, key, processes } }) {
+  const atMs = Date.parse(at);
+  const beganMs = beganAt && Date.parse(beganAt);
+  const seen = processes > 1 ? `seen by ${counted(processes, 'process', 'processes')}` : '';
+  const lasted =
+    beganMs && `from ${clock(beganMs, nowMs())} to ${clock(atMs, nowMs())}, ${duration(atMs - beganMs)}`;
+  const isOpen = group === 'incident' && beganAt === undefined && kind !== 'worker_ended';
+  return html`<li>
+    <span class="when"><${Instant} atMs=${atMs} /></span>
+    <span class="what"
+      ><span class=${isOpen || kind === 'reload_failed' ? 'near' : ''}><${TextWithKey} text=${text} keyId=${key} /></span>
+      <span class="muted members">${[lasted, seen].filter(Boolean).join(' · ')}</span></span
+    >
+  </li>`;
+}
