@@ -65,7 +65,7 @@ test('a key, an operation and a token that are named __proto__ are refused with 
   const admin = `admin: { host: 127.0.0.1, port: 1, tokens: [{ name: __proto__, may: read, sha256: ${'b'.repeat(64)} }] }\nkeys:`;
   const cases: [Record<string, string>, string][] = [
     [{ 'keys.yaml': '- { id: __proto__, plan: free, secrets: [] }' }, 'keys.yaml:1:9: `[0].id`'],
-    [main(admin, 'keys:'), 'tollgate.yaml:7:50: `admin.tokens[0].name`'],
+    [main(admin, 'keys:'), 'tollgate.yaml:7:53: `admin.tokens[0].name`'],
     [
       { 'openapi.yaml': 'paths: { /a: { get: { operationId: __proto__ } } }' },
       'openapi.yaml:1:36: the operationId',
