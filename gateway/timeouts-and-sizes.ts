@@ -115,10 +115,14 @@ export const defaultBounds = Object.freeze({
   directorySecretsPerKeyMax: 16,
   /** For how long a process uses what it has read of a key of the directory, before it reads it again. Changes are noticed at once. */
   directoryCachedMs: 60_000,
-  /** Keys of the directory that a process remembers; the one that it read longest ago is forgotten. About 640 octets each. */
+  /**
+   * Keys of the directory that a process remembers, and the octets that they take, about 640 for most; one with many
+   * operations takes 100,000. The key that it read longest ago is forgotten, and read again from Redis with its next request.
+   */
   directoryCachedKeysMax: 100_000,
-  /** Secrets of theirs whose digest it need not compute again. */
-  directoryCachedSecretsMax: 150_000,
+  directoryCachedBytesMax: 67_108_864,
+  /** Secrets of theirs whose digest it need not compute again: about 1,100 octets each. Beyond it all are computed anew. */
+  directoryCachedSecretsMax: 50_000,
   /**
    * For how long it remembers that a secret is nobody's or its key is refused, and of how many; and, while Redis is away, how
    * long it waits before it tries once more to read a key again.
@@ -343,7 +347,10 @@ export const defaultBounds = Object.freeze({
   usageSecretsPerKeyMax: 8,
   /** After so many flushes without a request a process forgets a key. */
   usageIdleRoundsMax: 30,
-  /** Beyond so many keys, each is forgotten as soon as all of it is sent: about 3 kB each. */
+  /**
+   * Beyond so many keys, about 3 kB each, each is forgotten as soon as all of it is sent. And the keys are sent more often: all
+   * of them once while as many more come. So at most three times as many are remembered, however fast new ones come.
+   */
   usageKeysMax: 20_000,
   /** Keys in the index of those that were active last; an entry is at most this old. */
   usageActiveKeysMax: 10_000,

@@ -18,6 +18,8 @@ export class HeldKeys {
   private readonly bounds: HeldBounds;
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
+  /** About what all of them take in memory. */
+  private bytes = 0;
   /**
    * Digests that no key has. All are forgotten together, once the first of them has been here for `directoryAbsentMs`: under a
    * flood an instant for each digest costs more than looking a few of them up again.
@@ -56,8 +58,12 @@ export class HeldKeys {
     this.byId.set(key.id, held);
     for (const { digest } of key.secrets) this.byDigest.set(digest, held);
     this.dropAbsent(key.secrets.map(({ digest }) => digest));
-    const [oldest] = this.byId.keys();
-    if (oldest !== undefined && this.byId.size > this.bounds.directoryCachedKeysMax) this.drop(oldest);
+    this.bytes += bytesOf(key);
+    const { directoryCachedKeysMax: keysMax, directoryCachedBytesMax: bytesMax } = this.bounds;
+    for (const oldest of this.byId.keys()) {
+      if (this.byId.size <= keysMax && this.bytes <= bytesMax) break;
+      this.drop(oldest);
+    }
     return held;
   }
 
@@ -91,6 +97,7 @@ export class HeldKeys {
     held.period.untilMs = 0;
     held.refusalPeriod.untilMs = 0;
     this.byId.delete(id);
+    this.bytes -= bytesOf(held.key);
     for (const { digest } of held.key.secrets) {
       if (this.byDigest.get(digest) === held) this.byDigest.delete(digest);
     }
@@ -104,8 +111,19 @@ export class HeldKeys {
 
 export type HeldBounds = Pick<
   Bounds,
-  'directoryCachedMs' | 'directoryCachedKeysMax' | 'directoryAbsentMs' | 'directoryAbsentMax'
+  | 'directoryCachedMs'
+  | 'directoryCachedKeysMax'
+  | 'directoryCachedBytesMax'
+  | 'directoryAbsentMs'
+  | 'directoryAbsentMax'
 >;
+
+/** About: an object with its strings, a place in two Maps, and what each secret and each operation adds. */
+function bytesOf({ id, name = '', secrets, operations = [] }: FoundKey['key']): number {
+  let bytes = 300 + id.length + 2 * name.length + 250 * secrets.length;
+  for (const operation of operations) bytes += 32 + operation.length;
+  return bytes;
+}
 
 /** Not before it began either: the clock may have been set back. */
 function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {

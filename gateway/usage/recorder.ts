@@ -110,6 +110,8 @@ export function createUsageRecorder({
   /** Mostly the next request is of the same key, or the same request ends. */
   let lastSource: KeySource | undefined;
   let nextSlice = 0;
+  /** Keys that came since a slice was flushed ahead of its time. */
+  let keysAdded = 0;
   let batches = 0;
   let isNoting = false;
   /** Sources whose last call failed, in the order in which they are tried again. */
@@ -199,6 +201,12 @@ export function createUsageRecorder({
     };
     slices[keys.size % slices.length]?.add(source);
     keys.set(keyId, source);
+    keysAdded += 1;
+    if (keys.size > bounds.usageKeysMax && keysAdded >= bounds.usageKeysMax / slices.length) {
+      keysAdded = 0;
+      // Not within the request that is being counted.
+      setImmediate(flushSlice);
+    }
     return source;
   }
 

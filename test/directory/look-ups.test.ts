@@ -171,6 +171,21 @@ describe('what was read of the directory', () => {
     expect(['x', 'y', 'z'].map(known)).toEqual([true, false, true]);
   });
 
+  it('is bounded in octets: few keys with many operations take the room of many keys', () => {
+    const held = new HeldKeys({ ...bounds, directoryCachedKeysMax: 100, directoryCachedBytesMax: 20_000 });
+    const operations = Array.from({ length: 200 }, (_, index) => `operation-number-${index}`);
+    const ids = ['small', 'a', 'b', 'c'];
+    for (const id of ids) {
+      const { key, ...more } = found(id, id);
+      held.keep({ ...more, key: id === 'small' ? key : { ...key, operations } }, nowMs);
+    }
+    expect(held.size).toBeLessThan(3);
+    expect(held.find('c', nowMs)).toMatchObject({ key: { id: 'c' } });
+    held.drop('c');
+    for (let index = 0; index < 30; index++) held.keep(found(`k${index}`, `k${index}`), nowMs);
+    expect(held.find('k0', nowMs)).toMatchObject({ key: { id: 'k0' } });
+  });
+
   it('a key that was read in another generation since then stays', () => {
     const held = new HeldKeys(bounds);
     held.keep(found('acme', 'd', 7), nowMs);
