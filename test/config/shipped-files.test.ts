@@ -5,12 +5,16 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
-const demoDigests = Object.fromEntries(
-  ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE', 'ADMIN'].map((name, i) => [
-    `DEMO_${name}_SHA256`,
-    `${String(i).repeat(63)}a`,
-  ]),
-);
+/** What `npm start` sets. */
+const demoVariables = {
+  DEMO_RUN: 'a1b2c3',
+  ...Object.fromEntries(
+    ['FREE', 'PRO', 'BUSINESS', 'ENTERPRISE', 'ADMIN'].map((name, i) => [
+      `DEMO_${name}_SHA256`,
+      `${String(i).repeat(63)}a`,
+    ]),
+  ),
+};
 
 /** Loads a shipped configuration with the sample as its keys file, which is not shipped. */
 function loadShipped(name: string, env: Readonly<Record<string, string>> = {}) {
@@ -26,7 +30,7 @@ test('the committed JSON Schema is generated from the settings schema (npm run -
 test.each(['production', 'staging', 'local'])(
   'config/%s.yaml is valid and has the plans as specified',
   (name) => {
-    const loaded = loadShipped(name, demoDigests);
+    const loaded = loadShipped(name, demoVariables);
     expect(loaded.kind === 'valid' && loaded.settings).toMatchObject({
       environment: name,
       basePath: '/v1',
@@ -42,7 +46,7 @@ test.each(['production', 'staging', 'local'])(
 
 test('npm start counts in memory, or in Redis when REDIS_URL is set', () => {
   const redisOf = (env: Record<string, string>) => {
-    const loaded = loadShipped('local', { ...demoDigests, ...env });
+    const loaded = loadShipped('local', { ...demoVariables, ...env });
     return loaded.kind === 'valid' ? loaded.settings.redis : 'invalid';
   };
   expect(redisOf({})).toBeUndefined();
