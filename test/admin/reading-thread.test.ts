@@ -46,7 +46,7 @@ it('a thread that is stuck or out of memory is replaced: its requests get 503, a
   expect(logged.filter((line) => line === ended)).toHaveLength(2);
 });
 
-it('the members of a body are counted before it is compared with what is allowed, and a list of plans is made once', async () => {
+it('the members of a body are counted before it is compared with what is allowed, and the API document is made once', async () => {
   const { bounds, ask } = await start();
   const keys = Object.fromEntries(
     Array.from({ length: bounds.simulationMembersMax }, (_, index) => [index, 0]),
@@ -57,8 +57,8 @@ it('the members of a body are counted before it is compared with what is allowed
     'The request body has too many members; at most 65536 are allowed, those of all objects and lists together.',
   ]);
   // The thread is gone, and they are not asked for again.
-  const plans = (await ask('/plans')).body;
+  const document = (await ask('/openapi.json')).body;
   bounds.readingStuckMs = 1;
   expect((await ask('/keys/acme')).status).toBe(503);
-  expect((await ask('/plans')).body).toEqual(plans);
+  expect((await ask('/openapi.json')).body).toEqual(document);
 });
