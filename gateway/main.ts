@@ -8,11 +8,11 @@ import { formatProblems } from './config/problems/format-problems.ts';
 import { listenProblem } from './config/problems/listen-problem.ts';
 import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
 import { type Rejected, restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
-import type { GatewayOptions } from './gateway.ts';
 import { createLog } from './observe/create-log.ts';
-import { terminalOf } from './terminal/terminal.ts';
-import { defaultBounds } from './timeouts-and-sizes.ts';
-import type { Supervisor } from './workers/supervisor.ts';
+import type { GatewayOptions } from './server/gateway.ts';
+import type { Supervisor } from './server/workers/supervisor.ts';
+import { terminalOf } from './shared/terminal/terminal.ts';
+import { defaultBounds } from './shared/timeouts-and-sizes.ts';
 
 /**
  * Turns V8's pretenuring off. With it, V8 allocates in the old generation whatever it has often seen survive. Under the
@@ -41,7 +41,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   // Both take most of a start, and go on at the same time: the one in a thread, the other here.
   const [loaded, { createGateway }] = await Promise.all([
     loader.load({ file: configFile, env: process.env }).catch((error) => failedLoad(configFile, error)),
-    import('./gateway.ts'),
+    import('./server/gateway.ts'),
   ]);
   if (loaded.kind === 'invalid') {
     loader.close();
@@ -68,7 +68,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const gateway: Omit<Supervisor, 'kill'> & Partial<Supervisor> =
     workers === 1
       ? createGateway({ settings, log, pid: process.pid, ...options })
-      : (await import('./workers/supervisor.ts')).createSupervisor({
+      : (await import('./server/workers/supervisor.ts')).createSupervisor({
           settings,
           workers,
           execArgv: [...process.execArgv, youngRequests],

@@ -5,117 +5,54 @@ import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Leaf files that any station may read. */
-const nouns = [
-  'model.ts',
-  'errors.ts',
-  'timeouts-and-sizes.ts',
-  'address-group.ts',
-  'event-loop-batch.ts',
-  'redis-keys.ts',
-  'secrets.ts',
-  'shapes',
-  'structures',
+/** The rooms of gateway/: each may import those above it in this list, and no other. */
+const rooms = [
+  'shared',
+  'redis',
   'keys',
-  'optional-whitespace.ts',
-  'web-socket-protocols.ts',
-  'terminal',
+  'usage',
+  'fleet',
+  'config',
+  'request',
+  'observe',
+  'admin',
+  'server',
+  'main.ts',
+  'cli',
 ];
 
-/** What each folder or file in gateway/ may import from outside its own folder. */
-const allowed: Record<string, readonly string[]> = {
-  config: [...nouns, 'tls'],
+/** What each station of a request may import of the others. Files directly in request/ connect the stations. */
+const stations: Record<string, readonly string[]> = {
+  route: [],
+  authenticate: [],
+  limit: [],
+  respond: [],
+  pages: [],
+  transport: [],
+  forward: ['transport'],
   // It creates the response objects, whose class is in `respond`.
-  listen: [...nouns, 'respond', 'tls'],
-  tls: nouns,
-  identify: nouns,
-  limit: [...nouns, 'redis'],
-  directory: [...nouns, 'redis'],
-  redis: nouns,
-  match: nouns,
-  forward: [...nouns, 'transport', 'tls'],
-  transport: nouns,
-  pages: nouns,
-  respond: nouns,
-  usage: [...nouns, 'redis'],
-  // It replays the record of `usage` in the windows of `limit`.
-  simulate: [...nouns, 'limit', 'usage'],
-  fleet: [...nouns, 'redis'],
-  // Its pages are files that are served as those of `pages` are, and its listener reads HTTP with the same parser.
-  admin: [...nouns, 'tls', 'listen', 'directory', 'usage', 'simulate', 'limit', 'fleet', 'pages'],
-  // The access line is made of what every station found.
-  observe: [...nouns, 'exchange.ts'],
-  // `diff` shows settings as the admin API does; `simulate` replays logs.
-  cli: [...nouns, 'config', 'main.ts', 'admin', 'simulate', 'limit', 'usage'],
-  'model.ts': [],
-  'errors.ts': ['structures'],
-  'timeouts-and-sizes.ts': [],
-  'address-group.ts': [],
-  'event-loop-batch.ts': [],
-  'redis-keys.ts': [],
-  'secrets.ts': [],
-  shapes: ['model.ts'],
-  // All keys of a configuration, packed.
-  keys: ['model.ts', 'shapes'],
-  structures: [],
-  'optional-whitespace.ts': [],
-  'web-socket-protocols.ts': ['optional-whitespace.ts'],
-  terminal: [],
-  'snapshot.ts': [...nouns, 'identify', 'directory', 'match', 'pages', 'respond', 'observe'],
-  'exchange.ts': [...nouns, 'identify', 'listen', 'match', 'forward', 'respond', 'snapshot.ts'],
-  'read-key.ts': ['address-group.ts', 'snapshot.ts', 'identify', 'directory'],
-  'request-path.ts': [
-    ...nouns,
-    'snapshot.ts',
-    'exchange.ts',
-    'read-key.ts',
-    'listen',
-    'match',
-    'identify',
-    'directory',
-    'limit',
-    'pages',
-    'forward',
-    'respond',
-    'usage',
-  ],
-  // What serves requests, what serves operators, and the stores behind both.
-  sides: [
-    ...nouns,
-    // The thread that reads for operators is handed the settings.
-    'config',
-    'snapshot.ts',
-    'exchange.ts',
-    'request-path.ts',
-    'read-key.ts',
-    'listen',
-    'match',
-    'identify',
-    'limit',
-    'pages',
-    'forward',
-    'observe',
-    'admin',
-    'tls',
-    'redis',
-    'directory',
-    'usage',
-    'fleet',
-  ],
-  'gateway.ts': [...nouns, 'sides', 'limit', 'observe', 'admin'],
-  // The same in several processes.
-  workers: [...nouns, 'gateway.ts', 'sides', 'config', 'admin', 'fleet', 'limit', 'listen', 'observe'],
-  'main.ts': [...nouns, 'gateway.ts', 'workers', 'config', 'observe'],
+  listen: ['respond'],
 };
 
 const files = sourceFiles('gateway').concat(sourceFiles('backend'));
 const imports = files.flatMap((file) => importsOf(file).map((target) => ({ file, target })));
 
 describe('the architecture', () => {
-  it('imports go in one direction: stations do not import each other', () => {
+  it('a room imports only the rooms below it', () => {
     const wrong = imports.filter(({ file, target }) => {
       const [from, to] = [placeOf(file), placeOf(target)];
-      return file.startsWith('gateway/') && from !== to && !(allowed[from] ?? []).includes(to);
+      return file.startsWith('gateway/') && from !== to && rooms.indexOf(from) < rooms.indexOf(to);
+    });
+    expect(wrong).toEqual([]);
+    const found = readdirSync(join(root, 'gateway')).filter((name) => name !== 'README.md');
+    expect(found.toSorted()).toEqual(rooms.toSorted());
+  });
+
+  it('the stations of a request do not import each other', () => {
+    const wrong = imports.filter(({ file, target }) => {
+      const [from, to] = [stationOf(file), stationOf(target)];
+      if (from === undefined || from === to) return false;
+      return target.startsWith('gateway/request/') && !stations[from]?.includes(to ?? '');
     });
     expect(wrong).toEqual([]);
   });
@@ -154,11 +91,11 @@ describe('the architecture', () => {
   it('only respond/ writes heads of responses to clients', () => {
     const writesHeads =
       /\.(?:writeHead|setHeaders?|appendHeader|writeEarlyHints|writeProcessing)\(|[`'"]HTTP\/1\.1 /;
-    const elsewhere = ['gateway/respond/', 'gateway/admin/'];
+    const elsewhere = ['gateway/request/respond/', 'gateway/admin/'];
     // They write the heads of requests and handshakes to targets.
     const writersToTargets = [
-      'gateway/transport/target-connection.ts',
-      'gateway/forward/upgrade/forward-upgrade.ts',
+      'gateway/request/transport/target-connection.ts',
+      'gateway/request/forward/upgrade/forward-upgrade.ts',
     ];
     const writers = files.filter((file) => {
       if (!file.startsWith('gateway/') || elsewhere.some((folder) => file.startsWith(folder))) return false;
@@ -175,7 +112,7 @@ describe('the architecture', () => {
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/with-lock.ts',
       'gateway/cli/what-if/commands.ts',
-      'gateway/gateway.ts',
+      'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];
     // They use the default timeouts of an upstream.
@@ -187,7 +124,7 @@ describe('the architecture', () => {
   });
 
   it('only the entry points use `process`', () => {
-    const entryPoints = ['gateway/main.ts', 'gateway/workers/worker-main.ts', 'backend/main.ts'];
+    const entryPoints = ['gateway/main.ts', 'gateway/server/workers/worker-main.ts', 'backend/main.ts'];
     const touching = files.filter(
       (file) =>
         !entryPoints.includes(file) &&
@@ -215,6 +152,12 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(relativeName)].map(([, target = '']) =>
     relative(root, join(root, dirname(file), target)),
   );
+}
+
+/** The folder in gateway/request/ that a file is in; undefined elsewhere. */
+function stationOf(file: string): string | undefined {
+  const [, room, station, ...rest] = file.split('/');
+  return room === 'request' && rest.length > 0 ? station : undefined;
 }
 
 /** The folder in gateway/ that a file is in, or the file itself when it is directly in gateway/. */

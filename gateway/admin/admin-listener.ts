@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { addressGroup, plainAddress } from '../address-group.ts';
-import { dropRequests } from '../listen/parser-internals.ts';
-import type { Certificate } from '../model.ts';
-import { Pace } from '../structures/pace.ts';
-import { Shares } from '../structures/shares.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
-import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../tls/tls-front.ts';
+import { dropRequests } from '../request/listen/parser-internals.ts';
+import { addressGroup, plainAddress } from '../shared/address-group.ts';
+import type { Certificate } from '../shared/model.ts';
+import { Pace } from '../shared/structures/pace.ts';
+import { Shares } from '../shared/structures/shares.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../shared/tls/tls-front.ts';
 import { type AdminResponse, errorResponse, rawResponse, writeResponse } from './admin-response.ts';
 
 export interface AdminListener {

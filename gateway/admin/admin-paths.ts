@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { AdminSettings } from '../model.ts';
+import type { AdminSettings } from '../shared/model.ts';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 import { type AdminApi, apiPrefix } from './api/admin-api.ts';
 import { checkSite } from './check-site.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /** What the admin listener sends. Every response has a few more fields: `commonFields`. */
 export interface AdminResponse {

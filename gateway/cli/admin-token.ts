@@ -1,5 +1,5 @@
 import { adminTokenSchema } from '../config/schema/settings-schema.ts';
-import { digestSecret, issueAdminToken } from '../secrets.ts';
+import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { CommandError } from './output/command-error.ts';
 
 export interface MadeToken {

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { ValidSettings } from '../config/load-settings.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import { defaultBounds } from '../timeouts-and-sizes.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
  * One sentence, with its place, for each upstream whose host name cannot be looked up from here. The gateway itself does

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestSecret, issueAdminToken, issueSecret } from '../secrets.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../shared/secrets.ts';
 import { portProblem } from './port-problem.ts';
 
 const startTimeoutMs = 20_000;

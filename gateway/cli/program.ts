@@ -3,7 +3,7 @@ import { Argument, Command, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../shared/terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
 import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command line as a process: what is written where, and with which exit code it ends. */
 import { CommanderError } from 'commander';
-import { printable } from '../terminal/printable.ts';
+import { printable } from '../shared/terminal/printable.ts';
 import { createProgram } from './program.ts';
 
 // With a closed pipe whoever reads it has read enough, as `head` does.

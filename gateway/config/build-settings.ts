@@ -1,3 +1,4 @@
+import { toLimits } from '../keys/limit-fields.ts';
 import type {
   Certificate,
   Keys,
@@ -8,9 +9,8 @@ import type {
   Settings,
   Upstream,
   UpstreamTls,
-} from '../model.ts';
-import { toLimits } from '../shapes/limit-fields.ts';
-import type { Certificates } from '../tls/certificate-expiry.ts';
+} from '../shared/model.ts';
+import type { Certificates } from '../shared/tls/certificate-expiry.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
 /** Makes the settings out of parts that have been validated: defaults are filled in. */

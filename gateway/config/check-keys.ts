@@ -1,6 +1,6 @@
-import { closestName, listNames } from '../shapes/closest-name.ts';
-import { anyLimitField } from '../shapes/limit-fields.ts';
-import { nameOf } from '../shapes/shape-faults.ts';
+import { anyLimitField } from '../keys/limit-fields.ts';
+import { closestName, listNames } from '../shared/schema/closest-name.ts';
+import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
 import { createUniqueValues } from './problems/unique-values.ts';

@@ -1,6 +1,6 @@
-import type { Limit, Limits, PlanWindow } from '../model.ts';
-import { limitFieldOf } from '../shapes/limit-fields.ts';
-import { nameOf } from '../shapes/shape-faults.ts';
+import { limitFieldOf } from '../keys/limit-fields.ts';
+import type { Limit, Limits, PlanWindow } from '../shared/model.ts';
+import { nameOf } from '../shared/schema/schema-faults.ts';
 
 /** Limits and where they stand: `plans.free`, `keys[3].limits`. */
 export interface StatedLimits {

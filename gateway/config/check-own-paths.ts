@@ -1,4 +1,4 @@
-import { apiDocumentPath, type Operation } from '../model.ts';
+import { apiDocumentPath, type Operation } from '../shared/model.ts';
 import { basePathOf } from './build-settings.ts';
 import type { Problem } from './problems/problem.ts';
 import type { RawSettings } from './schema/settings-schema.ts';

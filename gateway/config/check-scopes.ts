@@ -1,7 +1,7 @@
-import type { Operation } from '../model.ts';
-import { closestName, listNames } from '../shapes/closest-name.ts';
-import type { RawKey } from '../shapes/key-schema.ts';
-import { nameOf } from '../shapes/shape-faults.ts';
+import type { RawKey } from '../keys/key-schema.ts';
+import type { Operation } from '../shared/model.ts';
+import { closestName, listNames } from '../shared/schema/closest-name.ts';
+import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
 import type { RawSettings } from './schema/settings-schema.ts';

@@ -1,7 +1,7 @@
-import type { Settings } from '../model.ts';
-import { formatDuration } from '../shapes/dates-and-durations.ts';
-import { nameOf } from '../shapes/shape-faults.ts';
-import { defaultBounds } from '../timeouts-and-sizes.ts';
+import type { Settings } from '../shared/model.ts';
+import { formatDuration } from '../shared/schema/dates-and-durations.ts';
+import { nameOf } from '../shared/schema/schema-faults.ts';
+import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { shortFormName } from './build-settings.ts';
 import { configSizes } from './config-sizes.ts';
 import type { Problem } from './problems/problem.ts';

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Operation, Settings, UpstreamTls } from '../model.ts';
-import type { RawKey } from '../shapes/key-schema.ts';
-import { toLimits } from '../shapes/limit-fields.ts';
-import { type Certificates, certificatesOf, expiryNotice } from '../tls/certificate-expiry.ts';
+import type { RawKey } from '../keys/key-schema.ts';
+import { toLimits } from '../keys/limit-fields.ts';
+import type { Operation, Settings, UpstreamTls } from '../shared/model.ts';
+import { type Certificates, certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildPlans, buildSettings } from './build-settings.ts';

@@ -1,9 +1,9 @@
 import { on } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import type { Settings } from '../model.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Settings } from '../shared/model.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { HandedLastValid, LargeContents } from './last-valid/handed-contents.ts';
 import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';

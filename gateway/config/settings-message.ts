@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KeyChanges, KeyTable, tableIn } from '../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../keys/packed-keys.ts';
-import type { Settings } from '../model.ts';
+import type { Settings } from '../shared/model.ts';
 
 /**
  * How settings get to another thread or process. It can be cloned (`structuredClone`, `postMessage`, and `child.send`

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Settings } from '../model.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Settings } from '../shared/model.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { KeptFile } from './last-valid/keep-valid-files.ts';
 import type { Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
 import type { Problem } from './problems/problem.ts';

@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { redisKeys } from '../redis-keys.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type ListBounds, type Listed } from './shared-list.ts';
 
 /** What is done to keys. `secret`: one was issued or removed; `update`: of its other members. */

@@ -1,4 +1,4 @@
-import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../model.ts';
+import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../shared/model.ts';
 import type { KeyChange } from './changes.ts';
 import { keyChangeText } from './key-change-text.ts';
 import { figure, ordinal, timeText } from './wording.ts';

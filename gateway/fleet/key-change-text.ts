@@ -1,4 +1,4 @@
-import { type LimitsByField, toLimits } from '../shapes/limit-fields.ts';
+import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { figure, per, timeText } from './wording.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /** A shared list as it is kept in Redis: entries in a stream, and who reported each of them in a hash beside it. */
 export interface ListStore {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { redisKeys } from '../redis-keys.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { redisKeys } from '../redis/redis-keys.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type ProcessState, parseProcessState } from './process-state.ts';
 
 /** The processes that share one store. */

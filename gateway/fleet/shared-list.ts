@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createListStore, type ListStoreBounds, type StoredEntry } from './list-store.ts';
 
 /** A list of what happened, which all processes share. */

@@ -1,5 +1,5 @@
-import type { AdminToken } from '../model.ts';
-import { digestStart } from '../secrets.ts';
+import type { AdminToken } from '../shared/model.ts';
+import { digestStart } from '../shared/secrets.ts';
 import type { ChangedMembers } from './changes.ts';
 
 /** What a reload did to the tokens of the admin API: those that differ, by name; undefined where it left them as they were. */

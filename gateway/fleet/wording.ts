@@ -1,4 +1,4 @@
-import type { PlanWindow } from '../model.ts';
+import type { PlanWindow } from '../shared/model.ts';
 
 /** How sentences about keys and processes write numbers and instants. Times are UTC. */
 

@@ -1,7 +1,6 @@
-import type { FoundKey, Key, Keys, Plan, Secret } from '../model.ts';
-import type { RawKey } from '../shapes/key-schema.ts';
-import { toLimits } from '../shapes/limit-fields.ts';
-import { termsOnPlan } from '../shapes/terms-on-plan.ts';
+import type { FoundKey, Key, Keys, Plan, Secret } from '../shared/model.ts';
+import type { RawKey } from './key-schema.ts';
+import { toLimits } from './limit-fields.ts';
 import {
   createPacker,
   idAt,
@@ -12,6 +11,7 @@ import {
   recordAt,
   recordOfDigest,
 } from './packed-keys.ts';
+import { termsOnPlan } from './terms-on-plan.ts';
 
 /** Keys by id in place of those that are packed; undefined for a key that is gone. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;

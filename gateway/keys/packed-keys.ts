@@ -1,4 +1,4 @@
-import type { RawKey } from '../shapes/key-schema.ts';
+import type { RawKey } from './key-schema.ts';
 
 /**
  * Keys as a few arrays of numbers and bytes: 100,000 take 20 MB, nothing that the garbage collector has to walk through, and

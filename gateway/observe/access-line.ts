@@ -1,7 +1,7 @@
-import { addressOf, type Exchange } from '../exchange.ts';
-import type { RateLimitState } from '../model.ts';
-import { rememberLast } from '../structures/remember-last.ts';
-import { quoted } from './log-members.ts';
+import { addressOf, type Exchange } from '../request/exchange.ts';
+import { quoted } from '../request/log-members.ts';
+import type { RateLimitState } from '../shared/model.ts';
+import { rememberLast } from '../shared/structures/remember-last.ts';
 import { traceIdOf } from './trace-id.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());

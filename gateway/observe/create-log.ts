@@ -1,8 +1,8 @@
 import { fstatSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Terminal } from '../shared/terminal/terminal.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createTerminalLog } from './terminal-log.ts';
 
 export interface Log {

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
-import { printableJson } from '../terminal/printable.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { printableJson } from '../shared/terminal/printable.ts';
+import type { Terminal } from '../shared/terminal/terminal.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
 export interface TerminalLog {

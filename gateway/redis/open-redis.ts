@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { RedisSettings } from '../model.ts';
+import type { RedisSettings } from '../shared/model.ts';
 import { connectToCluster } from './cluster-connection.ts';
 import { createCork } from './cork.ts';
 import {

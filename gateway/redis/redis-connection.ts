@@ -1,5 +1,5 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
  * The Redis of the configuration, whatever its form: one server, the master that Sentinels name, or a Cluster. Its users

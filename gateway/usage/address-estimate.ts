@@ -1,4 +1,4 @@
-import { addressGroup } from '../address-group.ts';
+import { addressGroup } from '../shared/address-group.ts';
 
 /** How many distinct addresses a key used is estimated from this many bits; none of the addresses is kept. */
 export const addressBits = 2_048;

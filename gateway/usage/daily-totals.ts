@@ -1,4 +1,4 @@
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { daysField } from './record-fields.ts';
 import { addPacked, type Counts, packCounts } from './store/counts.ts';
 import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';

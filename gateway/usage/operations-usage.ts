@@ -1,4 +1,4 @@
-import { Histogram } from '../structures/histogram.ts';
+import { Histogram } from '../shared/structures/histogram.ts';
 import { durationNumber, operationHourField } from './record-fields.ts';
 import { latest } from './store/counts.ts';
 import { Traffic, type TrafficEnding, trafficEndings } from './traffic.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Decision } from '../model.ts';
-import { withinDeadline } from '../structures/within-deadline.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Decision } from '../shared/model.ts';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { KeyUsage } from './key-usage.ts';
 import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 import { packCounts } from './store/counts.ts';

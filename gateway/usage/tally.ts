@@ -1,4 +1,4 @@
-import type { Decision, PlanWindow } from '../model.ts';
+import type { Decision, PlanWindow } from '../shared/model.ts';
 import type { Counts } from './store/counts.ts';
 
 /**

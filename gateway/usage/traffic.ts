@@ -1,4 +1,4 @@
-import { bucketOf } from '../structures/histogram.ts';
+import { bucketOf } from '../shared/structures/histogram.ts';
 import type { Counts } from './store/counts.ts';
 import type { UnsentCounts } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, type UsageCalendar } from './usage-calendar.ts';

@@ -1,5 +1,5 @@
-import { bucketsSeconds, quantileMs } from '../structures/histogram.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import { bucketsSeconds, quantileMs } from '../shared/structures/histogram.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
 import {
@@ -139,7 +139,7 @@ export interface TrafficMinute {
   readonly upstream: Buckets;
 }
 
-/** How many durations fell into each bucket of a histogram (`structures/histogram.ts`). */
+/** How many durations fell into each bucket of a histogram (`shared/structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
 /** Percentiles are estimates from a histogram (`quantileMs`). Undefined where nothing was counted. */

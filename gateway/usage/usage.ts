@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
-import type { Bounds } from '../timeouts-and-sizes.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createDailyTotals, type DailyTotals, readTotals } from './daily-totals.ts';
 import { createUsageRecorder, type UsageRecorder } from './recorder.ts';
 import { createMemoryUsageStore } from './store/memory-usage-store.ts';

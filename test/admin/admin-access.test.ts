@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createGateway, type Gateway } from '../../gateway/gateway.ts';
-import type { Certificate } from '../../gateway/model.ts';
-import { type Bounds, defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Certificate } from '../../gateway/shared/model.ts';
+import { type Bounds, defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';

@@ -9,7 +9,7 @@ import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admi
 import { defineRoute } from '../../gateway/admin/api/route.ts';
 import type { AskThread } from '../../gateway/admin/api/thread-routes.ts';
 import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
-import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

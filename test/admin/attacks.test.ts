@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
-import { digestSecret } from '../../gateway/secrets.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';

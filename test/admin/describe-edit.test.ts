@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeEdit } from '../../gateway/admin/settings/describe-edit.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 

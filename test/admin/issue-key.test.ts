@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestSecret, issueSecret } from '../../gateway/secrets.ts';
+import { digestSecret, issueSecret } from '../../gateway/shared/secrets.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { type ChangedGateway, lastChange, startGateways } from './change-fixture.ts';
 

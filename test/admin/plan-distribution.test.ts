@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { bucketsOf, createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
-import type { Decision, Settings } from '../../gateway/model.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
+import type { Decision, Settings } from '../../gateway/shared/model.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';

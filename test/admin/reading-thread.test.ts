@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createGateway } from '../../gateway/gateway.ts';
-import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createGateway } from '../../gateway/server/gateway.ts';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { digestSecret } from '../../gateway/secrets.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { type ChangedGateway, lastChange, reader, startGateways } from './change-fixture.ts';

@@ -7,7 +7,7 @@ import type { KnownProcess } from '../../gateway/fleet/presence.ts';
 import { type Fault, parseProcessState } from '../../gateway/fleet/process-state.ts';
 import { createLastMinute } from '../../gateway/observe/metrics/last-minute.ts';
 import { createRequestMetrics } from '../../gateway/observe/metrics/request-metrics.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { processState } from '../support/process-state.ts';
 
 const at = (time: string) => `2026-11-22T${time}.000Z`;

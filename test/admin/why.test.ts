@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyItem } from '../../gateway/admin/keys/key-item.ts';
 import type { SecretView } from '../../gateway/admin/keys/key-sources.ts';
 import { type WhyFacts, why } from '../../gateway/admin/keys/why.ts';
-import type { Grant, Key, KeyStatus, PlanWindow } from '../../gateway/model.ts';
+import type { Grant, Key, KeyStatus, PlanWindow } from '../../gateway/shared/model.ts';
 import { emptyTally, type Tally } from '../../gateway/usage/tally.ts';
 
 const nowMs = Date.parse('2026-11-22T10:31:20Z');

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createApp } from '../../backend/app.ts';
 import { createPetStore } from '../../backend/pets.ts';
-import { errorBody, errors } from '../../gateway/errors.ts';
+import { errorBody, errors } from '../../gateway/shared/errors.ts';
 import { openApiFaults } from '../support/openapi-faults.ts';
 import { startStoreApp } from '../support/store-app.ts';
 

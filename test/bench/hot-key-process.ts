@@ -1,8 +1,8 @@
 /** A process with one limiter, which decides requests of one key for a while and sends what it did to its parent. */
 import { once } from 'node:events';
 import { pino } from 'pino';
-import { createLimiter } from '../../gateway/limit/limiter.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createLimiter } from '../../gateway/request/limit/limiter.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import type { Decided, FloodOptions } from './measure-hot-key.ts';
 
 const options: FloodOptions = JSON.parse(process.argv[2] ?? '');

@@ -1,6 +1,6 @@
-import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
-import { replayKey, type Terms } from '../../gateway/simulate/replay-key.ts';
+import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { KeyMinutes } from '../../gateway/usage/key-minutes.ts';
+import { replayKey, type Terms } from '../../gateway/usage/simulate/replay-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';
 
 /** What it takes to replay the record of many keys, once it has been read. */

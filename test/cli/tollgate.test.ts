@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { digestSecret } from '../../gateway/secrets.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 import { runTollgate as tollgate } from '../support/run-tollgate.ts';
 

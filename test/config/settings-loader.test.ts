@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 import { loadedView } from '../support/loaded-view.ts';
 import { until } from '../support/until.ts';

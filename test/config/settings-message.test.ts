@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadSettings, type ValidSettings } from '../../gateway/config/load-settings.ts';
 import { applyMessage, fullMessage, messageBetween } from '../../gateway/config/settings-message.ts';
-import type { Settings } from '../../gateway/model.ts';
+import type { Settings } from '../../gateway/shared/model.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 import { keysView } from '../support/loaded-view.ts';
 

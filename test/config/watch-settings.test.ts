@@ -5,8 +5,8 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { applyMessage, fullMessage, type SettingsMessage } from '../../gateway/config/settings-message.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
-import type { Settings } from '../../gateway/model.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import type { Settings } from '../../gateway/shared/model.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import {
   apiDocument,
   type ConfigFolder,

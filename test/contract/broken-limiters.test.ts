@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { emptyQuotaState, type QuotaCall, type QuotaState } from '../../gateway/limit/store/decide-quota.ts';
-import type { QuotaReply, QuotaStore } from '../../gateway/limit/store/quota-store.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
-import type { Grant, Limits } from '../../gateway/model.ts';
-import { redisKeys } from '../../gateway/redis-keys.ts';
-import { toLimitFields, toLimits } from '../../gateway/shapes/limit-fields.ts';
+import { toLimitFields, toLimits } from '../../gateway/keys/limit-fields.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
+import {
+  emptyQuotaState,
+  type QuotaCall,
+  type QuotaState,
+} from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import { allRedisForms, startForm } from '../support/start-form.ts';
 import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';

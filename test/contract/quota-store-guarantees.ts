@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { calendarMonth, type WindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import {
   emptyQuotaState,
   noCounts,
@@ -8,10 +8,10 @@ import {
   type QuotaOutcome,
   type QuotaState,
   type Unsent,
-} from '../../gateway/limit/store/decide-quota.ts';
-import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
-import type { Grant } from '../../gateway/model.ts';
-import { redisKeys } from '../../gateway/redis-keys.ts';
+} from '../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
+import { calendarMonth, type WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import type { Grant } from '../../gateway/shared/model.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { freshPrefix } from '../support/redis.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMemoryQuotaStore } from '../../gateway/limit/store/memory-quota-store.ts';
-import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
+import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
 import { allRedisForms } from '../support/start-form.ts';

@@ -1,6 +1,6 @@
-import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
-import type { QuotaStore } from '../../gateway/limit/store/quota-store.ts';
 import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
+import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
+import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/connect-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { originOf, startFleet } from '../support/fleet.ts';

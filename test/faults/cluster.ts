@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
-import type { Decision } from '../../gateway/model.ts';
 import { keySlot } from '../../gateway/redis/key-slot.ts';
+import type { Decision } from '../../gateway/shared/model.ts';
 import { type ClusterServer, moveSlot, startCluster } from '../support/start-cluster.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';

@@ -20,7 +20,7 @@ const files = [
   'test/contract/quota-store.test.ts',
   'test/contract/broken-limiters.test.ts',
   'test/usage/usage-store.test.ts',
-  'test/directory/directory-store.test.ts',
+  'test/keys/directory/directory-store.test.ts',
   'test/fleet/list-store.test.ts',
   'test/fleet/redis-forms.test.ts',
 ];

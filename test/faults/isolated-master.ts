@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Decision } from '../../gateway/model.ts';
+import type { Decision } from '../../gateway/shared/model.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';

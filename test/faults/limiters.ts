@@ -1,7 +1,7 @@
 import { pino } from 'pino';
-import { createLimiter, type Limiter } from '../../gateway/limit/limiter.ts';
-import type { Decision, Key } from '../../gateway/model.ts';
-import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import { createLimiter, type Limiter } from '../../gateway/request/limit/limiter.ts';
+import type { Decision, Key } from '../../gateway/shared/model.ts';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import type { RedisPlace } from '../support/connect-redis.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { limitsOf } from '../support/limits-of.ts';

@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import { redisKeys } from '../../gateway/redis-keys.ts';
-import { digestSecret } from '../../gateway/secrets.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { startFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway-process.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { createLimiter } from '../../gateway/limit/limiter.ts';
-import { toLimits } from '../../gateway/shapes/limit-fields.ts';
+import { toLimits } from '../../gateway/keys/limit-fields.ts';
+import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { startLoad } from '../support/load.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { readOptionsOrEnd } from '../support/command-options.ts';
 import { type RedisForm, redisForms } from '../support/redis-forms.ts';
 import { measureAdminFlood } from './admin-flood.ts';

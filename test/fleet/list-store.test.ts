@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createListStore, type StoredReport } from '../../gateway/fleet/list-store.ts';
 import type { RedisCommands, RedisConnection } from '../../gateway/redis/redis-connection.ts';
-import { redisKeys } from '../../gateway/redis-keys.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { connectRedis, removeAll } from '../support/connect-redis.ts';
 import { freshPrefix } from '../support/redis.ts';
 import { allRedisForms, startForm } from '../support/start-form.ts';

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { createGateway } from '../../gateway/gateway.ts';
+import { createGateway } from '../../gateway/server/gateway.ts';
 import { startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -29,39 +29,39 @@ const injected = vi.hoisted(() => {
   };
 });
 
-vi.mock('../../gateway/listen/screen-request.ts', async (original) =>
+vi.mock('../../gateway/request/listen/screen-request.ts', async (original) =>
   injected.throwing(await original(), ['screenRequest']),
 );
-vi.mock('../../gateway/respond/response-message.ts', async (original) =>
+vi.mock('../../gateway/request/respond/response-message.ts', async (original) =>
   injected.throwing(await original(), ['responseMessage', 'interimMessage']),
 );
-vi.mock('../../gateway/listen/parser-rejection.ts', async (original) =>
+vi.mock('../../gateway/request/listen/parser-rejection.ts', async (original) =>
   injected.throwing(await original(), ['parserRejection']),
 );
-vi.mock('../../gateway/match/operation-table.ts', async (original) =>
+vi.mock('../../gateway/request/route/operation-table.ts', async (original) =>
   injected.throwing(await original(), ['matchOperation']),
 );
-vi.mock('../../gateway/identify/client-origin.ts', async (original) =>
+vi.mock('../../gateway/request/authenticate/client-origin.ts', async (original) =>
   injected.throwing(await original(), ['clientOrigin']),
 );
-vi.mock('../../gateway/identify/identify-key.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/identify/identify-key.ts');
+vi.mock('../../gateway/request/authenticate/identify-key.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/request/authenticate/identify-key.ts');
   const createIdentifyKey: typeof module.createIdentifyKey = (...deps) => {
     const identifyKey = module.createIdentifyKey(...deps);
     return Reflect.get(injected.throwing({ identifyKey }, ['identifyKey']), 'identifyKey');
   };
   return { ...module, createIdentifyKey };
 });
-vi.mock('../../gateway/directory/key-directory.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/directory/key-directory.ts');
+vi.mock('../../gateway/keys/directory/key-directory.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/keys/directory/key-directory.ts');
   const createKeyDirectory: typeof module.createKeyDirectory = (options) => {
     const directory = module.createKeyDirectory(options);
     return { ...directory, ...injected.throwing({ ...directory }, ['lookUp']) };
   };
   return { ...module, createKeyDirectory };
 });
-vi.mock('../../gateway/limit/limiter.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/limit/limiter.ts');
+vi.mock('../../gateway/request/limit/limiter.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/request/limit/limiter.ts');
   const createLimiter: typeof module.createLimiter = (options) => {
     const limiter = module.createLimiter(options);
     return {
@@ -77,49 +77,49 @@ vi.mock('../../gateway/limit/limiter.ts', async (original) => {
   };
   return { ...module, createLimiter };
 });
-vi.mock('../../gateway/forward/forwarder.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/forward/forwarder.ts');
+vi.mock('../../gateway/request/forward/forwarder.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/request/forward/forwarder.ts');
   const createForwarder: typeof module.createForwarder = (options) => {
     const forwarder = module.createForwarder(options);
     return { ...forwarder, ...injected.throwing({ ...forwarder }, ['forward', 'forwardUpgrade']) };
   };
   return { ...module, createForwarder };
 });
-vi.mock('../../gateway/forward/upstream/upstreams.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/forward/upstream/upstreams.ts');
+vi.mock('../../gateway/request/forward/upstream/upstreams.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/request/forward/upstream/upstreams.ts');
   const createUpstreams: typeof module.createUpstreams = (options) => {
     const upstreams = module.createUpstreams(options);
     return { ...upstreams, ...injected.throwing({ ...upstreams }, ['find']) };
   };
   return { ...module, createUpstreams };
 });
-vi.mock('../../gateway/forward/request-head.ts', async (original) =>
+vi.mock('../../gateway/request/forward/request-head.ts', async (original) =>
   injected.throwing(await original(), ['requestHead']),
 );
-vi.mock('../../gateway/forward/response-fields.ts', async (original) =>
+vi.mock('../../gateway/request/forward/response-fields.ts', async (original) =>
   injected.throwing(await original(), ['responseFields', 'interimFields']),
 );
-vi.mock('../../gateway/forward/upstream/retry-policy.ts', async (original) =>
+vi.mock('../../gateway/request/forward/upstream/retry-policy.ts', async (original) =>
   injected.throwing(await original(), ['mayRetry']),
 );
-vi.mock('../../gateway/pages/served-file.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/pages/served-file.ts');
+vi.mock('../../gateway/request/pages/served-file.ts', async (original) => {
+  const module = (await original()) as typeof import('../../gateway/request/pages/served-file.ts');
   const createServedFile: typeof module.createServedFile = (options) => {
     const file = module.createServedFile(options);
     return { ...file, ...injected.throwing({ ...file }, ['respond']) };
   };
   return { ...module, createServedFile };
 });
-vi.mock('../../gateway/pages/limits-page.ts', async (original) =>
+vi.mock('../../gateway/request/pages/limits-page.ts', async (original) =>
   injected.throwing(await original(), ['limitsPage']),
 );
-vi.mock('../../gateway/respond/common-fields.ts', async (original) =>
+vi.mock('../../gateway/request/respond/common-fields.ts', async (original) =>
   injected.throwing(await original(), ['commonFields']),
 );
-vi.mock('../../gateway/respond/refusal-response.ts', async (original) =>
+vi.mock('../../gateway/request/respond/refusal-response.ts', async (original) =>
   injected.throwing(await original(), ['refusalResponse']),
 );
-vi.mock('../../gateway/respond/cors-fields.ts', async (original) =>
+vi.mock('../../gateway/request/respond/cors-fields.ts', async (original) =>
   injected.throwing(await original(), ['corsFields', 'isPreflight', 'preflightFields']),
 );
 vi.mock('../../gateway/usage/usage.ts', async (original) => {

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { freshWindows } from '../support/fresh-windows.ts';

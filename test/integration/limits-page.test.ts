@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createGateway } from '../../gateway/gateway.ts';
-import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import { createGateway } from '../../gateway/server/gateway.ts';
+import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey } from '../support/gateway-process.ts';

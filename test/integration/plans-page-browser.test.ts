@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
 import { makeToken } from '../support/admin-client.ts';
 import { openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey } from '../support/gateway-process.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createLimiter } from '../../gateway/limit/limiter.ts';
+import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { bans, keyNamed } from '../faults/limiters.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createAuthority } from '../support/certificates.ts';

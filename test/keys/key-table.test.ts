@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedKeys } from '../../gateway/keys/changed-keys.ts';
+import type { RawKey } from '../../gateway/keys/key-schema.ts';
 import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
+import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
-import type { Plan } from '../../gateway/model.ts';
-import type { RawKey } from '../../gateway/shapes/key-schema.ts';
-import { toLimits } from '../../gateway/shapes/limit-fields.ts';
+import type { Plan } from '../../gateway/shared/model.ts';
 
 const plans = new Map<string, Plan>([
   ['free', { limits: toLimits({ perMinute: 60 }), operations: ['getPet', 'listPets'] }],

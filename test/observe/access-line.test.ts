@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Exchange, openExchange } from '../../gateway/exchange.ts';
-import type { RateLimitState } from '../../gateway/model.ts';
 import { accessLine } from '../../gateway/observe/access-line.ts';
-import { keyMembers, operationMember } from '../../gateway/observe/log-members.ts';
-import type { ClientResponse } from '../../gateway/respond/client-response.ts';
-import type { Snapshot } from '../../gateway/snapshot.ts';
+import { type Exchange, openExchange } from '../../gateway/request/exchange.ts';
+import { keyMembers, operationMember } from '../../gateway/request/log-members.ts';
+import type { ClientResponse } from '../../gateway/request/respond/client-response.ts';
+import type { Snapshot } from '../../gateway/request/snapshot.ts';
+import type { RateLimitState } from '../../gateway/shared/model.ts';
 
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };

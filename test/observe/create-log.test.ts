@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 it('has every line in it when the process ends, though its reader is slow and there is more than a pipe takes', async () => {
   const script = `
     const { createLog } = await import(${JSON.stringify(resolve('gateway/observe/create-log.ts'))});
-    const { defaultBounds } = await import(${JSON.stringify(resolve('gateway/timeouts-and-sizes.ts'))});
+    const { defaultBounds } = await import(${JSON.stringify(resolve('gateway/shared/timeouts-and-sizes.ts'))});
     const log = createLog({ bounds: { ...defaultBounds, logCloseTimeoutMs: 60_000 } });
     for (let line = 0; line < 100; line++) log.access(JSON.stringify({ line, more: 'x'.repeat(10_000) }) + '\\n');
     log.logger.info('stopped');

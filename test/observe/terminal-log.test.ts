@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTerminalLog } from '../../gateway/observe/terminal-log.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 const startMs = Date.parse('2026-11-21T10:00:00Z');
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createRedisDirectoryStore } from '../../gateway/directory/store/redis-directory-store.ts';
-import { calendarWindowsMs } from '../../gateway/limit/calendar-windows.ts';
-import { createRedisQuotaStore } from '../../gateway/limit/store/redis-quota-store.ts';
+import { createRedisDirectoryStore } from '../../gateway/keys/directory/store/redis-directory-store.ts';
 import { keySlot } from '../../gateway/redis/key-slot.ts';
 import type { RedisConnection } from '../../gateway/redis/redis-connection.ts';
+import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { createRedisUsageStore } from '../../gateway/usage/store/redis-usage-store.ts';
-import { keyWith } from '../directory/directory-stores.ts';
+import { keyWith } from '../keys/directory/directory-stores.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { type ClusterServer, type RedisCluster, startCluster } from '../support/start-cluster.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

@@ -30,8 +30,8 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
   }
   expect([...several].toSorted()).toEqual([
     // Both names have the id of the key as their hash tag.
-    'directory/store/change-record.lua: KEYS[2]',
+    'keys/directory/store/change-record.lua: KEYS[2]',
     // Its caller gives it keys of one slot.
-    'limit/store/decide-quota.lua: KEYS[each]',
+    'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
 });

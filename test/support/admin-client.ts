@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
-import { digestSecret, issueAdminToken } from '../../gateway/secrets.ts';
+import { digestSecret, issueAdminToken } from '../../gateway/shared/secrets.ts';
 
 /** A token of the admin API, and its entry for `admin.tokens`. */
 export function makeToken(may: 'read' | 'write' = 'read', name = `t-${randomBytes(4).toString('hex')}`) {

@@ -3,8 +3,8 @@ import {
   createKeyDirectory,
   type KeyDefinition,
   type KeyDirectory,
-} from '../../gateway/directory/key-directory.ts';
-import { digestSecret } from '../../gateway/secrets.ts';
+} from '../../gateway/keys/directory/key-directory.ts';
+import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { connectRedis, type RedisPlace } from './connect-redis.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 import { patientStore } from './tuning.ts';

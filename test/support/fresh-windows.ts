@@ -1,4 +1,4 @@
-import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
+import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 
 /**
  * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For a

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import type { LimitsByField } from '../../gateway/shapes/limit-fields.ts';
+import type { LimitsByField } from '../../gateway/keys/limit-fields.ts';
 import type { Tuning } from './tuning.ts';
 
 const startTimeoutMs = 60_000;

@@ -2,12 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
-import { type ErrorCode, errorBody, errors } from '../../gateway/errors.ts';
-import { createListener, type Listener, type ListenerOptions } from '../../gateway/listen/listener.ts';
-import { screenRequest } from '../../gateway/listen/screen-request.ts';
-import type { Certificate } from '../../gateway/model.ts';
-import type { ClientResponse } from '../../gateway/respond/client-response.ts';
-import { defaultBounds } from '../../gateway/timeouts-and-sizes.ts';
+import {
+  createListener,
+  type Listener,
+  type ListenerOptions,
+} from '../../gateway/request/listen/listener.ts';
+import { screenRequest } from '../../gateway/request/listen/screen-request.ts';
+import type { ClientResponse } from '../../gateway/request/respond/client-response.ts';
+import { type ErrorCode, errorBody, errors } from '../../gateway/shared/errors.ts';
+import type { Certificate } from '../../gateway/shared/model.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import type { RawResponse } from './raw-http.ts';
 
 export interface ListenerFixture {

@@ -1,6 +1,6 @@
 import type { Loaded } from '../../gateway/config/load-settings.ts';
 import type { LoadedInThread } from '../../gateway/config/settings-loader.ts';
-import type { Keys } from '../../gateway/model.ts';
+import type { Keys } from '../../gateway/shared/model.ts';
 
 /** What a load says, without how its keys are held. */
 export function loadedView(loaded: Loaded | LoadedInThread): object {

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import type { Certificate } from '../../gateway/model.ts';
+import type { Certificate } from '../../gateway/shared/model.ts';
 
 export interface CertificateOptions {
   readonly host?: string;

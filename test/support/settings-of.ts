@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import type { Settings } from '../../gateway/model.ts';
+import type { Settings } from '../../gateway/shared/model.ts';
 import { testConfig } from './gateway-process.ts';
 
 /** Loads settings from `testConfig` with these fields replaced, for a gateway in the test's own process. */

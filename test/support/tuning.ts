@@ -1,5 +1,5 @@
-import type { WindowsMs } from '../../gateway/limit/calendar-windows.ts';
-import type { Bounds } from '../../gateway/timeouts-and-sizes.ts';
+import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /** What tests need to set and no configuration does; `startGateway` takes it. */
 export interface Tuning {

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { Decision } from '../../gateway/model.ts';
+import type { Decision } from '../../gateway/shared/model.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
 import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

@@ -2,7 +2,7 @@ import { encode } from '@msgpack/msgpack';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RedisCommands } from '../../gateway/redis/redis-connection.ts';
-import { redisKeys } from '../../gateway/redis-keys.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/counts.ts';
 import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { inspect } from '../support/inspect.ts';

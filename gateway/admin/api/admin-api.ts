@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { plainAddress } from '../../address-group.ts';
-import type { AdminSettings, AdminToken } from '../../model.ts';
-import { Shares } from '../../structures/shares.ts';
-import { Turns, type Waiting } from '../../structures/turns.ts';
-import { withinDeadline } from '../../structures/within-deadline.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { plainAddress } from '../../shared/address-group.ts';
+import type { AdminSettings, AdminToken } from '../../shared/model.ts';
+import { Shares } from '../../shared/structures/shares.ts';
+import { Turns, type Waiting } from '../../shared/structures/turns.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { identifyToken } from './identify-token.ts';
 import { matchRoute } from './match-route.ts';

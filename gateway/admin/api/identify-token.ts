@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { AdminToken } from '../../model.ts';
-import { withoutOptionalWhitespace } from '../../optional-whitespace.ts';
+import type { AdminToken } from '../../shared/model.ts';
+import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
 /** Whose token an `Authorization` field presents. */
 export type TokenIdentity =

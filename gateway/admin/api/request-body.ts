@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type * as z from 'zod';
-import { closestName } from '../../shapes/closest-name.ts';
-import { nameOf, type ShapeFault, shapeFaults } from '../../shapes/shape-faults.ts';
-import { countMembers } from '../../structures/count-members.ts';
+import { closestName } from '../../shared/schema/closest-name.ts';
+import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema-faults.ts';
+import { countMembers } from '../../shared/structures/count-members.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The octets of a body, and what its header fields say of them: plain data, which another thread can parse. */

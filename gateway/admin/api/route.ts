@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
-import type { AdminToken } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { AdminToken } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
 import type { QuerySchema } from './query-parameters.ts';
 import { parseBody, type SentBody } from './request-body.ts';

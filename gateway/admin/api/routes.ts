@@ -1,8 +1,8 @@
 import { eventGroups, groupOf } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Fault } from '../../fleet/process-state.ts';
-import type { Settings } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';

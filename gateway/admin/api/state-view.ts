@@ -1,7 +1,7 @@
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault } from '../../fleet/process-state.ts';
-import type { AdminToken, Settings } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { AdminToken, Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayState } from '../readiness.ts';
 import { judgeFleet } from '../verdict/judge-fleet.ts';
 import { upstreamsInShort } from './upstreams-view.ts';

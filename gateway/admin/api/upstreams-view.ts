@@ -1,7 +1,7 @@
 import type { Fleet } from '../../fleet/presence.ts';
 import type { TargetSeen } from '../../fleet/process-state.ts';
-import type { Upstream } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Upstream } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /** What an upstream's timeouts are where it sets none. */
 export type DefaultTimeouts = Pick<

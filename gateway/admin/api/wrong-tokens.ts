@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { addressGroup } from '../../address-group.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { addressGroup } from '../../shared/address-group.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 
 /** The wrong tokens of each client address, limited per minute. A valid token is never refused for its address. */

@@ -1,6 +1,6 @@
-import { type DirectoryKey, expiryOf, type KeyVersion, keyOf } from '../../directory/directory-key.ts';
-import type { Key, KeyStatus, Settings } from '../../model.ts';
-import { digestStart } from '../../secrets.ts';
+import { type DirectoryKey, expiryOf, type KeyVersion, keyOf } from '../../keys/directory/directory-key.ts';
+import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
+import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
 
 /** A key, and where it is written. */

@@ -1,5 +1,5 @@
-import type { Grant, Key, KeyStatus } from '../../model.ts';
-import { type LimitsByField, toLimitFields } from '../../shapes/limit-fields.ts';
+import { type LimitsByField, toLimitFields } from '../../keys/limit-fields.ts';
+import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';

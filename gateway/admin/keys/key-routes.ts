@@ -1,4 +1,4 @@
-import { didYouMean, listNames } from '../../shapes/closest-name.ts';
+import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, month, oneOf, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';

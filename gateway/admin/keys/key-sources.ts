@@ -1,6 +1,6 @@
-import type { DirectoryStore } from '../../directory/store/directory-store.ts';
-import type { Key, KeyStatus, Settings } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
+import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Key } from '../../model.ts';
+import type { Key } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem } from './key-item.ts';

@@ -1,4 +1,4 @@
-import type { KeyVersion } from '../../directory/directory-key.ts';
+import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
 import { findKeys, statusesOf } from './find-keys.ts';

@@ -1,5 +1,5 @@
 import { figure, ordinal, per, timeText } from '../../fleet/wording.ts';
-import type { Key, KeyStatus } from '../../model.ts';
+import type { Key, KeyStatus } from '../../shared/model.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
 import {
   type AddressesOfDay,

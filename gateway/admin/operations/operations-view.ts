@@ -1,4 +1,4 @@
-import type { Operation } from '../../model.ts';
+import type { Operation } from '../../shared/model.ts';
 import type { OperationUsage, Period } from '../../usage/usage-reader.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';

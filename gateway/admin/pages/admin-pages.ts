@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ServedFile } from '../../pages/served-file.ts';
-import { createServedFile } from '../../pages/served-file.ts';
+import type { ServedFile } from '../../request/pages/served-file.ts';
+import { createServedFile } from '../../request/pages/served-file.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { assetPath, assets, importMap, modules } from './assets.ts';
 import { matchPage } from './browser/page-paths.js';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { PlanWindow, Settings } from '../../model.ts';
-import { rememberLast } from '../../structures/remember-last.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { PlanWindow, Settings } from '../../shared/model.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';

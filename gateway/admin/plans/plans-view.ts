@@ -1,5 +1,5 @@
-import type { Settings } from '../../model.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { limitsView } from '../settings/settings-view.ts';
 

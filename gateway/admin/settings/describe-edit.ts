@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { figure } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { type KeyTable, tableIn } from '../../keys/key-table.ts';
-import type { Settings } from '../../model.ts';
-import { toLimits } from '../../shapes/limit-fields.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { toLimits } from '../../keys/limit-fields.ts';
+import type { Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { changeText, diffMembers, diffSettings, type ListDiff, type Members } from './diff-settings.ts';
 import { settingsMembers } from './settings-view.ts';
 

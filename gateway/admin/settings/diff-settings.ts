@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { figure, per } from '../../fleet/wording.ts';
-import { type PlanWindow, planWindows } from '../../model.ts';
+import { type PlanWindow, planWindows } from '../../shared/model.ts';
 
 /** What of one thing is another one in the edit. `before` or `after` is absent where the member is. */
 export interface MemberChange {

@@ -9,8 +9,8 @@ import type {
   Settings,
   Upstream,
   UpstreamTls,
-} from '../../model.ts';
-import { digestStart } from '../../secrets.ts';
+} from '../../shared/model.ts';
+import { digestStart } from '../../shared/secrets.ts';
 import { maskUrl } from './mask-url.ts';
 
 /** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */

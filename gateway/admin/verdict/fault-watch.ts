@@ -1,5 +1,5 @@
 import type { Fault } from '../../fleet/process-state.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundFault } from './judge-gateway.ts';
 
 export interface FaultWatch {

@@ -1,7 +1,7 @@
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import { counted, figure, percent } from '../../fleet/wording.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayState } from '../readiness.ts';
 
 /** Whether it is well with the fleet. */

@@ -1,8 +1,8 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type * as z from 'zod';
-import { printable, printableJson } from '../../terminal/printable.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { printable, printableJson } from '../../shared/terminal/printable.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, type CommandErrorKind } from '../output/command-error.ts';
 import type { GatewayToAsk } from './find-gateway.ts';
 

@@ -1,4 +1,4 @@
-import { cutText, wrapText } from '../../terminal/text-width.ts';
+import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, type Row, table } from '../output/table.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configOption } from '../config-option.ts';
 import { type AdminClient, createAdminClient } from './admin-client.ts';
 import { findGateway, type GatewayOptions } from './find-gateway.ts';

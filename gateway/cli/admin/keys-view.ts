@@ -1,5 +1,5 @@
-import { toLimits } from '../../shapes/limit-fields.ts';
-import { wrapText } from '../../terminal/text-width.ts';
+import { toLimits } from '../../keys/limit-fields.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
 import { ago, beginning, clock, counted, ending, figure, instant, span } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
 import { type Cell, type Column, table } from '../output/table.ts';

@@ -1,4 +1,4 @@
-import { parseDate } from '../../shapes/dates-and-durations.ts';
+import { parseDate } from '../../shared/schema/dates-and-durations.ts';
 import { CommandError } from '../output/command-error.ts';
 
 const dayMs = 86_400_000;

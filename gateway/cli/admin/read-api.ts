@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { didYouMean, listNames } from '../../shapes/closest-name.ts';
-import { printable } from '../../terminal/printable.ts';
+import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient, Query, Reply } from './admin-client.ts';
 import {

@@ -1,4 +1,4 @@
-import { oneLine } from '../../terminal/text-width.ts';
+import { oneLine } from '../../shared/terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { LimitsByField } from '../../shapes/limit-fields.ts';
+import type { LimitsByField } from '../../keys/limit-fields.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';

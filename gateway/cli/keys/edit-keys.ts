@@ -9,7 +9,7 @@ import {
 } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { digestOfContent } from '../../config/source/read-config-file.ts';
-import type { Settings } from '../../model.ts';
+import type { Settings } from '../../shared/model.ts';
 import { CommandError } from '../output/command-error.ts';
 import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
 import { fileBehind, replaceFile } from './replace-file.ts';

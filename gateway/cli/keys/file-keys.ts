@@ -1,11 +1,11 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
-import type { Settings } from '../../model.ts';
-import { digestSecret, digestStart, issueSecret } from '../../secrets.ts';
-import { didYouMean, listNames } from '../../shapes/closest-name.ts';
-import { parseDate, parseDuration } from '../../shapes/dates-and-durations.ts';
-import { keySchema } from '../../shapes/key-schema.ts';
-import { type LimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
+import { keySchema } from '../../keys/key-schema.ts';
+import { type LimitField, limitFieldNames } from '../../keys/limit-fields.ts';
+import type { Settings } from '../../shared/model.ts';
+import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import { CommandError } from '../output/command-error.ts';
 import { type Configuration, type EditedKeys, editKeys, type LoadedKeys, NotInFile } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';

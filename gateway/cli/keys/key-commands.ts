@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type PlanWindow, planWindows } from '../../model.ts';
-import { agePattern, parseDuration } from '../../shapes/dates-and-durations.ts';
-import { type LimitsByField, limitFieldNames, limitFieldOf } from '../../shapes/limit-fields.ts';
-import { printable } from '../../terminal/printable.ts';
+import { type LimitsByField, limitFieldNames, limitFieldOf } from '../../keys/limit-fields.ts';
+import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import { agePattern, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';

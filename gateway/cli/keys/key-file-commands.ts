@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { printable } from '../../terminal/printable.ts';
-import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { printable } from '../../shared/terminal/printable.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { configOption, requireConfig } from '../config-option.ts';

@@ -1,6 +1,6 @@
-import { toLimits } from '../../shapes/limit-fields.ts';
-import { termsOnPlan } from '../../shapes/terms-on-plan.ts';
-import { printable } from '../../terminal/printable.ts';
+import { toLimits } from '../../keys/limit-fields.ts';
+import { termsOnPlan } from '../../keys/terms-on-plan.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
-import { countMembers } from '../../structures/count-members.ts';
-import { printableJsonText } from '../../terminal/printable.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { countMembers } from '../../shared/structures/count-members.ts';
+import { printableJsonText } from '../../shared/terminal/printable.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 import { figure } from '../output/figures.ts';

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import * as z from 'zod';
-import { digestSecret, digestStart, hasRightChecksum } from '../../secrets.ts';
-import { printable } from '../../terminal/printable.ts';
+import { digestSecret, digestStart, hasRightChecksum } from '../../shared/secrets.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { placeText } from '../admin/keys-view.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync 
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Bounds, defaultBounds } from '../../timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
  * Runs an edit while no other process edits the file. The lock is the folder `<file>.lock` with one file in it, whose name

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { LimitsByField } from '../../shapes/limit-fields.ts';
-import { printable } from '../../terminal/printable.ts';
+import type { LimitsByField } from '../../keys/limit-fields.ts';
+import { printable } from '../../shared/terminal/printable.ts';
 import { keyItem } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';

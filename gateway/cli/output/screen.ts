@@ -1,5 +1,5 @@
-import { printableJsonText } from '../../terminal/printable.ts';
-import { terminalOf } from '../../terminal/terminal.ts';
+import { printableJsonText } from '../../shared/terminal/printable.ts';
+import { terminalOf } from '../../shared/terminal/terminal.ts';
 
 /** What a text means. Colours only repeat it: every state has a word. */
 export type Tone = 'title' | 'good' | 'warning' | 'bad' | 'faint';

@@ -1,4 +1,4 @@
-import { cutText, oneLine, padText, widthOf } from '../../terminal/text-width.ts';
+import { cutText, oneLine, padText, widthOf } from '../../shared/terminal/text-width.ts';
 import type { Paint, Tone } from './screen.ts';
 
 /** One cell of a table: its text, and what it means, for terminals with colours. */

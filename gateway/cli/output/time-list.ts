@@ -1,4 +1,4 @@
-import { oneLine, padText, widthOf, wrapText } from '../../terminal/text-width.ts';
+import { oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { instant } from './figures.ts';
 import type { Screen, Tone } from './screen.ts';
 

@@ -1,4 +1,4 @@
-import { errors } from '../../errors.ts';
+import { errors } from '../../shared/errors.ts';
 import { figure, milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 

@@ -1,4 +1,4 @@
-import { printableJson } from '../../terminal/printable.ts';
+import { printableJson } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, instant } from '../output/figures.ts';
 import { findRequest, type LinesRead, type Search } from './find-request.ts';

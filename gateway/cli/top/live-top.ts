@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';

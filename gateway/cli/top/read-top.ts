@@ -1,4 +1,4 @@
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { keyPage, state } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';

@@ -1,4 +1,4 @@
-import { cutText, oneLine, padText, widthOf, wrapText } from '../../terminal/text-width.ts';
+import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import type { KeyItem, State } from '../admin/api-shapes.ts';
 import { incompleteText, processesTable, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';

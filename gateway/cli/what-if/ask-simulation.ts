@@ -1,4 +1,4 @@
-import { merge } from '../../simulate/verdict.ts';
+import { merge } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import type { Tried } from './edits-between.ts';
 import type { Progress } from './progress.ts';

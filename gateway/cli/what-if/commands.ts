@@ -1,9 +1,9 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
-import { type PlanWindow, planWindows } from '../../model.ts';
-import { limitFieldOf } from '../../shapes/limit-fields.ts';
-import { defaultBounds } from '../../timeouts-and-sizes.ts';
+import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';

@@ -1,5 +1,5 @@
-import { planWindows } from '../../model.ts';
-import { limitFieldOf } from '../../shapes/limit-fields.ts';
+import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../output/figures.ts';
 import type { AskedSimulation } from './ask-simulation.ts';
 import type { EditByField, Tried } from './edits-between.ts';

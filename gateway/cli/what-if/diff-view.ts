@@ -4,7 +4,7 @@ import {
   type lists,
   type SettingsDiff,
 } from '../../admin/settings/diff-settings.ts';
-import { cutText, wrapText } from '../../terminal/text-width.ts';
+import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type LimitVerdict, verdictText } from './diff-verdicts.ts';

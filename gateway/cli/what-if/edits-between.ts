@@ -1,6 +1,6 @@
-import { type Limits, type PlanWindow, planWindows } from '../../model.ts';
-import { type LimitField, limitFieldOf } from '../../shapes/limit-fields.ts';
-import { editBetween, edited, type LimitEdit } from '../../simulate/edits.ts';
+import { type LimitField, limitFieldOf } from '../../keys/limit-fields.ts';
+import { type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
+import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
 /** Limits by field, null for none: as `POST /simulate` takes them. */

@@ -1,4 +1,4 @@
-import { terminalOf } from '../../terminal/terminal.ts';
+import { terminalOf } from '../../shared/terminal/terminal.ts';
 import { figure } from '../output/figures.ts';
 
 /** A bar that fills, where a person waits for it. */

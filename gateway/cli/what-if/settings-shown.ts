@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { settingsText } from '../../admin/settings/settings-view.ts';
 import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
-import { type Limits, planWindows } from '../../model.ts';
-import { printableJson } from '../../terminal/printable.ts';
+import { type Limits, planWindows } from '../../shared/model.ts';
+import { printableJson } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
-import { calendarWindowsMs } from '../../limit/calendar-windows.ts';
-import { type Key, planWindows } from '../../model.ts';
-import { type Edits, isEdited, termsThen } from '../../simulate/edits.ts';
-import { type Circumstance, explainDifference } from '../../simulate/explain-difference.ts';
-import { replayKey } from '../../simulate/replay-key.ts';
-import { VerdictBuilder } from '../../simulate/verdict.ts';
+import { calendarWindowsMs } from '../../shared/calendar-windows.ts';
+import { type Key, planWindows } from '../../shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../usage/key-minutes.ts';
+import { type Edits, isEdited, termsThen } from '../../usage/simulate/edits.ts';
+import { type Circumstance, explainDifference } from '../../usage/simulate/explain-difference.ts';
+import { replayKey } from '../../usage/simulate/replay-key.ts';
+import { VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import { outcomes } from '../../usage/tally.ts';
 import { CommandError } from '../output/command-error.ts';
 import { type LogBounds, linesOf, parseEntry } from '../request/log-lines.ts';

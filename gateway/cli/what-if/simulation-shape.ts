@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Verdict } from '../../simulate/verdict.ts';
+import type { Verdict } from '../../usage/simulate/verdict.ts';
 
 const count = z.number();
 

@@ -1,4 +1,4 @@
-import { wrapText } from '../../terminal/text-width.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, type Column, table } from '../output/table.ts';

@@ -1,4 +1,4 @@
-import { type Plan, planWindows, type Settings } from '../../model.ts';
+import { type Plan, planWindows, type Settings } from '../../shared/model.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 

@@ -1,7 +1,7 @@
-import type { Deprecation, Method, Operation } from '../../model.ts';
-import { closestName, didYouMean, listNames } from '../../shapes/closest-name.ts';
-import { parseDate } from '../../shapes/dates-and-durations.ts';
-import { reservedName, reservedNameFault } from '../../shapes/schema-parts.ts';
+import type { Deprecation, Method, Operation } from '../../shared/model.ts';
+import { closestName, didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { parseDate } from '../../shared/schema/dates-and-durations.ts';
+import { reservedName, reservedNameFault } from '../../shared/schema/schema-parts.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';

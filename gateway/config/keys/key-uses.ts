@@ -1,5 +1,5 @@
-import type { RawKey } from '../../shapes/key-schema.ts';
-import { toLimits } from '../../shapes/limit-fields.ts';
+import type { RawKey } from '../../keys/key-schema.ts';
+import { toLimits } from '../../keys/limit-fields.ts';
 import { checkLimits } from '../check-limits.ts';
 
 /**

@@ -1,7 +1,7 @@
+import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { KeyTable } from '../../keys/key-table.ts';
 import { createPacker } from '../../keys/packed-keys.ts';
-import type { Settings } from '../../model.ts';
-import { keySchema, type RawKey } from '../../shapes/key-schema.ts';
+import type { Settings } from '../../shared/model.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { compareLists, entryText, gone, type ListDifference, type SplitList } from './split-list.ts';
 

@@ -1,7 +1,7 @@
 import { basename, normalize } from 'node:path';
+import { keyListSchema, type RawKey } from '../../keys/key-schema.ts';
 import { tableOf } from '../../keys/key-table.ts';
-import type { Settings } from '../../model.ts';
-import { keyListSchema, type RawKey } from '../../shapes/key-schema.ts';
+import type { Settings } from '../../shared/model.ts';
 import { checkKeys } from '../check-keys.ts';
 import type { Problem } from '../problems/problem.ts';
 import { shapeProblems } from '../schema/shape-problems.ts';

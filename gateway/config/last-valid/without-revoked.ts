@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
-import type { AdminToken, Settings } from '../../model.ts';
-import type { RawKey } from '../../shapes/key-schema.ts';
+import type { AdminToken, Settings } from '../../shared/model.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';
 import { readKeyList } from '../keys/read-key-list.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';

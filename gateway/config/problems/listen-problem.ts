@@ -1,4 +1,4 @@
-import type { Settings } from '../../model.ts';
+import type { Settings } from '../../shared/model.ts';
 
 /** One sentence for an address that cannot be listened on, with the setting that names it and what helps. */
 export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 'listen' | 'admin'>): string {

@@ -1,4 +1,4 @@
-import { closestName } from '../../shapes/closest-name.ts';
+import { closestName } from '../../shared/schema/closest-name.ts';
 
 /**
  * Masks a line about keys, except for parts that are known to be harmless: structure, names of fields, and the values of

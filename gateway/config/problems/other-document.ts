@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { closestName } from '../../shapes/closest-name.ts';
+import { closestName } from '../../shared/schema/closest-name.ts';
 import { configSizes } from '../config-sizes.ts';
 import { settingNames } from '../schema/settings-schema.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';

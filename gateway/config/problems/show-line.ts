@@ -1,4 +1,4 @@
-import { keyFieldNames } from '../../shapes/key-schema.ts';
+import { keyFieldNames } from '../../keys/key-schema.ts';
 import { settingNames } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
 import { maskSecrets } from './mask-secrets.ts';

@@ -1,4 +1,4 @@
-import { nameOf } from '../../shapes/shape-faults.ts';
+import { nameOf } from '../../shared/schema/schema-faults.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import type { ProblemList } from './problem-list.ts';
 

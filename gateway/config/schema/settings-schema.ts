@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
+import { keyListSchema, limit, limitFieldsShape, operationIds } from '../../keys/key-schema.ts';
+import { anyLimitField, limitFieldNames } from '../../keys/limit-fields.ts';
 import {
   agePattern,
   durationPattern,
   formatDuration,
   parseDuration,
   timeoutPattern,
-} from '../../shapes/dates-and-durations.ts';
-import { keyListSchema, limit, limitFieldsShape, operationIds } from '../../shapes/key-schema.ts';
-import { anyLimitField, limitFieldNames } from '../../shapes/limit-fields.ts';
+} from '../../shared/schema/dates-and-durations.ts';
 import {
   digestOf,
   expects,
@@ -18,8 +18,8 @@ import {
   list,
   text,
   wholeNumber,
-} from '../../shapes/schema-parts.ts';
-import { defaultBounds } from '../../timeouts-and-sizes.ts';
+} from '../../shared/schema/schema-parts.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configSizes } from '../config-sizes.ts';
 import { defaults } from './defaults.ts';
 

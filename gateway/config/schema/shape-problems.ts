@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { closestName } from '../../shapes/closest-name.ts';
-import { nameOf, type ShapeFault, shapeFaults } from '../../shapes/shape-faults.ts';
+import { closestName } from '../../shared/schema/closest-name.ts';
+import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema-faults.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 
 /** Resolves with the digest of each file's content. */

@@ -1,6 +1,6 @@
 import { createSecureContext } from 'node:tls';
-import type { Certificate } from '../../model.ts';
-import { secureContextOptions } from '../../tls/secure-context.ts';
+import type { Certificate } from '../../shared/model.ts';
+import { secureContextOptions } from '../../shared/tls/secure-context.ts';
 import { type Place, type Problem, wholeFile } from '../problems/problem.ts';
 import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
 import type { SourceReader } from './source-reader.ts';

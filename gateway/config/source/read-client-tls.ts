@@ -1,5 +1,5 @@
 import { createSecureContext } from 'node:tls';
-import type { UpstreamTls } from '../../model.ts';
+import type { UpstreamTls } from '../../shared/model.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';
 import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
 import type { YamlSource } from './parse-yaml.ts';

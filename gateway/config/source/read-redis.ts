@@ -1,4 +1,4 @@
-import type { RedisSettings } from '../../model.ts';
+import type { RedisSettings } from '../../shared/model.ts';
 import { isTls } from '../check-redis.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';

@@ -1,4 +1,4 @@
-import type { UpstreamTls } from '../../model.ts';
+import type { UpstreamTls } from '../../shared/model.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { RawUpstream } from '../schema/settings-schema.ts';
 import { type ClientTlsToRead, readClientTls } from './read-client-tls.ts';

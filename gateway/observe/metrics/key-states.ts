@@ -1,4 +1,4 @@
-import type { Settings } from '../../model.ts';
+import type { Settings } from '../../shared/model.ts';
 
 /**
  * What a process knows of a key without asking the store. `banned`: it saw the ban. `expired`: no secret of the key is valid

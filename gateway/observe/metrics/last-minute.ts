@@ -1,4 +1,4 @@
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** Requests of the last minute, and how many of them failed, by whose fault that was. */

@@ -1,7 +1,7 @@
 import { type Metric, Registry } from '@prometheus-io/client';
-import type { Settings } from '../../model.ts';
-import { bucketsSeconds } from '../../structures/histogram.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import type { Settings } from '../../shared/model.ts';
+import { bucketsSeconds } from '../../shared/structures/histogram.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { countKeys } from './key-states.ts';
 import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 import type { Durations, RequestCounts } from './request-metrics.ts';

@@ -1,5 +1,5 @@
-import { quantileMs } from '../../structures/histogram.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { quantileMs } from '../../shared/structures/histogram.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
 /** What a process has done in the last seconds. */

@@ -1,5 +1,5 @@
-import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../exchange.ts';
-import { Histogram } from '../../structures/histogram.ts';
+import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
+import { Histogram } from '../../shared/structures/histogram.ts';
 
 /** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
 export type DecisionLabel =

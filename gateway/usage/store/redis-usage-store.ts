@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { decode, Encoder } from '@msgpack/msgpack';
 import type { Result } from 'ioredis';
 import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
-import { redisKeys } from '../../redis-keys.ts';
-import { whateverArrives, withinDeadline } from '../../structures/within-deadline.ts';
-import type { Bounds } from '../../timeouts-and-sizes.ts';
+import { redisKeys } from '../../redis/redis-keys.ts';
+import { whateverArrives, withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { PackedCounts } from './counts.ts';
 import type { Fields, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
 

@@ -1,4 +1,4 @@
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { type KeyGroup, sumOver } from './key-groups.ts';
 import type { Costs } from './unit-costs.ts';
 

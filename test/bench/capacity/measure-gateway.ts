@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { startCluster } from '../../support/start-cluster.ts';
 import { type Credentials, makeCredentials } from '../credentials.ts';
 import { residentBytes, treeCpuSeconds } from '../measure-cpu.ts';

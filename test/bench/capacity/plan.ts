@@ -1,4 +1,4 @@
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { Inputs } from './inputs.ts';
 import { keyGroups, sumOver } from './key-groups.ts';
 import { heldBytes, type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';

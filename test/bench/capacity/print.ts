@@ -1,4 +1,4 @@
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { Comparison } from './compare-fleet.ts';
 import type { Inputs } from './inputs.ts';
 import { type Plan, sum } from './plan.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createRedisDirectoryStore } from '../../../gateway/directory/store/redis-directory-store.ts';
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { createRedisDirectoryStore } from '../../../gateway/keys/directory/store/redis-directory-store.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { connectRedis } from '../../support/connect-redis.ts';
 import type { RedisCluster } from '../../support/start-cluster.ts';
 import type { Credential } from '../credentials.ts';

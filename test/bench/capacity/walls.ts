@@ -1,4 +1,4 @@
-import { defaultBounds } from '../../../gateway/timeouts-and-sizes.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { Inputs } from './inputs.ts';
 import { type Plan, planFleet } from './plan.ts';
 import type { Costs } from './unit-costs.ts';

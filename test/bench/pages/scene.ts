@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { digestSecret, issueAdminToken } from '../../../gateway/secrets.ts';
+import { digestSecret, issueAdminToken } from '../../../gateway/shared/secrets.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { startRedis } from '../../support/start-redis.ts';

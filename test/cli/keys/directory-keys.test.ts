@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseExport } from '../../../gateway/cli/keys/transfer.ts';
 import { importToDirectory } from '../../../gateway/cli/keys/transfer-directory.ts';
 import { CommandError } from '../../../gateway/cli/output/command-error.ts';
-import { digestSecret } from '../../../gateway/secrets.ts';
+import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';

@@ -14,7 +14,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
-import { digestSecret } from '../../../gateway/secrets.ts';
+import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
 import { limitsOf } from '../../support/limits-of.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/secrets.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';
 import { configFolder } from '../../support/config-folder.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';

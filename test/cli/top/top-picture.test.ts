@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { state as stateSchema } from '../../../gateway/cli/admin/api-shapes.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { type TopData, topPicture } from '../../../gateway/cli/top/top-picture.ts';
-import { widthOf } from '../../../gateway/terminal/text-width.ts';
+import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 

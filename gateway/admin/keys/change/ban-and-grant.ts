@@ -1,11 +1,11 @@
 import type * as z from 'zod';
-import { keyOf } from '../../../directory/directory-key.ts';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
-import { toldGrant } from '../../../limit/store/decide-quota.ts';
-import type { Grant, Key, KeyStatus } from '../../../model.ts';
-import { date, limits } from '../../../shapes/key-schema.ts';
-import { limitFieldOf, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
-import { fields } from '../../../shapes/schema-parts.ts';
+import { keyOf } from '../../../keys/directory/directory-key.ts';
+import { date, limits } from '../../../keys/key-schema.ts';
+import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
+import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
+import { fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

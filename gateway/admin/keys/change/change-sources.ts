@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import type { KeyDirectory } from '../../../directory/key-directory.ts';
-import type { Away } from '../../../directory/store/directory-store.ts';
 import type { KeyChange } from '../../../fleet/changes.ts';
-import type { AdminToken, Grant } from '../../../model.ts';
-import { keyIdPattern } from '../../../shapes/key-schema.ts';
-import type { Bounds } from '../../../timeouts-and-sizes.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import type { Away } from '../../../keys/directory/store/directory-store.ts';
+import { keyIdPattern } from '../../../keys/key-schema.ts';
+import type { AdminToken, Grant } from '../../../shared/model.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
 

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DirectoryKey, DirectorySecret, KeyVersion } from '../../../directory/directory-key.ts';
-import type { KeyDefinition } from '../../../directory/key-directory.ts';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
-import { digestStart } from '../../../secrets.ts';
-import { type LimitsByField, toLimitFields, toLimits } from '../../../shapes/limit-fields.ts';
+import type { DirectoryKey, DirectorySecret, KeyVersion } from '../../../keys/directory/directory-key.ts';
+import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import type { KeptOfId } from './kept-of-id.ts';
 

@@ -1,6 +1,6 @@
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directory.ts';
 import type { KeyChange } from '../../../fleet/changes.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import {
   type ChangeRequest,
   findInDirectory,

@@ -1,9 +1,9 @@
 import type * as z from 'zod';
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import { digestStart } from '../../../secrets.ts';
-import { keySchema } from '../../../shapes/key-schema.ts';
-import { toLimitFields } from '../../../shapes/limit-fields.ts';
-import { fields, flag } from '../../../shapes/schema-parts.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import { keySchema } from '../../../keys/key-schema.ts';
+import { toLimitFields } from '../../../keys/limit-fields.ts';
+import { fields, flag } from '../../../shared/schema/schema-parts.ts';
+import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

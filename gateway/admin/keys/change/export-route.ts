@@ -1,6 +1,6 @@
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import type { KeyDefinition } from '../../../directory/key-directory.ts';
-import type { Bounds } from '../../../timeouts-and-sizes.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

@@ -1,9 +1,9 @@
 import type * as z from 'zod';
-import type { DirectoryKey } from '../../../directory/directory-key.ts';
-import type { KeyDefinition, KeyDirectory } from '../../../directory/key-directory.ts';
-import type { Away } from '../../../directory/store/directory-store.ts';
-import { keySchema, movedSecretSchema } from '../../../shapes/key-schema.ts';
-import { expects, fields, list } from '../../../shapes/schema-parts.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import type { Away } from '../../../keys/directory/store/directory-store.ts';
+import { keySchema, movedSecretSchema } from '../../../keys/key-schema.ts';
+import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod';
-import type { KeyDirectory } from '../../../directory/key-directory.ts';
-import { digestSecret, digestStart, issueSecret } from '../../../secrets.ts';
-import { date, keySchema } from '../../../shapes/key-schema.ts';
-import { fields } from '../../../shapes/schema-parts.ts';
+import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
+import { date, keySchema } from '../../../keys/key-schema.ts';
+import { fields } from '../../../shared/schema/schema-parts.ts';
+import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

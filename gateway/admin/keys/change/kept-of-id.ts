@@ -1,4 +1,4 @@
-import { type DirectoryKey, keyOf } from '../../../directory/directory-key.ts';
+import { type DirectoryKey, keyOf } from '../../../keys/directory/directory-key.ts';
 import { banAndGrant, type KeyItem } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 

@@ -1,7 +1,7 @@
-import type { Settings } from '../../../model.ts';
-import { closestName, listNames } from '../../../shapes/closest-name.ts';
-import { keyId } from '../../../shapes/key-schema.ts';
-import { anyLimitField, type LimitsByField } from '../../../shapes/limit-fields.ts';
+import { keyId } from '../../../keys/key-schema.ts';
+import { anyLimitField, type LimitsByField } from '../../../keys/limit-fields.ts';
+import type { Settings } from '../../../shared/model.ts';
+import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
 /** Dot segments are none: clients take them out of a path, so that such a key could not be asked for. */
 export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must be more than dots');

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type KeyChange, keyActions } from '../../../fleet/changes.ts';
-import { keyId } from '../../../shapes/key-schema.ts';
-import { expects, fields, membersByName, text } from '../../../shapes/schema-parts.ts';
-import type { Bounds } from '../../../timeouts-and-sizes.ts';
+import { keyId } from '../../../keys/key-schema.ts';
+import { expects, fields, membersByName, text } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 

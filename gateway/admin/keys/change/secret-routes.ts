@@ -1,10 +1,10 @@
 import type * as z from 'zod';
-import type { DirectoryKey, DirectorySecret } from '../../../directory/directory-key.ts';
-import type { KeyDefinition } from '../../../directory/key-directory.ts';
-import { digestSecret, digestStart, issueSecret } from '../../../secrets.ts';
-import { agePattern, parseDuration } from '../../../shapes/dates-and-durations.ts';
-import { date } from '../../../shapes/key-schema.ts';
-import { fields, text } from '../../../shapes/schema-parts.ts';
+import type { DirectoryKey, DirectorySecret } from '../../../keys/directory/directory-key.ts';
+import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
+import { date } from '../../../keys/key-schema.ts';
+import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
+import { fields, text } from '../../../shared/schema/schema-parts.ts';
+import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';

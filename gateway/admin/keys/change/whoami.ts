@@ -1,5 +1,5 @@
-import { type DirectoryKey, expiryOf, keyOf } from '../../../directory/directory-key.ts';
-import { digestOf, fields } from '../../../shapes/schema-parts.ts';
+import { type DirectoryKey, expiryOf, keyOf } from '../../../keys/directory/directory-key.ts';
+import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

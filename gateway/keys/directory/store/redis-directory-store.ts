@@ -1,0 +1,338 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { ReplyError } from 'ioredis';
+import type { RedisConnection } from '../../../redis/redis-connection.ts';
+import { redisKeys } from '../../../redis/redis-keys.ts';
+import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
+import {
+  type Absent,
+  type Away,
+  type Changed,
+  type DirectoryStore,
+  type FoundKey,
+  pageOf,
+  type Remembered,
+  type Unrevised,
+  type Written,
+} from './directory-store.ts';
+
+const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
+const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
+const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
+/** As a script it also runs where Redis is out of memory: a rotation that ended there would leave a key without a secret that works. */
+const indexScript = `#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], unpack(ARGV))`;
+const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
+
+/** Behind every character that an id may have. */
+const lastCharacter = '\x7f';
+/** Behind an id, its entries are before this, and those of longer ids after it. */
+const behindTags = '\x01';
+
+/**
+ * The directory in Redis (`redis-keys.ts`). Commands and scripts have one key each, or two of one slot, so that it works on a
+ * Redis Cluster and on servers that keep each key elsewhere. Several of them are no transaction: their order makes up for it.
+ *
+ * A new key gets a unique tag, also when its id was used before. The id is listed with the tag, then the digests are indexed
+ * with it, and the record is written last. Removing begins with the record, and then removes the entries that have its tag. So a
+ * late removal leaves the entries of a newer key alone. A process that dies between two steps leaves entries without a record.
+ * They find nothing, and a later request removes them. That is safe because a record is refused when its entry in the list is
+ * older than `directoryCreatedWithinMs`.
+ */
+export function createRedisDirectoryStore({
+  redis,
+  bounds,
+}: {
+  readonly redis: RedisConnection;
+  readonly bounds: Pick<
+    Bounds,
+    | 'directoryCachedMs'
+    | 'directoryCreatedWithinMs'
+    | 'directoryLeftoverMs'
+    | 'directoryTidiedAtOnceMax'
+    | 'idempotencyKeptMs'
+    | 'directoryLookUpDeadlineMs'
+    | 'storePatientDeadlineMs'
+  >;
+}): DirectoryStore {
+  const { commands: client, prefix } = redis;
+  const idsName = redisKeys.directoryIds.name(prefix);
+  const recordName = (id: string) => redisKeys.directoryRecord.name(prefix, id);
+  const digestName = (digest: string) => redisKeys.directoryDigest.name(prefix, digest);
+  const notedMs = 2 * bounds.directoryCachedMs;
+  let tidying = 0;
+
+  return {
+    find(digest) {
+      const name = digestName(digest);
+      return attempt(
+        [name],
+        async () => {
+          const entry = await redis.gather(() => client.get(name));
+          if (entry === null) return absent;
+          const { id, tag } = taggedOf(entry);
+          const found = await readOne(id);
+          if (found.kind === 'found' && hasDigest(found.key, digest)) return found;
+          tidy(async () => {
+            if (isLeftover(tag, await redis.clockOf(name))) await drop([digest], entry);
+          });
+          return absent;
+        },
+        bounds.directoryLookUpDeadlineMs,
+      );
+    },
+
+    read: (id) => attempt([recordName(id)], () => readOne(id)),
+
+    async readMany(ids) {
+      if (!redis.nodes().some(({ client }) => client?.status === 'ready')) return notConnected;
+      const records = ids.map(async (id) => {
+        const name = recordName(id);
+        return redis.isReady(name) ? { key: toKey(id, await readRecord(id)) } : undefined;
+      });
+      const { values, error } = await whateverArrives(records, bounds.storePatientDeadlineMs);
+      // One server that gives no answer is as good as none.
+      if (redis.nodes().length === 1 && values.includes(undefined)) return error ? toAway(error) : late;
+      for (const [index, found] of values.entries()) {
+        if (found !== undefined && found.key === undefined) tidyList(ids[index] ?? '');
+      }
+      return { kind: 'found', keys: values.map((found) => (found === undefined ? 'unknown' : found.key)) };
+    },
+
+    create(key, often) {
+      return attempt([idsName, recordName(key.id)], async () => {
+        const digests = digestsOf(key);
+        const tag = await client.eval(listScript, 1, idsName, key.id, randomBytes(4).toString('base64url'));
+        const entry = tagged(key.id, String(tag));
+        await index(digests, entry);
+        const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
+        if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
+        // Another call has created a key with this id. It may need digests that this call has indexed.
+        const used = digestsOf(toKey(key.id, ['1', changed.stored]));
+        const unused = digests.filter((digest) => !used.includes(digest));
+        await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
+        switch (changed.kind) {
+          case 'done':
+            return written(key, changed);
+          case 'late':
+            return tooLate;
+          case 'removed':
+            return { kind: 'removed' };
+          default:
+            return { kind: 'taken' };
+        }
+      });
+    },
+
+    replace(key, expected) {
+      return attempt([recordName(key.id)], async () => {
+        const changed = await change(key.id, expected, toRecord(key));
+        if (changed.kind !== 'done') return unchanged(changed);
+        const [before, digests] = [digestsOf(toKey(key.id, ['1', changed.stored])), digestsOf(key)];
+        const entry = tagged(key.id, changed.tag);
+        // An entry that is there stays: this call may be late, and the key another one by now.
+        await afterwards(index(digests, entry, 'NX'), 'the index');
+        const others = before.filter((digest) => !digests.includes(digest));
+        await afterwards(drop(others, entry), 'the index');
+        return written(key, changed);
+      });
+    },
+
+    remove(id, expected) {
+      return attempt([recordName(id)], async () => {
+        const changed = await change(id, expected, '');
+        if (changed.kind !== 'done') return unchanged(changed);
+        const entry = tagged(id, changed.tag);
+        await afterwards(drop(digestsOf(toKey(id, ['1', changed.stored])), entry), 'the index');
+        await afterwards(client.zrem(idsName, entry), 'the list of ids');
+        return { kind: 'removed' } as const;
+      });
+    },
+
+    page({ after = '', prefix: start = '', limit }) {
+      return attempt([idsName], async () => {
+        const min =
+          after >= start && after !== '' ? `(${after}${behindTags}` : start === '' ? '-' : `[${start}`;
+        const max = start === '' ? '+' : `[${start}${lastCharacter}`;
+        const entries = await client.zrangebylex(idsName, min, max, 'LIMIT', 0, limit + 1);
+        const all = entries.map((entry) => taggedOf(entry).id);
+        const ids = all.filter((id, index) => id !== all[index - 1]);
+        if (ids.length < all.length) tidyList(all.find((id, index) => id === all[index - 1]) ?? '');
+        return pageOf(ids, limit, all.length > limit);
+      });
+    },
+
+    count: () => attempt([idsName], async () => ({ kind: 'counted', keys: await client.zcard(idsName) })),
+
+    remember(name, value, expiryMs) {
+      const key = redisKeys.directoryOnce.name(prefix, name);
+      const ask = async (): Promise<Remembered> => {
+        if ((await client.set(key, value, 'PX', expiryMs, 'NX')) === 'OK') return { kind: 'stored' };
+        const known = await client.get(key);
+        // It has expired in between.
+        return known === null ? ask() : { kind: 'known', value: known };
+      };
+      return attempt([key], ask);
+    },
+  };
+
+  async function readOne(id: string): Promise<FoundKey | Absent> {
+    // In this order: whoever changes the key between the two makes this generation an old one. Sent together, a Cluster that
+    // moves the slot might answer them in the other order.
+    const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
+    const key = toKey(id, await readRecord(id));
+    return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
+  }
+
+  function readRecord(id: string): Promise<(string | null)[]> {
+    return client.hmget(recordName(id), 'revision', 'record');
+  }
+
+  async function index(
+    digests: readonly string[],
+    ...value: [entry: string] | [entry: string, 'NX']
+  ): Promise<void> {
+    await Promise.all(digests.map((digest) => client.eval(indexScript, 1, digestName(digest), ...value)));
+  }
+
+  /**
+   * The change is noted before it is made and after it. Whoever read the record before the change may have the first note, and
+   * then sees the second. If this process dies in between, whoever read it before the first note sees that one.
+   */
+  async function change(
+    id: string,
+    { revision: seen, changedMs }: KeyVersion,
+    record: string,
+    newTag = '',
+    often = '',
+  ): Promise<RecordChange> {
+    await note(id);
+    const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id)];
+    const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs } = bounds;
+    const args = [seen, record, changedMs, newTag, withinMs, often, keptMs];
+    const reply = await client.eval(changeScript, 2, ...names, ...args);
+    const [kind, revision, stored, tag] = reply as [RecordChange['kind'], number, string, string];
+    if (kind === 'done') await afterwards(note(id), 'its note');
+    return { kind, revision, stored, tag };
+  }
+
+  async function note(id: string): Promise<void> {
+    await client.eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs);
+  }
+
+  /** Removes digests from the index. An entry with another tag stays: it belongs to another key, perhaps with the same id. */
+  async function drop(digests: readonly string[], entry: string): Promise<void> {
+    await Promise.all(digests.map((digest) => client.eval(dropScript, 1, digestName(digest), entry)));
+  }
+
+  /** Removes entries of the list that have no record, and whose record would be refused by now. */
+  function tidyList(id: string): void {
+    tidy(async () => {
+      const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
+      const nowMs = await redis.clockOf(idsName);
+      // Read last: no record with a tag that is so old is written any more.
+      const tag = await client.hget(recordName(id), 'tag');
+      const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
+      const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));
+      if (leftovers.length > 0) await client.zrem(idsName, ...leftovers);
+    });
+  }
+
+  /** No request waits for this work. An entry that is skipped now is found by a later request. */
+  function tidy(work: () => Promise<void>): void {
+    if (tidying >= bounds.directoryTidiedAtOnceMax) return;
+    tidying++;
+    work()
+      .catch(() => undefined)
+      .finally(() => tidying--);
+  }
+
+  function isLeftover(tag: string, nowMs: number): boolean {
+    // An earlier version wrote no tags.
+    return tag !== '' && nowMs - Number.parseInt(tag, 16) > bounds.directoryLeftoverMs;
+  }
+
+  async function attempt<T extends { readonly kind: string }>(
+    names: readonly string[],
+    call: () => Promise<T>,
+    deadlineMs: number = bounds.storePatientDeadlineMs,
+  ): Promise<T | Away> {
+    if (!names.every(redis.isReady)) return notConnected;
+    const reply: Promise<T | Away> = call().catch(toAway);
+    return withinDeadline<T | Away>(reply, deadlineMs, () => late);
+  }
+}
+
+interface RecordChange {
+  readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
+  /** The revision that is stored now. */
+  readonly revision: number;
+  /** The record: of a change that is done, the one from before. */
+  readonly stored: string;
+  readonly tag: string;
+}
+
+/** Of a key that is new. */
+const nothing: KeyVersion = { revision: 0, changedMs: 0 };
+const absent: Absent = { kind: 'absent' };
+const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
+const tooLate: Away = { kind: 'away', mayHaveRun: false, reason: 'the key was listed too long ago' };
+
+/** An entry of the index or of the list of ids. Without a tag, as an earlier version wrote it, it is the id alone. */
+function tagged(id: string, tag: string): string {
+  return tag === '' ? id : `${id}\0${tag}`;
+}
+
+function taggedOf(entry: string): { readonly id: string; readonly tag: string } {
+  const [id = '', tag = ''] = entry.split('\0');
+  return { id, tag };
+}
+
+function written(key: Unrevised, { revision }: RecordChange): Written {
+  return { kind: 'written', key: { ...key, revision } };
+}
+
+function unchanged({ kind }: RecordChange): Absent | Changed {
+  return kind === 'absent' ? absent : { kind: 'changed' };
+}
+
+/** What follows once the record has changed: whatever goes wrong then, the call has run in part. */
+function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
+  return rest.catch((error: Error) => {
+    throw new Error(`the record has changed, ${what} has not: ${error.message}`);
+  });
+}
+
+/** An error that Redis itself replied with: no record was changed. */
+function toAway(error: Error): Away {
+  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+}
+
+/** Undefined where there is no record, or something that somebody else wrote in its place. */
+function toKey(
+  id: string,
+  [revision, record]: readonly (string | null | undefined)[],
+): DirectoryKey | undefined {
+  if (!revision || !record) return undefined;
+  try {
+    const key: DirectoryKey = { ...JSON.parse(record), id, revision: Number(revision) };
+    return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toRecord({ id: _, ...record }: Unrevised): string {
+  return JSON.stringify(record);
+}
+
+function digestsOf(key: Pick<DirectoryKey, 'secrets'> | undefined): readonly string[] {
+  return key?.secrets.map(({ digest }) => digest) ?? [];
+}
+
+function hasDigest(key: DirectoryKey, digest: string): boolean {
+  return key.secrets.some((secret) => secret.digest === digest);
+}

@@ -1,0 +1,84 @@
+import * as z from 'zod';
+import { datePattern, parseDate } from '../shared/schema/dates-and-durations.ts';
+import {
+  digestOf,
+  expects,
+  fields,
+  flag,
+  givenName,
+  list,
+  text,
+  wholeNumber,
+} from '../shared/schema/schema-parts.ts';
+import { anyLimitField, type LimitField } from './limit-fields.ts';
+
+/** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
+const limitMax = 999_999_999_999_999;
+
+export const limit = wholeNumber(1, limitMax);
+
+export const limitFieldsShape = {
+  perSecond: limit.optional().describe('Requests per second.'),
+  perMinute: limit.optional().describe('Requests per UTC minute.'),
+  perHour: limit.optional().describe('Requests per UTC hour.'),
+  perDay: limit.optional().describe('Requests per UTC day.'),
+  perMonth: limit.optional().describe('Requests per UTC calendar month.'),
+} satisfies Record<LimitField, z.ZodType>;
+
+export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape)
+  .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
+  .meta({ minProperties: 1 });
+
+/** Each once, also where the list has one several times. */
+export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
+  .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
+  .transform((ids) => [...new Set(ids)]);
+
+const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
+export const date = z
+  .string(expects(dateText))
+  .regex(datePattern, { ...expects(dateText), abort: true })
+  .refine((text) => parseDate(text) !== undefined, expects(dateText))
+  .transform((text) => parseDate(text) ?? Number.NaN);
+
+/** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
+export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
+export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
+
+const secret = fields('a mapping with sha256', {
+  sha256: digestOf('secret'),
+  expires: date
+    .optional()
+    .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
+  created: date
+    .optional()
+    .describe('When it was issued, for people; the commands `keys create` and `keys rotate` write it.'),
+});
+
+export const keySchema = fields('a key: a mapping with id, plan and secrets', {
+  id: keyId.describe('Quota and ban belong to this id; secrets come and go.'),
+  plan: text('the name of a plan'),
+  name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
+    .optional()
+    .describe('For people; never sent anywhere.'),
+  limits: limits.optional().describe('For keys on a custom plan only.'),
+  operations: operationIds
+    .optional()
+    .describe('What this key may call, of what its plan lets it; absent: all of that.'),
+  disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
+  secrets: list(secret, 'a list of secrets, each with a sha256'),
+});
+
+/** A secret of a key that is moved from one file or directory to another. */
+export const movedSecretSchema = fields('a secret: an object with sha256', {
+  sha256: digestOf('secret'),
+  createdAt: date.optional(),
+  expiresAt: date.optional(),
+});
+
+export const keyListSchema = list(keySchema, 'a list of keys');
+
+/** The names of everything that a key consists of. */
+export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
+
+export type RawKey = z.output<typeof keySchema>;

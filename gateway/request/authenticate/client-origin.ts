@@ -1,0 +1,80 @@
+import { BlockList, isIP } from 'node:net';
+import { plainAddress } from '../../shared/address-group.ts';
+import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
+
+/** Where a request came from, and what the upstream is told about it. */
+export interface ClientOrigin {
+  /** The client's address: the peer's, or the first one behind trusted proxies. */
+  readonly address: string;
+  /** Whether the peer is a trusted proxy: then its `Forwarded` field is forwarded. */
+  readonly trustedPeer: boolean;
+  readonly forwardedFor: string;
+  readonly forwardedHost: string;
+  readonly forwardedProto: string;
+}
+
+/** The fields of a request that say where it came from. */
+export interface OriginFields {
+  readonly peerAddress: string;
+  /** How the peer came to the gateway itself. */
+  readonly proto: 'http' | 'https';
+  readonly host: string;
+  readonly xForwardedFor: string | undefined;
+  readonly xForwardedHost: string | undefined;
+  readonly xForwardedProto: string | undefined;
+}
+
+/** A set of addresses and CIDR ranges; undefined when there are none. */
+export function compileTrustedProxies(trustedProxies: readonly string[]): BlockList | undefined {
+  if (trustedProxies.length === 0) return undefined;
+  const trusted = new BlockList();
+  for (const entry of trustedProxies) {
+    const [address = '', prefix] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(prefix), family);
+  }
+  return trusted;
+}
+
+/**
+ * Finds the client's address. `X-Forwarded-*` is believed only from a trusted peer. `X-Forwarded-For` is then read from
+ * the right up to the first address that is no trusted proxy: that client could have written everything left of it.
+ */
+export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
+  const peer = plainAddress(fields.peerAddress);
+  if (trusted === undefined || !isTrusted(trusted, peer)) {
+    return {
+      address: peer,
+      trustedPeer: false,
+      forwardedFor: peer,
+      forwardedHost: fields.host,
+      forwardedProto: fields.proto,
+    };
+  }
+  const chain = (fields.xForwardedFor ?? '').split(',').map((hop) => withoutOptionalWhitespace(hop));
+  return {
+    address: firstUntrusted(chain, trusted) ?? peer,
+    trustedPeer: true,
+    forwardedFor: fields.xForwardedFor ? `${fields.xForwardedFor}, ${peer}` : peer,
+    forwardedHost: fields.xForwardedHost ?? fields.host,
+    forwardedProto: fields.xForwardedProto ?? fields.proto,
+  };
+}
+
+/** Read from the right. Something that is no address ends the search, since nothing left of it can be believed. */
+function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
+  let nearest: string | undefined;
+  for (const hop of chain.toReversed()) {
+    const address = plainAddress(hop);
+    if (isIP(address) === 0) return nearest;
+    nearest = address;
+    if (!isTrusted(trusted, address)) return address;
+  }
+  return nearest;
+}
+
+function isTrusted(trusted: BlockList, address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}

@@ -1,0 +1,84 @@
+import type { Duplex } from 'node:stream';
+import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
+import { FairQueue } from '../../../shared/structures/fair-queue.ts';
+
+/**
+ * Limits what all WebSockets of this process move in one turn of the event loop, so that no request waits long for octets.
+ * WebSockets beyond the limit wait for the next turn, and their keys take turns.
+ */
+export class OctetTurns {
+  private readonly waiting = new FairQueue<() => void>();
+  private readonly bytesPerTurn: number;
+  private readonly atTurnEnd: AtTurnEnd;
+  private bytesLeft: number;
+  private isTurnEndAwaited = false;
+
+  constructor(bytesPerTurn: number, atTurnEnd: AtTurnEnd) {
+    this.bytesPerTurn = bytesPerTurn;
+    this.atTurnEnd = atTurnEnd;
+    this.bytesLeft = bytesPerTurn;
+  }
+
+  /**
+   * Copies what arrives from one socket to the other, and then its end.
+   *
+   * @returns a function that stops copying: from then on what arrives is read and dropped
+   */
+  relay({ holder, from, to }: { holder: string; from: Duplex; to: Duplex }): () => void {
+    /** `due`: it waits for its turn; `blocked`: it waits until `to` has sent enough of what it has. */
+    let state: 'idle' | 'due' | 'blocked' = 'idle';
+    let isDropping = false;
+
+    const onReadable = () => {
+      if (state !== 'idle') return;
+      state = 'due';
+      this.takeTurn(holder, move);
+    };
+    const move = () => {
+      state = 'idle';
+      const piece: Buffer | null = from.read();
+      if (piece === null) return;
+      this.bytesLeft -= Math.max(piece.length, pieceBytesMin);
+      if (isDropping || !to.writable || to.write(piece)) return;
+      state = 'blocked';
+      to.once('drain', unblock);
+    };
+    const unblock = () => {
+      if (state === 'blocked') state = 'idle';
+      onReadable();
+    };
+
+    from.on('readable', onReadable);
+    from.once('end', () => to.end());
+    return () => {
+      isDropping = true;
+      unblock();
+    };
+  }
+
+  private takeTurn(holder: string, move: () => void): void {
+    this.awaitTurnEnd();
+    if (this.bytesLeft > 0) move();
+    else this.waiting.push(holder, move);
+  }
+
+  private awaitTurnEnd(): void {
+    if (this.isTurnEndAwaited) return;
+    this.isTurnEndAwaited = true;
+    this.atTurnEnd(() => this.endTurn());
+  }
+
+  private endTurn(): void {
+    this.isTurnEndAwaited = false;
+    this.bytesLeft = this.bytesPerTurn;
+    while (this.bytesLeft > 0) {
+      const move = this.waiting.shift(() => true);
+      if (move === undefined) return;
+      this.awaitTurnEnd();
+      move();
+    }
+  }
+}
+
+/** A shorter piece counts as so many octets, since moving it takes about as long. */
+const pieceBytesMin = 4_096;

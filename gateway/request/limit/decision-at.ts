@@ -1,0 +1,35 @@
+import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
+import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import type { QuotaOutcome } from './store/decide-quota.ts';
+
+/** What the request at `index` of those decided together is told: its own remaining, or when to come back. */
+export function decisionAt(
+  index: number,
+  { outcome, source, limits, windowsMs }: DecidedTogether,
+): Extract<Decision, { kind: 'admitted' | 'refused' | 'banned' }> {
+  const { nowMs, admitted, refused, state } = outcome;
+  if (index < admitted) {
+    const usedLater = admitted - 1 - index;
+    return {
+      kind: 'admitted',
+      rateLimit: rateLimitState(state, { limits, windowsMs, nowMs, usedLater }),
+      source,
+    };
+  }
+  const terms = { limits, windowsMs, nowMs };
+  const after = rateLimitState(state, terms);
+  if (index < admitted + refused) {
+    return { kind: 'refused', rateLimit: after, source, retryAtMs: roomAtMs(after, state, terms) };
+  }
+  const banUntilMs = state.bannedUntilMs;
+  const retryAtMs = roomAtMs(after, state, terms, banUntilMs);
+  return { kind: 'banned', rateLimit: bannedState(after, { banUntilMs, retryAtMs }), source, retryAtMs };
+}
+
+export interface DecidedTogether {
+  readonly outcome: QuotaOutcome;
+  readonly source: DecisionSource;
+  readonly limits: Limits;
+  readonly windowsMs: WindowsMs;
+}

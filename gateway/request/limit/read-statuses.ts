@@ -1,0 +1,64 @@
+import type { WindowsMs } from '../../shared/calendar-windows.ts';
+import type { Key, KeyStatus } from '../../shared/model.ts';
+import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import { emptyQuotaState, openWindows, type QuotaState, toldGrant, usedIn } from './store/decide-quota.ts';
+import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
+
+export interface KeysRead {
+  readonly kind: 'read';
+  /** Undefined: unknown, since the server of Redis that keeps the key's counts gives no answer. */
+  readonly keys: readonly (KeyStatus | undefined)[];
+}
+
+export type ReadStatuses = (keys: readonly Key[]) => Promise<KeysRead | StoreFailure>;
+
+/** Reads where keys are now in the store, in their order; nothing is charged. */
+export function createStatusReader({
+  store,
+  reach,
+  windowsMs,
+}: {
+  readonly store: Pick<QuotaStore, 'read'>;
+  /** How much of the store is there. */
+  readonly reach: () => 'all' | 'some' | 'none';
+  readonly windowsMs: WindowsMs;
+}): ReadStatuses {
+  return async (of) => {
+    const read = await store.read(of.map(({ id }) => id));
+    if (read.kind === 'failed') {
+      // Of a Cluster these keys may all be on the server that is away.
+      return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
+    }
+    const { nowMs } = read;
+    const statuses = of.map((key, index) => {
+      const state = read.states[index];
+      return state && statusOf(key, state, { windowsMs, nowMs });
+    });
+    return { kind: 'read', keys: statuses };
+  };
+}
+
+/** Where a key is at an instant, of what was counted last. */
+export function statusOf(
+  { limits }: Key,
+  counted: Readonly<QuotaState> | undefined,
+  { windowsMs, nowMs }: { readonly windowsMs: WindowsMs; readonly nowMs: number },
+): KeyStatus {
+  const state = { ...(counted ?? emptyQuotaState) };
+  openWindows(state, limits, windowsMs, nowMs);
+  const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
+  const terms = { limits, windowsMs, nowMs };
+  const rateLimit = rateLimitState(state, terms);
+  const used = limits.map(({ window }) => state[usedIn[window]]);
+  const grant = toldGrant(state.grant, nowMs);
+  const isBanned = banUntilMs > nowMs;
+  const retryAtMs = roomAtMs(rateLimit, state, terms, isBanned ? banUntilMs : 0);
+  return {
+    rateLimit: isBanned ? bannedState(rateLimit, { banUntilMs, retryAtMs }) : rateLimit,
+    retryAtMs,
+    used,
+    strikes,
+    banLevel,
+    ...(grant && { grant }),
+  };
+}

@@ -1,0 +1,78 @@
+import type { WindowsMs } from '../../../shared/calendar-windows.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import {
+  decideQuota,
+  emptyQuotaState,
+  expiresMs,
+  liftBan,
+  type QuotaCall,
+  type QuotaState,
+  resetQuota,
+  setGrant,
+} from './decide-quota.ts';
+import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
+
+/** The embedded store of a single process: a Map and `decideQuota`. It holds at most `bounds.rememberedKeysMax` keys. */
+export function createMemoryQuotaStore(deps: {
+  windowsMs: WindowsMs;
+  nowMs: () => number;
+  bounds: Pick<Bounds, 'rememberedKeysMax'>;
+}): QuotaStore {
+  const { windowsMs, nowMs, bounds } = deps;
+  const entries = new Map<string, Entry>();
+
+  return {
+    decide: (calls) => Promise.resolve(calls.map(decide)),
+    read(keyIds) {
+      const atMs = nowMs();
+      return Promise.resolve({
+        kind: 'read',
+        nowMs: atMs,
+        states: keyIds.map((keyId) => stateOf(keyId, atMs)),
+      });
+    },
+    liftBan: (keyId, bans) => Promise.resolve(change(keyId, liftBan, bans.maxMs)),
+    reset: (keyId, bans) => Promise.resolve(change(keyId, resetQuota, bans.maxMs)),
+    setGrant(keyId, grant) {
+      return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
+    },
+  };
+
+  function decide(call: QuotaCall): QuotaDecided {
+    const atMs = nowMs();
+    const outcome = decideQuota(stateOf(call.keyId, atMs), call, windowsMs, atMs);
+    keep(call.keyId, outcome.state, expiresMs(outcome.state, call.bans, windowsMs), atMs);
+    return { kind: 'decided', outcome };
+  }
+
+  /** @param keptMs for how long the key is kept at least; nothing that a change leaves there expires earlier */
+  function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
+    const atMs = nowMs();
+    const state = verb(stateOf(keyId, atMs), atMs);
+    const before = entries.get(keyId)?.expiresMs ?? 0;
+    keep(keyId, state, Math.max(before, atMs + keptMs, state.grant?.untilMs ?? 0), atMs);
+    return { kind: 'changed', nowMs: atMs, state };
+  }
+
+  function stateOf(keyId: string, atMs: number): Readonly<QuotaState> {
+    const entry = entries.get(keyId);
+    return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
+  }
+
+  function keep(keyId: string, state: Readonly<QuotaState>, expiresMs: number, atMs: number): void {
+    if (!entries.has(keyId) && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
+    entries.set(keyId, { state, expiresMs });
+  }
+
+  /** Drops what has expired, and the oldest key when nothing has. */
+  function makeRoom(atMs: number): void {
+    for (const [keyId, entry] of entries) if (entry.expiresMs <= atMs) entries.delete(keyId);
+    const oldest = entries.keys().next();
+    if (entries.size >= bounds.rememberedKeysMax && !oldest.done) entries.delete(oldest.value);
+  }
+}
+
+interface Entry {
+  readonly state: Readonly<QuotaState>;
+  readonly expiresMs: number;
+}

@@ -1,0 +1,265 @@
+import { readFileSync } from 'node:fs';
+import { ReplyError, type Result } from 'ioredis';
+import { clockOfNode, type RedisConnection } from '../../../redis/redis-connection.ts';
+import { redisKeys } from '../../../redis/redis-keys.ts';
+import type { WindowsMs } from '../../../shared/calendar-windows.ts';
+import {
+  type BanPolicy,
+  type Grant,
+  type Limits,
+  planWindows,
+  type StaleKey,
+} from '../../../shared/model.ts';
+import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import {
+  emptyQuotaState,
+  type QuotaCall,
+  type QuotaOutcome,
+  type QuotaState,
+  type Unsent,
+  usedIn,
+} from './decide-quota.ts';
+import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
+
+const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
+const changeScript = readScript('change-quota.lua');
+
+/** The counts in Redis, one hash per key (`redis-keys.ts`), decided by `decide-quota.lua`. */
+export function createRedisQuotaStore(deps: {
+  redis: RedisConnection;
+  windowsMs: WindowsMs;
+  /** A decision without a reply by then has failed, though it may have run. */
+  deadlineMs: number;
+  /** The same for what people ask: to read, lift, reset, grant. */
+  patientDeadlineMs: number;
+  /** So many keys are decided by one call, where one server keeps all. */
+  keysPerCallMax: number;
+}): QuotaStore {
+  const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
+  const { commands: client, prefix } = redis;
+  const termsOfLimits = new WeakMap<Limits, Terms>();
+  client.defineCommand('decideQuotas', { lua: decideScript });
+  client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
+
+  return {
+    async decide(calls) {
+      const [first] = calls;
+      if (first === undefined || !redis.isReady(nameOf(first.keyId))) return calls.map(() => notConnected);
+      const arrived: QuotaReply[] = [];
+      // A server of a Cluster runs nothing whose keys are of several slots.
+      const together = redis.oneServer ? deps.keysPerCallMax : 1;
+      // ioredis sends the script itself again when Redis has lost it.
+      const sent = redis.gather(() => {
+        const runs: Promise<void>[] = [];
+        for (let from = 0; from < calls.length; from += together) {
+          runs.push(run(calls.slice(from, from + together), from, arrived));
+        }
+        return runs;
+      });
+      const replies = Promise.all(sent).then(() => arrived);
+      return withinDeadline(replies, deadlineMs, () => calls.map((_, at) => arrived[at] ?? late));
+    },
+
+    async read(keyIds) {
+      const names = keyIds.map(nameOf);
+      const nodes = new Set(names.filter(redis.isReady).map(redis.nodeOf));
+      if (nodes.size === 0) return notConnected;
+      // Servers of a Cluster have a clock each, which are taken to be in step.
+      const clocks = whateverArrives([...nodes].map(clockOfNode), patientDeadlineMs);
+      const read = whateverArrives(names.map(readOne), patientDeadlineMs);
+      const [{ values: times }, { values: states, error }] = await Promise.all([clocks, read]);
+      const nowMs = times.find((time) => time !== undefined);
+      if (nowMs !== undefined && states.some((state) => state !== undefined))
+        return { kind: 'read', nowMs, states };
+      return error === undefined ? late : toFailure(error);
+    },
+
+    liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
+    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
+    setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
+  };
+
+  function nameOf(keyId: string): string {
+    return redisKeys.quota.name(prefix, keyId);
+  }
+
+  async function readOne(name: string): Promise<QuotaState> {
+    if (!redis.isReady(name)) throw new Error(notConnected.reason);
+    return stateOf(await client.hgetall(name));
+  }
+
+  /** One call of the script. @param arrived gets the replies, from the index `from` on */
+  function run(calls: readonly QuotaCall[], from: number, arrived: QuotaReply[]): Promise<void> {
+    const args = [String(calls.length)];
+    for (const { keyId } of calls) args.push(nameOf(keyId));
+    let before: Terms | undefined;
+    for (const { limits, bans, requests, generation, unsent } of calls) {
+      const terms = termsOf(limits, bans);
+      if (terms === before || terms.text === before?.text) args.push('');
+      else args.push(...terms.args);
+      before = terms;
+      args.push(String(requests), generation === undefined ? '' : String(generation));
+      if (unsent === undefined) args.push('0');
+      else args.push('1', ...unsentArguments(unsent, limits));
+    }
+    return client.decideQuotas(...args).then(
+      (reply) => readReplies(reply, calls, from, arrived),
+      (error) => {
+        const failure = toFailure(error);
+        for (let index = 0; index < calls.length; index++) arrived[from + index] = failure;
+      },
+    );
+  }
+
+  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
+    const name = nameOf(keyId);
+    if (!redis.isReady(name)) return notConnected;
+    const changed = client
+      .changeQuota(name, verb, argument)
+      .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
+    return withinDeadline<QuotaChanged | StoreFailure>(
+      changed.catch(toFailure),
+      patientDeadlineMs,
+      () => late,
+    );
+  }
+
+  /** What is the same in every call of a key: made once, as the strings that are sent. */
+  function termsOf(limits: Limits, bans: BanPolicy): Terms {
+    const known = termsOfLimits.get(limits);
+    if (known?.bans === bans) return known;
+    const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], max]);
+    const args = [limits.length, bans.after, bans.withinMs, bans.forMs, bans.maxMs, ...windows].map(String);
+    const terms = { bans, args, text: args.join(' ') };
+    termsOfLimits.set(limits, terms);
+    return terms;
+  }
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+interface Terms {
+  readonly bans: BanPolicy;
+  readonly args: readonly string[];
+  /** All of them: keys with the same are on the same terms. */
+  readonly text: string;
+}
+
+function unsentArguments(unsent: Unsent, limits: Limits): string[] {
+  const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
+  const uses = limits.flatMap(({ window }) => [unsent[window], unsent[usedIn[window]]]);
+  return [strikes, bannedUntilMs, banLevel, liftedMs, resetMs, ...uses].map(String);
+}
+
+const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply within the deadline' };
+const stale: StaleKey = Object.freeze({ kind: 'stale' });
+const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
+
+/** The layout is that of `decide-quota.lua`. */
+function readReplies(
+  reply: ScriptReply,
+  calls: readonly QuotaCall[],
+  from: number,
+  arrived: QuotaReply[],
+): void {
+  const nowMs = Number(reply[0]);
+  let at = 1;
+  for (const [index, { limits }] of calls.entries()) {
+    const first = reply[at];
+    if (typeof first === 'string') {
+      arrived[from + index] = toRefusal(first);
+      at += 1;
+    } else if (first === -1) {
+      arrived[from + index] = stale;
+      at += 1;
+    } else {
+      arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, limits) };
+      at += 10 + 2 * limits.length;
+    }
+  }
+}
+
+function toOutcome(nowMs: number, reply: ScriptReply, from: number, limits: Limits): QuotaOutcome {
+  let at = from;
+  const next = () => Number(reply[at++]);
+  const [admitted, refused, banned] = [next(), next(), next()];
+  const state: QuotaState = {
+    ...emptyQuotaState,
+    strikes: next(),
+    strikesFromMs: next(),
+    bannedUntilMs: next(),
+    banLevel: next(),
+    liftedMs: next(),
+    resetMs: next(),
+  };
+  for (const { window } of limits) {
+    state[window] = next();
+    state[usedIn[window]] = next();
+  }
+  const grant = reply[at];
+  if (typeof grant === 'string') state.grant = unpackGrant(grant);
+  return { nowMs, admitted, refused, banned, state };
+}
+
+function toHash(flat: readonly (string | number)[]): Record<string, string> {
+  const hash: Record<string, string> = {};
+  for (let i = 0; i < flat.length; i += 2) hash[String(flat[i])] = String(flat[i + 1]);
+  return hash;
+}
+
+/** The state that a hash holds: its fields have the same names. */
+function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
+  const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
+  const state: QuotaState = { ...emptyQuotaState, grant };
+  for (const field of numberFields) state[field] = Number(hash[field] ?? 0);
+  return state;
+}
+
+const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'grant') as Exclude<
+  keyof QuotaState,
+  'grant'
+>[];
+
+/** One field of the hash: `<untilMs> <window> <limit> …`, and at the end `from <fromMs>` where it does not hold at once. */
+function packGrant({ limits, fromMs, untilMs }: Grant): string {
+  const from = fromMs === undefined ? [] : ['from', fromMs];
+  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from].join(' ');
+}
+
+function unpackGrant(packed: string): Grant {
+  const [untilMs, ...parts] = packed.split(' ');
+  const numberOf = (name: string) => {
+    const at = parts.indexOf(name);
+    return at === -1 ? undefined : Number(parts[at + 1]);
+  };
+  const limits = planWindows.flatMap((window) => {
+    const max = numberOf(window);
+    return max === undefined ? [] : [{ window, max }];
+  });
+  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs) };
+}
+
+type ScriptReply = readonly (number | string)[];
+
+function toFailure(error: Error): StoreFailure {
+  if (error instanceof ReplyError) return toRefusal(error.message);
+  return { kind: 'failed', mayHaveRun: true, reason: error.message };
+}
+
+/**
+ * An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. Only `ERR` may
+ * come later: a command that the ACL refuses ends the script where it stands, and what was written before stays.
+ */
+function toRefusal(reason: string): StoreFailure {
+  const keyOnly = reason.startsWith('WRONGTYPE ');
+  return { kind: 'failed', mayHaveRun: reason.startsWith('ERR '), reason, ...(keyOnly && { keyOnly }) };
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    decideQuotas(...countKeysAndArgs: string[]): Result<ScriptReply, Context>;
+    changeQuota(key: string, verb: string, argument: string): Result<[number, ...string[]], Context>;
+  }
+}

@@ -1,0 +1,194 @@
+import type { Redis } from 'ioredis';
+import type { RedisNode } from '../../../redis/redis-connection.ts';
+import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+
+/** The breaker before one server. While it is open nobody waits for it; a probe that writes finds out when it is back. */
+export interface ServerWatch {
+  readonly name: string | undefined;
+  available(): boolean;
+  succeeded(): void;
+  failed(reason: string): void;
+  /** `sinceMs` is when it became available or went away, epoch ms. */
+  state(): { readonly phase: Phase; readonly sinceMs: number; readonly reason?: string };
+  close(): void;
+}
+
+type Phase = 'starting' | 'available' | 'away';
+
+export type WatchBounds = Pick<
+  Bounds,
+  | 'storeDeadlineMs'
+  | 'storeStartTimeoutMs'
+  | 'storeProbeIntervalMs'
+  | 'storeHeartbeatIntervalMs'
+  | 'storeFailuresMax'
+  | 'storeRelapseMs'
+  | 'storeProbesMax'
+>;
+
+/**
+ * A server counts as away at once when the connection is lost, and after `bounds.storeFailuresMax` failed calls in a row. It
+ * counts as back when a probe was written within the deadline; the first probe is sent as soon as ioredis is ready. A
+ * Redis that fails again soon after it came back must pass twice as many probes each time: one that is too slow only
+ * under load passes a single probe while it is idle, and would come and go several times a second. Each change is logged
+ * once.
+ */
+export function watchServer(deps: {
+  node: RedisNode;
+  /** The key that probes write, as `RedisNode.keyHere` makes it one of this server. */
+  probeKey: string;
+  /**
+   * Whether the process waits for the first contact. A server that a running process hears of counts as available, since
+   * another one has just sent a command on to it.
+   */
+  phase: 'starting' | 'available';
+  nowMs: () => number;
+  onAway: (reason: string) => void;
+  /** Called when it is back, or there for the first time. */
+  onReturn: (outage: { readonly awayMs: number } | undefined) => void;
+  /** Called while it is away: another server may have taken over what it kept. */
+  refresh: () => void;
+  bounds: WatchBounds;
+}): ServerWatch {
+  const { node, probeKey, nowMs, bounds } = deps;
+  const { client } = node;
+  let phase: Phase = deps.phase;
+  let sinceMs = nowMs();
+  let reason: string | undefined = phase === 'starting' ? 'not connected yet' : undefined;
+  let failuresInARow = 0;
+  let probesPassed = 0;
+  let probesNeeded = 1;
+  let returnedMs = Number.NEGATIVE_INFINITY;
+  /** Of the attempts since it was ready last. A connection that is merely closed has none. */
+  let connectionError: string | undefined;
+  let isShakingHands = false;
+  let probing = false;
+
+  const startTimer =
+    phase === 'starting'
+      ? setTimeout(
+          () => leave(node.unknownBecause?.() ?? connectionError ?? 'no answer from Redis'),
+          bounds.storeStartTimeoutMs,
+        ).unref()
+      : undefined;
+  let probeTimer = setTimeout(probe, client?.status === 'ready' ? 0 : bounds.storeProbeIntervalMs).unref();
+
+  client?.on('error', noteError);
+  client?.on('connect', shakeHands);
+  client?.on('ready', shakenHands);
+  client?.on('close', loseConnection);
+
+  return {
+    name: node.name,
+    available: () => phase === 'available',
+    succeeded() {
+      failuresInARow = 0;
+    },
+    failed,
+    state: () => ({ phase, sinceMs, ...(reason !== undefined && { reason }) }),
+    close() {
+      clearTimeout(startTimer);
+      clearTimeout(probeTimer);
+      client?.off('error', noteError);
+      client?.off('connect', shakeHands);
+      client?.off('ready', shakenHands);
+      client?.off('close', loseConnection);
+    },
+  };
+
+  function noteError(error: Error): void {
+    connectionError = error.message;
+  }
+
+  function shakeHands(): void {
+    isShakingHands = true;
+  }
+
+  function shakenHands(): void {
+    connectionError = undefined;
+    probe();
+  }
+
+  function loseConnection(): void {
+    // A server that accepted the first connection but was slow in its handshake may manage the next one: while this process
+    // starts, that is not an outage until `startTimer` fires.
+    if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
+    isShakingHands = false;
+  }
+
+  function failed(why: string): void {
+    failuresInARow += 1;
+    if (failuresInARow >= bounds.storeFailuresMax) leave(why);
+  }
+
+  function leave(why: string): void {
+    probesPassed = 0;
+    if (phase === 'away') {
+      reason = why;
+      return;
+    }
+    const isRelapse = nowMs() - returnedMs < bounds.storeRelapseMs;
+    probesNeeded = isRelapse ? Math.min(2 * probesNeeded, bounds.storeProbesMax) : 1;
+    enter('away', why);
+    deps.onAway(why);
+  }
+
+  function passProbe(): void {
+    failuresInARow = 0;
+    if (phase === 'available') return;
+    probesPassed += 1;
+    if (probesPassed >= probesNeeded) comeBack();
+  }
+
+  function comeBack(): void {
+    const awayMs = nowMs() - sinceMs;
+    const wasAway = phase === 'away';
+    enter('available', undefined);
+    if (wasAway) returnedMs = sinceMs;
+    deps.onReturn(wasAway ? { awayMs } : undefined);
+  }
+
+  function enter(next: 'available' | 'away', why: string | undefined): void {
+    phase = next;
+    sinceMs = nowMs();
+    reason = why;
+    clearTimeout(startTimer);
+    probeLater();
+  }
+
+  /** Writes, since a Redis that is full or read-only still answers a PING. */
+  function probe(): void {
+    probeLater();
+    if (phase === 'away') deps.refresh();
+    if (probing || client?.status !== 'ready') return;
+    probing = true;
+    void withinDeadline(write(client), bounds.storeDeadlineMs, () => 'no reply within the deadline').then(
+      (failure) => {
+        probing = false;
+        if (failure === undefined) passProbe();
+        else if (phase === 'available') failed(failure);
+        else leave(failure);
+      },
+    );
+  }
+
+  /** Why it failed. That another server keeps the key by now is no fault of this one. */
+  async function write(client: Redis): Promise<string | undefined> {
+    try {
+      await client.set(node.keyHere(probeKey), nowMs(), 'PX', bounds.storeHeartbeatIntervalMs);
+      return undefined;
+    } catch (error) {
+      const { message } = error as Error;
+      if (!/^(?:MOVED|ASK) /.test(message)) return message;
+      deps.refresh();
+      return undefined;
+    }
+  }
+
+  function probeLater(): void {
+    clearTimeout(probeTimer);
+    const pauseMs = phase === 'available' ? bounds.storeHeartbeatIntervalMs : bounds.storeProbeIntervalMs;
+    probeTimer = setTimeout(probe, pauseMs).unref();
+  }
+}

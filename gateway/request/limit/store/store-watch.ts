@@ -1,0 +1,175 @@
+import type { Logger } from 'pino';
+import type { RedisConnection, RedisNode } from '../../../redis/redis-connection.ts';
+import type { StoreHealth } from '../key-limiter.ts';
+import { type ServerWatch, type WatchBounds, watchServer } from './server-watch.ts';
+
+/** The breaker before Redis: one before each of its servers, so that a dead one takes no keys of others with it. */
+export interface StoreWatch extends StoreHealth {
+  /** The watch over the server that keeps this key of Redis. */
+  of(key: string): ServerWatch;
+  state(): WatchedState;
+  close(): void;
+}
+
+export interface WatchedState {
+  /** Whether every server is. */
+  readonly available: boolean;
+  /** Since when it is so, ISO 8601. */
+  readonly since: string;
+  readonly reason?: string;
+  /** Those of a Redis Cluster, by name. */
+  readonly servers?: readonly WatchedServer[];
+}
+
+export interface WatchedServer {
+  readonly name: string;
+  readonly available: boolean;
+  readonly since: string;
+  readonly reason?: string;
+}
+
+/** What the log and the list of events say of an outage. `server` is its name in a Redis Cluster. */
+interface Change {
+  readonly server?: string;
+}
+
+/** Watches over all servers of Redis. Each change is logged once. */
+export function watchStore(deps: {
+  redis: RedisConnection;
+  /** The key of Redis that has the counts of an API key. */
+  nameOf: (keyId: string) => string;
+  probeKey: string;
+  log: Logger;
+  nowMs: () => number;
+  /** Called when a server went away, and when it is back or there for the first time. */
+  onAway: (reason: string, change: Change) => void;
+  onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
+  /** Figures for the log line that says that Redis is back. */
+  describeOutage: () => Record<string, number>;
+  bounds: WatchBounds;
+}): StoreWatch {
+  const { redis, nameOf, probeKey, log, nowMs, bounds } = deps;
+  const watches = new Map<RedisNode, ServerWatch>();
+  const { promise: started, resolve: start } = Promise.withResolvers<void>();
+  let isStarting = true;
+  let reach: ReturnType<StoreHealth['reach']> = 'none';
+  const stopListening = redis.on('nodes', follow);
+  const [first] = redis.nodes();
+  follow();
+  // With one server no key is looked at.
+  const only = first?.name === undefined && first !== undefined ? watches.get(first) : undefined;
+
+  return {
+    started,
+    reach: () => reach,
+    of,
+    partOf: (keyId) => only ?? of(nameOf(keyId)),
+    divide<Call extends { readonly keyId: string }>(calls: readonly Call[]) {
+      if (only !== undefined) return [{ part: only, calls }];
+      const parts = Map.groupBy(calls, ({ keyId }) => of(nameOf(keyId)));
+      return [...parts].map(([part, itsCalls]) => ({ part, calls: itsCalls }));
+    },
+    state,
+    close() {
+      stopListening();
+      for (const watch of watches.values()) watch.close();
+    },
+  };
+
+  function of(key: string): ServerWatch {
+    return only ?? watchOf(redis.nodeOf(key));
+  }
+
+  function watchOf(node: RedisNode): ServerWatch {
+    return watches.get(node) ?? add(node);
+  }
+
+  /** A server that keeps no keys any more is watched no longer: others keep them now. */
+  function follow(): void {
+    const nodes = redis.nodes();
+    for (const node of nodes) watchOf(node);
+    for (const [node, watch] of watches) {
+      if (nodes.includes(node)) continue;
+      watch.close();
+      watches.delete(node);
+      const { phase, sinceMs } = watch.state();
+      if (phase === 'away') back(watch, { awayMs: nowMs() - sinceMs });
+    }
+    update();
+  }
+
+  function add(node: RedisNode): ServerWatch {
+    const watch = watchServer({
+      node,
+      probeKey,
+      phase: isStarting ? 'starting' : 'available',
+      nowMs,
+      onAway(reason) {
+        update();
+        log.warn({ reason }, `${titleOf(watch)} is away`);
+        deps.onAway(reason, changeOf(watch));
+      },
+      onReturn(outage) {
+        update();
+        back(watch, outage);
+      },
+      refresh: redis.refresh,
+      bounds,
+    });
+    watches.set(node, watch);
+    return watch;
+  }
+
+  function back(watch: ServerWatch, outage: { readonly awayMs: number } | undefined): void {
+    if (outage !== undefined) {
+      log.info({ ...outage, ...deps.describeOutage() }, `${titleOf(watch)} is back`);
+    }
+    deps.onReturn(outage, changeOf(watch));
+  }
+
+  function update(): void {
+    const phases = [...watches.values()].map((watch) => watch.state().phase);
+    const there = phases.filter((phase) => phase === 'available').length;
+    reach = there === phases.length ? 'all' : there > 0 ? 'some' : 'none';
+    if (!isStarting || phases.includes('starting')) return;
+    isStarting = false;
+    start();
+  }
+
+  function state(): WatchedState {
+    const all = [...watches.values()].map((watch) => ({ name: watch.name, ...watch.state() }));
+    const away = all.filter(({ phase }) => phase !== 'available');
+    const [faulty] = away;
+    const sinceMs =
+      faulty === undefined
+        ? Math.max(...all.map((one) => one.sinceMs))
+        : Math.min(...away.map((one) => one.sinceMs));
+    const reason = faulty?.name === undefined ? faulty?.reason : `${faulty.name}: ${faulty.reason}`;
+    const servers = all.flatMap(({ name, phase, sinceMs, reason }) =>
+      name === undefined
+        ? []
+        : [
+            {
+              name,
+              available: phase === 'available',
+              since: new Date(sinceMs).toISOString(),
+              ...(reason !== undefined && { reason }),
+            },
+          ],
+    );
+    return {
+      available: faulty === undefined,
+      since: new Date(sinceMs).toISOString(),
+      ...(reason !== undefined && { reason }),
+      ...(servers.length > 0 && { servers: servers.sort((a, b) => (a.name < b.name ? -1 : 1)) }),
+    };
+  }
+}
+
+function titleOf({ name }: ServerWatch): string {
+  return name === undefined ? 'Redis' : `Redis server ${name}`;
+}
+
+function changeOf({ name }: ServerWatch): Change {
+  return name === undefined ? {} : { server: name };
+}

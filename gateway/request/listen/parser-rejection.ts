@@ -1,0 +1,83 @@
+import type { Rejection } from '../../shared/errors.ts';
+
+/** The error of Node's parser when it refuses input; `rawPacket` is the packet it was reading. */
+export interface ParserError extends Error {
+  readonly code?: string;
+  readonly reason?: string;
+  readonly bytesParsed?: number;
+  readonly rawPacket?: Buffer;
+}
+
+/** The error response to a parser error; undefined when the connection itself has failed, so that no response can be sent. */
+export function parserRejection(error: ParserError): Rejection | undefined {
+  switch (error.code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { code: 'request_timeout', message: 'The request did not arrive in time.' };
+    case 'HPE_HEADER_OVERFLOW':
+      return isRequestLine(lineUpToError(error))
+        ? { code: 'uri_too_long', message: 'The request target is too long.' }
+        : { code: 'headers_too_large', message: 'The request line and header fields are too large.' };
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return { code: 'payload_too_large', message: 'The chunk extensions of the body are too large.' };
+    case 'HPE_INVALID_METHOD':
+      return isWholeRequestLine(lineAroundError(error))
+        ? { code: 'method_not_implemented', message: 'The gateway does not know this method.' }
+        : malformed(error);
+    case 'HPE_PAUSED_H2_UPGRADE':
+      // A proxy in front is most often set to speak HTTP/2 to its backends.
+      return { code: 'invalid_request', message: 'This is HTTP/2, and the gateway speaks HTTP/1.1 only.' };
+    default:
+      return error.code?.startsWith('HPE_') ? malformed(error) : undefined;
+  }
+}
+
+/**
+ * Whether the refused request was a HEAD, whose response has no body (RFC 9110 §9.3.2). It is not recognised when its
+ * request line came in an earlier packet than the fault.
+ */
+export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  // The parser knows HEAD, so an unknown method is another one.
+  if (rawPacket === undefined || code === 'HPE_INVALID_METHOD') return false;
+  let start = lineStart(rawPacket, bytesParsed);
+  let line = rawPacket.toString('latin1', start, bytesParsed);
+  // The fault may be in the request line itself. Otherwise the request line is the next one above that names a version.
+  if (line.startsWith('HEAD ')) return true;
+  while (start > 0 && line !== '\r\n') {
+    const end = start;
+    start = lineStart(rawPacket, end - 1);
+    line = rawPacket.toString('latin1', start, end);
+    if (/ HTTP\/1\.[01]\r\n$/.test(line)) return line.startsWith('HEAD ');
+  }
+  return false;
+}
+
+/** The parser's reasons are fixed texts, which repeat nothing of the input. */
+function malformed({ reason }: ParserError): Rejection {
+  return {
+    code: 'invalid_request',
+    message: `The request is malformed: ${reason ?? 'it cannot be parsed'}.`,
+  };
+}
+
+/** Whether it is a method and the beginning of a URI. A URI that spans packets is not recognised: then the header is said to be too large. */
+function isRequestLine(line: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
+}
+
+function isWholeRequestLine(line: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [!-~]+ HTTP\/1\.[01]\r$/.test(line);
+}
+
+function lineUpToError({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  return rawPacket?.toString('latin1', lineStart(rawPacket, bytesParsed), bytesParsed) ?? '';
+}
+
+function lineAroundError({ rawPacket, bytesParsed = 0 }: ParserError): string {
+  if (rawPacket === undefined) return '';
+  const end = rawPacket.indexOf('\n', bytesParsed);
+  return end === -1 ? '' : rawPacket.toString('latin1', lineStart(rawPacket, bytesParsed), end);
+}
+
+function lineStart(packet: Buffer, position: number): number {
+  return position === 0 ? 0 : packet.lastIndexOf('\n', position - 1) + 1;
+}

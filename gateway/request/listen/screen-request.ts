@@ -1,0 +1,63 @@
+import { type IncomingMessage, METHODS } from 'node:http';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { offeredProtocols, secretsOffered } from '../../shared/web-socket-protocols.ts';
+import { screenFields } from './screen-fields.ts';
+import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
+import { screenUri } from './screen-uri.ts';
+
+export type ScreenBounds = Pick<Bounds, 'targetBytesMax' | 'headersCountMax'>;
+
+/** What the request path learns of an accepted request. Everything else in its head is safe to forward as it came. */
+export interface ScreenedRequest {
+  readonly kind: 'accepted';
+  /** The raw path without the query, byte for byte; its literal segments can be compared as they are. */
+  readonly path: string;
+  /** The raw field value; of a WebSocket that presents its secret in a subprotocol, the field that says the same. */
+  readonly authorization: string | undefined;
+}
+
+/**
+ * Checks the head of a request by allowlist, on its raw bytes, before any other station sees it. An accepted head can be
+ * read in one way only: the operation that is matched and charged here is the one that the upstream understands, since
+ * the same bytes are forwarded. Nothing that Node's parser checks is relied on.
+ *
+ * @param isHandshake whether it opens a WebSocket
+ */
+export function screenRequest(
+  req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
+  bounds: ScreenBounds,
+  isHandshake = false,
+): ScreenedRequest | ScreenRefusal {
+  if (!knownMethods.has(req.method ?? '')) return unknownMethod;
+  if (req.httpVersion !== '1.1' && req.httpVersion !== '1.0') return unknownVersion;
+  const path = screenUri(req.url ?? '', bounds.targetBytesMax);
+  if (typeof path !== 'string') return path;
+  const fields = screenFields(req.rawHeaders, req.httpVersion, bounds.headersCountMax);
+  if (fields.kind === 'refused') return fields;
+  const { authorization } = fields;
+  const secrets = isHandshake ? secretsOffered(offeredProtocols(req.rawHeaders)) : [];
+  if (secrets.length === 0) return { kind: 'accepted', path, authorization };
+  if (secrets.length > 1 || authorization !== undefined) return secretsTwice;
+  return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
+}
+
+/** CONNECT asks for a tunnel past the limiter; TRACE would echo the fields that the gateway adds (RFC 9110 §9.3.8). */
+const knownMethods: ReadonlySet<string> = new Set(
+  METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
+);
+
+const secretsTwice = refuseAsInvalid(
+  'A WebSocket must present one secret: in Authorization or in one subprotocol.',
+);
+
+const unknownMethod: ScreenRefusal = {
+  kind: 'refused',
+  code: 'method_not_implemented',
+  message: 'The gateway does not implement this method.',
+};
+
+const unknownVersion: ScreenRefusal = {
+  kind: 'refused',
+  code: 'invalid_request',
+  message: 'The HTTP version must be 1.1 or 1.0.',
+};

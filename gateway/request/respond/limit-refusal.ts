@@ -1,0 +1,28 @@
+import type { Decision, Window } from '../../shared/model.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
+import { secondsUntil } from './rate-limit-fields.ts';
+import type { Refusal } from './refusal-response.ts';
+
+/** The refusal of a valid key that may not pass now: which limit is spent, or that the key is banned, and when to retry. */
+export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
+  const { rateLimit, retryAtMs } = decision;
+  const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
+  const fields = ['Retry-After', String(seconds)];
+  switch (decision.kind) {
+    case 'refused':
+      return { code: 'rate_limited', message: `${spent(rateLimit.inForce)} Retry in ${seconds} s.`, fields };
+    case 'banned': {
+      const until = new Date(Math.ceil((rateLimit.banUntilMs ?? retryAtMs) / 1000) * 1000).toISOString();
+      const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
+      return { code: 'key_banned', message, fields };
+    }
+    case 'unavailable':
+      return { code: 'store_unavailable', fields };
+  }
+});
+
+function spent({ name, limit }: Window): string {
+  return limit === 1
+    ? `The one request of this ${name} is used.`
+    : `All ${limit} requests of this ${name} are used.`;
+}

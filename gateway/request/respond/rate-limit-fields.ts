@@ -1,0 +1,80 @@
+import type { RateLimitState, Window } from '../../shared/model.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
+
+/** Makes the value of `RateLimit-Policy` for the windows of one key. */
+export type PolicyText = (windows: readonly Window[]) => string;
+
+/**
+ * Windows of a key are the same with each request, but for a month's length and the limits of a grant: the text is made again
+ * when those change.
+ */
+export function createPolicyText(): PolicyText {
+  let text = '';
+  let made: readonly Window[] = [];
+  return (windows) => {
+    if (!haveSamePolicy(windows, made)) {
+      text = policyOf(windows);
+      made = windows;
+    }
+    return text;
+  };
+}
+
+function haveSamePolicy(windows: readonly Window[], others: readonly Window[]): boolean {
+  if (windows.length !== others.length) return false;
+  for (let i = 0; i < windows.length; i++) {
+    const window = windows[i];
+    const other = others[i];
+    if (window?.limit !== other?.limit || window?.windowSeconds !== other?.windowSeconds) return false;
+    if (window?.name !== other?.name) return false;
+  }
+  return true;
+}
+
+function policyOf(windows: readonly Window[]): string {
+  return windows
+    .map(({ name, limit, windowSeconds }) => `"${name}";q=${limit};w=${windowSeconds}`)
+    .join(', ');
+}
+
+/**
+ * The rate-limit fields of a response. The specification's three describe the window in force. Those of the IETF draft
+ * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a policy of its own. Times are
+ * rounded up to whole seconds, so that a client that waits for them is never early.
+ *
+ * @param policyText that of the key; without one it is made of the windows
+ * @returns flat name, value, …
+ */
+export const rateLimitFields = rememberLast(
+  (
+    { inForce, windows, nowMs, banUntilMs }: RateLimitState,
+    policyText: PolicyText | undefined,
+  ): readonly string[] => {
+    let policy = (policyText ?? policyOf)(windows);
+    let state = '';
+    for (const { name, remaining, resetMs } of windows) {
+      state += `${state === '' ? '"' : ', "'}${name}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
+    }
+    if (banUntilMs !== undefined) {
+      policy += ', "ban";q=0';
+      state += `, "ban";r=0;t=${secondsUntil(banUntilMs, nowMs)}`;
+    }
+    return [
+      'X-RateLimit-Limit',
+      String(inForce.limit),
+      'X-RateLimit-Remaining',
+      String(inForce.remaining),
+      'X-RateLimit-Reset',
+      String(Math.ceil(inForce.resetMs / 1000)),
+      'RateLimit-Policy',
+      policy,
+      'RateLimit',
+      state,
+    ];
+  },
+);
+
+/** Whole seconds from now, rounded up and at least 0: the delta-seconds of `Retry-After` (RFC 9110 §10.2.3). */
+export function secondsUntil(instantMs: number, nowMs: number): number {
+  return Math.max(0, Math.ceil((instantMs - nowMs) / 1000));
+}

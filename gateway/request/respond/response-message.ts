@@ -1,0 +1,67 @@
+import { STATUS_CODES } from 'node:http';
+import type { WholeResponse } from '../../shared/errors.ts';
+import { rememberLast } from '../../shared/structures/remember-last.ts';
+
+/** What a field's value may consist of (RFC 9110 §5.5): visible characters, space, tab and obs-text. */
+export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+export interface MessageOptions {
+  /** For `Date`, epoch ms. */
+  readonly nowMs: number;
+  /** How long the idle connection stays open, as the client reads it in `Keep-Alive`; undefined when it closes. */
+  readonly keepAliveSeconds: number | undefined;
+  /** Whether a HEAD is answered: the response then has the fields of its body, and not the body. */
+  readonly head: boolean;
+}
+
+/**
+ * The bytes of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body, unless that is a buffer.
+ *
+ * @throws on a value that no field can carry: it might split the response
+ */
+export function responseMessage({ status, fields, body }: WholeResponse, options: MessageOptions): string {
+  const { nowMs, keepAliveSeconds, head } = options;
+  // The Date of a target stays (RFC 9110 §6.6.1).
+  const date = hasDate(fields) ? '' : `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\n`;
+  const connection =
+    keepAliveSeconds === undefined
+      ? 'close'
+      : `keep-alive\r\nKeep-Alive: ${keepAliveValue(keepAliveSeconds)}`;
+  const message = `${headBeginning(status, fields)}${date}Connection: ${connection}\r\n\r\n`;
+  return head || typeof body !== 'string' ? message : message + body;
+}
+
+/** The bytes of an interim response or of a 101, in Latin-1. @throws as `responseMessage` */
+export function interimMessage(status: number, fields: readonly string[]): string {
+  return `${headBeginning(status, fields)}\r\n`;
+}
+
+/** The value of `Keep-Alive`. */
+export function keepAliveValue(seconds: number): string {
+  return `timeout=${seconds}`;
+}
+
+export function reasonPhrase(status: number): string {
+  return STATUS_CODES[status] ?? 'Unknown';
+}
+
+function headBeginning(status: number, fields: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\n`;
+  for (let i = 0; i < fields.length; i += 2) {
+    const [name, value] = [fields[i] ?? '', fields[i + 1] ?? ''];
+    if (!fieldValue.test(value)) throw new Error(`a malformed value for the field ${name}`);
+    text += `${name}: ${value}\r\n`;
+  }
+  return text;
+}
+
+function hasDate(fields: readonly string[]): boolean {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'date') return true;
+  }
+  return false;
+}
+
+/** All responses of a second carry the same `Date`. */
+const dateOfSecond = rememberLast((second: number) => new Date(second * 1000).toUTCString());

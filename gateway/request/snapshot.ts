@@ -1,0 +1,65 @@
+import type { BlockList } from 'node:net';
+import type { KeyDirectory } from '../keys/directory/key-directory.ts';
+import type { Key, Settings } from '../shared/model.ts';
+import { compileTrustedProxies } from './authenticate/client-origin.ts';
+import { createIdentifyKey, type IdentifyKey, type ValidSecret } from './authenticate/identify-key.ts';
+import { keyMembers, operationMember } from './log-members.ts';
+import type { ReferenceAssets } from './pages/api-reference.ts';
+import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
+import { hstsFieldsOf } from './respond/common-fields.ts';
+import type { CorsOrigins } from './respond/cors-fields.ts';
+import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
+import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
+import { createOperationTable, type OperationTable } from './route/operation-table.ts';
+
+/** The configuration in force: the settings, and tables made of them for the request path. A reload replaces it as a whole. */
+export interface Snapshot {
+  readonly settings: Settings;
+  readonly operations: OperationTable;
+  readonly pages: OwnPages;
+  readonly trustedProxies: BlockList | undefined;
+  readonly identifyKey: IdentifyKey<KnownKey>;
+  readonly corsOrigins: CorsOrigins;
+  readonly hstsFields: readonly string[] | undefined;
+}
+
+/** A key, with what depends on it and on one of its secrets: made once, when that secret is first presented. */
+export interface KnownKey extends Key {
+  /** Of the secret that was presented; undefined when it never expires. */
+  readonly expiry: KeyExpiry | undefined;
+  /** Likewise: the first digits of its digest. */
+  readonly digestStart: string;
+  readonly policyText: PolicyText;
+  /** Its members of the access line. */
+  readonly logged: string;
+}
+
+/**
+ * @param assets of the API reference, which are the same in every snapshot
+ * @param directory absent: no key is issued while the gateway runs
+ */
+export function createSnapshot(
+  settings: Settings,
+  assets: ReferenceAssets,
+  directory?: Pick<KeyDirectory, 'keysRead'>,
+): Snapshot {
+  return Object.freeze({
+    settings,
+    operations: createOperationTable(settings.operations, settings.basePath, operationMember),
+    pages: createOwnPages(settings, assets),
+    trustedProxies: compileTrustedProxies(settings.trustedProxies),
+    identifyKey: createIdentifyKey(settings, know, directory?.keysRead(settings)),
+    corsOrigins: settings.cors && new Set(settings.cors.origins),
+    hstsFields: hstsFieldsOf(settings.hsts),
+  });
+}
+
+function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
+  return {
+    ...key,
+    expiry: keyExpiryOf(expiresMs),
+    digestStart,
+    policyText: createPolicyText(),
+    logged: keyMembers(key, digestStart),
+  };
+}

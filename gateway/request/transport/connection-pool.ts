@@ -1,0 +1,252 @@
+import type { AtTurnEnd } from '../../shared/event-loop-batch.ts';
+import { FairQueue } from '../../shared/structures/fair-queue.ts';
+import { Shares } from '../../shared/structures/shares.ts';
+import { type ConnectionBounds, type ConnectionOwner, TargetConnection } from './target-connection.ts';
+import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
+import type { TargetTls } from './target-tls.ts';
+
+export interface PoolBounds extends ConnectionBounds {
+  readonly connectionsPerTargetMax: number;
+  readonly queuedPerTargetMax: number;
+  readonly sweepIntervalMs: number;
+}
+
+interface ConnectionPoolOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Absent: cleartext. */
+  readonly tls?: TargetTls | undefined;
+  readonly bounds: PoolBounds;
+  readonly atTurnEnd: AtTurnEnd;
+}
+
+interface PendingRequest {
+  readonly request: TargetRequest;
+  readonly handler: ResponseHandler;
+}
+
+/**
+ * The kept-alive HTTP/1.1 connections to one target, and the requests that wait for one.
+ *
+ * A request needs a slot first. There are as many slots as there may be connections, and holders (keys) share them, so
+ * that no key can take all connections; a request without a slot waits in the queue. At the end of a turn of the event
+ * loop, a request with a slot takes a connection that was idle for that whole turn. Octets that its target sent unasked,
+ * or the end of the connection, have been read by then: the rest of one key's response never begins another's.
+ */
+export class ConnectionPool implements ConnectionOwner {
+  private readonly options: ConnectionPoolOptions;
+  private readonly connections = new Set<TargetConnection>();
+  /** The slots that each holder has. */
+  private readonly slots: Shares;
+  /** The places in the queue that each holder has. */
+  private readonly queuePlaces: Shares;
+  private readonly queue = new FairQueue<PendingRequest>();
+  /** Requests with a slot, which take a connection at the end of this turn or when one is made. */
+  private readonly ready: PendingRequest[] = [];
+  /** Idle for at least a turn. The one freed last is used first, so that those not needed reach their idle timeout. */
+  private readonly idle: TargetConnection[] = [];
+  /** Became idle in this turn. */
+  private freed: TargetConnection[] = [];
+  private readonly sweep: NodeJS.Timeout;
+  private connecting = 0;
+  private isTurnEndAwaited = false;
+  private isClosing = false;
+  private readonly closed = Promise.withResolvers<void>();
+
+  constructor(options: ConnectionPoolOptions) {
+    this.options = options;
+    const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
+    this.slots = new Shares(connectionsPerTargetMax);
+    this.queuePlaces = new Shares(queuedPerTargetMax);
+    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read. What becomes overdue in that
+    // turn waits for the next sweep: the process may have been stopped in the middle of it.
+    const expire = (nowMs: number) => {
+      for (const connection of this.connections) connection.expire(nowMs);
+    };
+    this.sweep = setInterval(() => setImmediate(expire, performance.now()), sweepIntervalMs);
+    this.sweep.unref();
+  }
+
+  /** Whether a request of this holder would be sent or queued. */
+  hasRoom(holder: string): boolean {
+    return this.mayHaveSlot(holder) || this.queuePlaces.mayTake(holder, 1);
+  }
+
+  /** Whether every slot is taken. */
+  isFull(): boolean {
+    return this.slots.free === 0;
+  }
+
+  /** Sends a request as soon as a connection is free; the handler receives the response or the failure. */
+  send(request: TargetRequest, handler: ResponseHandler): void {
+    const { holder } = request;
+    if (this.isClosing) {
+      handler.onFailure(closedFailure);
+    } else if (this.mayHaveSlot(holder)) {
+      this.giveSlot({ request, handler });
+    } else if (this.queuePlaces.take(holder, 1)) {
+      this.queue.push(holder, { request, handler });
+    } else {
+      handler.onFailure(fullFailure);
+    }
+  }
+
+  /** Removes a request that still waits for a connection; the handler is not called again. */
+  withdraw(request: TargetRequest, handler: ResponseHandler): void {
+    const { holder } = request;
+    const index = this.ready.findIndex((each) => each.handler === handler);
+    if (index >= 0) {
+      this.ready.splice(index, 1);
+      this.slots.give(holder, 1);
+    } else if (this.queue.remove(holder, (each) => each.handler === handler)) {
+      this.queuePlaces.give(holder, 1);
+    }
+    this.giveSlotsToQueued();
+    this.closeIfEmpty();
+  }
+
+  /** Refuses further requests, serves those in flight and those that wait, then closes all connections. */
+  close(): Promise<void> {
+    this.isClosing = true;
+    this.awaitTurnEnd();
+    this.closeIfEmpty();
+    return this.closed.promise;
+  }
+
+  /** Closes all connections at once: requests in flight and those that wait fail. */
+  destroy(): Promise<void> {
+    this.isClosing = true;
+    const waiting = [...this.ready.splice(0), ...this.queue.drain()];
+    for (const { handler } of waiting) handler.onFailure(closedFailure);
+    for (const connection of this.connections) connection.close();
+    this.closeIfEmpty();
+    return this.closed.promise;
+  }
+
+  /** Called by a connection that was made. No other request was on it, so it may be used at the end of this turn. */
+  onConnected(connection: TargetConnection): void {
+    this.connecting--;
+    this.idle.push(connection);
+    this.awaitTurnEnd();
+  }
+
+  /** Called by a connection whose request was answered or failed. */
+  onRequestOver(holder: string): void {
+    this.slots.give(holder, 1);
+    this.giveSlotsToQueued();
+  }
+
+  /** Called by a connection that may serve another request. */
+  onFree(connection: TargetConnection): void {
+    this.freed.push(connection);
+    this.awaitTurnEnd();
+  }
+
+  /** Called by a connection that is closed. If it was never made, the request that waited longest fails. */
+  onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void {
+    this.connections.delete(connection);
+    removeFrom(this.idle, connection);
+    removeFrom(this.freed, connection);
+    if (failure !== undefined) {
+      this.connecting--;
+      const pending = this.ready.shift();
+      if (pending !== undefined) {
+        this.onRequestOver(pending.request.holder);
+        pending.handler.onFailure(failure);
+      }
+    }
+    if (this.ready.length > 0) this.awaitTurnEnd();
+    this.closeIfEmpty();
+  }
+
+  /** A holder with a quarter of the slots gets no more while others wait. */
+  private mayHaveSlot(holder: string): boolean {
+    if (!this.slots.mayTake(holder, 1)) return false;
+    const quarter = this.options.bounds.connectionsPerTargetMax / 4;
+    return this.slots.heldBy(holder) < quarter || !this.queue.hasOthers(holder);
+  }
+
+  private giveSlot(pending: PendingRequest): void {
+    this.slots.take(pending.request.holder, 1);
+    this.ready.push(pending);
+    this.awaitTurnEnd();
+  }
+
+  private giveSlotsToQueued(): void {
+    while (this.queue.length > 0) {
+      const pending = this.queue.shift((holder) => this.mayHaveSlot(holder));
+      if (pending === undefined) return;
+      this.queuePlaces.give(pending.request.holder, 1);
+      this.giveSlot(pending);
+    }
+  }
+
+  private awaitTurnEnd(): void {
+    if (this.isTurnEndAwaited) return;
+    this.isTurnEndAwaited = true;
+    this.options.atTurnEnd(() => this.endTurn());
+  }
+
+  private endTurn(): void {
+    this.isTurnEndAwaited = false;
+    this.sendReady();
+    this.connectForReady();
+    const { freed } = this;
+    this.freed = [];
+    this.idle.push(...freed);
+    if (this.ready.length === 0 && this.isClosing) for (const connection of this.idle) connection.close();
+    if (this.ready.length > 0 && freed.length > 0) this.awaitTurnEnd();
+  }
+
+  private sendReady(): void {
+    while (this.ready.length > 0) {
+      const connection = this.takeIdle();
+      if (connection === undefined) return;
+      const pending = this.ready.shift();
+      if (pending !== undefined) connection.send(pending.request, pending.handler);
+    }
+  }
+
+  private takeIdle(): TargetConnection | undefined {
+    for (let connection = this.idle.pop(); connection !== undefined; connection = this.idle.pop()) {
+      if (connection.isUsable()) return connection;
+      connection.close();
+    }
+    return undefined;
+  }
+
+  /** Opens connections for the requests that get none of those being made, nor of those that are idle from the next turn on. */
+  private connectForReady(): void {
+    const { host, port, tls, bounds } = this.options;
+    const { size: already } = this.connections;
+    const wanted = this.ready.length - this.connecting - this.freed.length;
+    for (let i = 0; i < Math.min(wanted, bounds.connectionsPerTargetMax - already); i++) {
+      this.connecting++;
+      this.connections.add(new TargetConnection({ host, port, tls, bounds, owner: this }));
+    }
+  }
+
+  private closeIfEmpty(): void {
+    const waiting = this.ready.length + this.queue.length;
+    if (!this.isClosing || this.connections.size > 0 || waiting > 0) return;
+    clearInterval(this.sweep);
+    this.closed.resolve();
+  }
+}
+
+function removeFrom(list: TargetConnection[], connection: TargetConnection): void {
+  const index = list.indexOf(connection);
+  if (index >= 0) list.splice(index, 1);
+}
+
+const closedFailure: TransportFailure = {
+  kind: 'closed',
+  reach: 'not_reached',
+  cause: 'the pool was closed',
+};
+
+const fullFailure: TransportFailure = {
+  kind: 'full',
+  reach: 'not_reached',
+  cause: 'too many requests wait for a connection',
+};

@@ -1,0 +1,160 @@
+import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
+
+/** The head of a final response, and what it says of the body and the connection. */
+export interface ResponseHead {
+  readonly kind: 'final';
+  /** From 200 to 599. */
+  readonly status: number;
+  /** Flat name, value, … as the target sent them. */
+  readonly fields: string[];
+  /** How the end of the body is found. */
+  readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
+  /** Octets of the body; 0 unless `framing` is `length`. */
+  readonly contentLength: number;
+  /** Whether the connection may serve another request. */
+  readonly persistent: boolean;
+  /** The value of `Keep-Alive`, if any. */
+  readonly keepAlive: string | undefined;
+}
+
+/** The head of an interim response: 100 to 199 except 101. A final response follows it (RFC 9110 §15.2). */
+export interface InterimHead {
+  readonly kind: 'interim';
+  readonly status: number;
+  /** Flat name, value, … as the target sent them. */
+  readonly fields: string[];
+}
+
+export type ParsedHead = ResponseHead | InterimHead | Malformed;
+
+export interface Malformed {
+  readonly kind: 'malformed';
+  readonly cause: string;
+}
+
+/**
+ * Parses the head of a response, more strictly than clients do. A head that two parsers could read differently is
+ * malformed: the gateway might take the end of one key's response for the beginning of another's.
+ *
+ * @param text status line, fields and the empty line, in Latin-1
+ * @param method the request's: it decides whether a body follows (RFC 9112 §6.3)
+ * @param fieldsCountMax the most fields that the head may have
+ */
+export function parseResponseHead(text: string, method: string, fieldsCountMax: number): ParsedHead {
+  if (!headForm.test(text)) return malformed('a head that does not follow the grammar of RFC 9112');
+  const status = Number(text.slice(9, 12));
+  // 101: these requests have no Upgrade field, so the target must not switch protocols.
+  if (status < 100 || status === 101 || status > 599) return malformed(`status ${status}`);
+
+  const fields: string[] = [];
+  let length: string | undefined;
+  let coding: string | undefined;
+  let connection = '';
+  let keepAlive: string | undefined;
+  const end = text.length - 2;
+  for (let at = text.indexOf('\r\n') + 2; at < end; ) {
+    const colon = text.indexOf(':', at);
+    const lineEnd = text.indexOf('\r\n', colon);
+    const name = text.slice(at, colon);
+    const value = withoutOptionalWhitespace(text, colon + 1, lineEnd);
+    fields.push(name, value);
+    at = lineEnd + 2;
+    switch (framingName(name)) {
+      case 'content-length':
+        if (length !== undefined) return malformed('two Content-Length fields');
+        length = value;
+        break;
+      case 'transfer-encoding':
+        if (coding !== undefined) return malformed('two Transfer-Encoding fields');
+        coding = value;
+        break;
+      case 'connection':
+        connection = connection === '' ? value : `${connection},${value}`;
+        break;
+      case 'keep-alive':
+        keepAlive = value;
+        break;
+    }
+  }
+
+  if (fields.length > 2 * fieldsCountMax) return malformed('more fields than there may be');
+  if (status < 200) return { kind: 'interim', status, fields };
+
+  // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5); one beside Transfer-Encoding ought to be
+  // an error too (rule 3).
+  if (length !== undefined && !lengthForm.test(length))
+    return malformed('a Content-Length that is no number');
+  if (coding !== undefined) {
+    if (length !== undefined) return malformed('both Content-Length and Transfer-Encoding');
+    if (coding.toLowerCase() !== 'chunked') return malformed('a transfer coding other than chunked');
+    if (text.startsWith('HTTP/1.0')) return malformed('Transfer-Encoding in HTTP/1.0');
+  }
+  const framing = framingOf({ status, method, length, coding });
+  return {
+    kind: 'final',
+    status,
+    fields,
+    framing,
+    contentLength: framing === 'length' ? Number(length) : 0,
+    persistent: !mayBeFollowed({ status, method, length, coding }) && isPersistent(text, connection),
+    keepAlive,
+  };
+}
+
+/**
+ * A field line of a response or its trailers: a token, the colon without a space before it, no line folding, no control
+ * characters but tab, CRLF (RFC 9112 §5; RFC 9110 §5.5).
+ */
+export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
+
+/** RFC 9112 §4. Many servers leave out the space that is required before an empty reason phrase. */
+const statusLine = /HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
+const headForm = new RegExp(`^${statusLine.source}(?:${fieldLine.source})*\\r\\n$`);
+
+const lengthForm = /^[0-9]{1,15}$/;
+
+export function malformed(cause: string): Malformed {
+  return { kind: 'malformed', cause };
+}
+
+/** The name in lower case if it has the length of a name that `parseResponseHead` looks for: most fields cost nothing then. */
+function framingName(name: string): string {
+  const { length } = name;
+  return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
+}
+
+interface FramingOptions {
+  readonly status: number;
+  readonly method: string;
+  readonly length: string | undefined;
+  readonly coding: string | undefined;
+}
+
+/** The rules of RFC 9112 §6.3 for responses, in their order. */
+function framingOf({ status, method, length, coding }: FramingOptions): ResponseHead['framing'] {
+  if (method === 'HEAD' || status === 204 || status === 304) return 'none';
+  if (coding !== undefined) return 'chunked';
+  return length === undefined ? 'until_close' : 'length';
+}
+
+/**
+ * Whether further octets may come on the connection behind this response. That is so when the body ends with the
+ * connection. It is also so after HEAD, and after a 204 or 304 that announces a body: some servers then send a body
+ * although HTTP forbids it, and the next response would seem to begin with it.
+ */
+function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
+  if (method === 'HEAD') return true;
+  if (status === 204 || status === 304) return coding !== undefined || Number(length ?? 0) > 0;
+  return coding === undefined && length === undefined;
+}
+
+/** Whether the target keeps the connection open (RFC 9112 §9.3). */
+function isPersistent(text: string, connection: string): boolean {
+  const isNewer = text.startsWith('HTTP/1.1');
+  if (connection === '') return isNewer;
+  const options = connection
+    .toLowerCase()
+    .split(',')
+    .map((option) => option.trim());
+  return !options.includes('close') && (isNewer || options.includes('keep-alive'));
+}

@@ -1,0 +1,301 @@
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import { createAdminListener } from '../admin/admin-listener.ts';
+import { createAdminPaths } from '../admin/admin-paths.ts';
+import { createAdminApi } from '../admin/api/admin-api.ts';
+import { createRoutes } from '../admin/api/routes.ts';
+import { createAdminPages } from '../admin/pages/admin-pages.ts';
+import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
+import { describeEdit } from '../admin/settings/describe-edit.ts';
+import { watchFaults } from '../admin/verdict/fault-watch.ts';
+import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
+import { createChanges, type KeyChange } from '../fleet/changes.ts';
+import type { Happening } from '../fleet/event-text.ts';
+import { createEvents } from '../fleet/events.ts';
+import { createPresence } from '../fleet/presence.ts';
+import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
+import { tokenEdit } from '../fleet/token-edit.ts';
+import type { Log } from '../observe/create-log.ts';
+import { createMetricsText, type ObservedState } from '../observe/metrics/metrics-text.ts';
+import type { StoreState } from '../request/limit/limiter.ts';
+import { listenOn } from '../request/listen/listen-on.ts';
+import { calendarWindowsMs, type WindowsMs } from '../shared/calendar-windows.ts';
+import type { AdminToken, Settings } from '../shared/model.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
+import { watchCertificates } from './expiring-certificates.ts';
+import { createReadingThread } from './reading/reading-thread.ts';
+import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
+import type { Stores } from './stores.ts';
+
+/** What serves operators: the admin listener, and the records that all gateways of a fleet share. */
+export interface AdminSide {
+  /** @throws when the address cannot be listened on */
+  listen(): Promise<AddressInfo>;
+  /** Publishes from now on that this gateway is there. */
+  start(): void;
+  /** @param notInForce what of the configuration on disk is not in these settings @param files the names of those edited */
+  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
+  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
+  /** Adds to the list of events. @param seenBy the process that has seen it, where that is another one */
+  recordEvent(happening: Happening, seenBy?: string): void;
+  /** Sends what is left to send. */
+  flush(): Promise<void>;
+  /** Closes the listener. */
+  close(): void;
+}
+
+export interface AdminSideOptions {
+  readonly settings: Settings;
+  /** Of this process, as the records name it. */
+  readonly processId: string;
+  readonly stores: Stores;
+  readonly phase: () => Phase;
+  /** What serves requests. */
+  readonly served: Served;
+  readonly log: Pick<Log, 'logger'>;
+  readonly bounds: Bounds;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly windowsMs?: Partial<WindowsMs> | undefined;
+}
+
+export function createAdminSide({
+  settings: firstSettings,
+  processId,
+  stores: { limiter, directory, usage, records },
+  phase,
+  served,
+  log: { logger },
+  bounds,
+  nowMs,
+  windowsMs,
+}: AdminSideOptions): AdminSide {
+  let settings = firstSettings;
+  let loadedAtMs = nowMs();
+  let notInForce: NotInForce = {};
+  let recording = Promise.resolve();
+
+  const events = createEvents({ records, processId, nowMs: limiter.nowMs, bounds });
+  const changes = createChanges({ records, processId, nowMs, bounds });
+  const presence = createPresence({
+    records,
+    processId,
+    own: () => served.processes().map(describeProcess),
+    bounds,
+  });
+  const certificates = watchCertificates({
+    settings,
+    log: logger,
+    onEvent: events.record,
+    nowMs,
+    bounds,
+  });
+
+  const faults = watchFaults(() => judgeGateway(currentState()), { nowMs, bounds });
+
+  const reading = createReadingThread({
+    settings: () => settings,
+    lent: {
+      unsent: (records) => usage?.recorder.unsent(records) ?? [],
+      lastSeen: () => usage?.recorder.lastSeen() ?? new Map(),
+      readEvents: (page) => events.read(page),
+      readChanges: (page) => changes.read(page),
+      readProcesses: () => presence.read(),
+      readStatuses: (keys) => limiter.read(keys),
+      readRecords: async (reads) => usage?.store.read(reads),
+      readActive: async () => usage?.store.active(),
+      readLastSeen: async (ids) => usage?.store.lastSeen(ids),
+      readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
+      readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
+    },
+    data: {
+      windowsMs: { ...calendarWindowsMs, ...windowsMs },
+      keptDays: usage?.state().keptDays,
+      hasDirectory: directory !== undefined,
+    },
+    nowMs: limiter.nowMs,
+    log: logger,
+    bounds,
+  });
+  const failedHandshakes = createFailedHandshakes(logger, bounds);
+  const admin = createAdminListener({
+    respond: createAdminPaths({
+      currentState,
+      metrics: createMetricsText({ observe, others: served.workers?.metrics, bounds }),
+      admin: () => settings.admin,
+      api: createAdminApi({
+        routes: createRoutes({
+          settings: () => settings,
+          state: currentState,
+          faults: faults.read,
+          presence,
+          changes,
+          events,
+          keyChanges: {
+            limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, settings.bans) },
+            record: recordKeyChange,
+            ...(directory && { directory }),
+          },
+          keys: {
+            settings: () => settings,
+            async readStatus(keys) {
+              const read = await limiter.read(keys);
+              return read.kind === 'read' ? read.keys : undefined;
+            },
+            ...(directory && { directory }),
+            ...(usage && { usage }),
+            nowMs: limiter.nowMs,
+            bounds,
+          },
+          bounds,
+        }),
+        askThread: reading.ask,
+        admin: () => settings.admin,
+        log: logger,
+        nowMs,
+        bounds,
+      }),
+      pages: createAdminPages(),
+    }),
+    reportBug,
+    onFailedHandshake: (reason) => failedHandshakes.count('admin', reason),
+    bounds,
+    ...(settings.admin.tls && { certificate: settings.admin.tls }),
+  });
+
+  function observe(): ObservedState {
+    const processes = served.processes();
+    const counted = served.counted();
+    const { config, store, upstreams, usage } = currentState();
+    const { bans, bannedKeys } = limiter.counts();
+    return {
+      config,
+      ...counted,
+      ...(directory && {
+        directory: { lookUps: counted.lookUps, heldKeys: sumOf(processes, ({ heldKeys }) => heldKeys) },
+      }),
+      ...(usage && { usage }),
+      storeAvailable: store.kind === 'memory' || store.available,
+      storeServersAway: serversAway(store),
+      bans,
+      bannedKeys,
+      ...(served.workers && { workers: served.workers.count() }),
+      certificates: { ...certificates.current() },
+      inFlight: sumOf(processes, ({ inFlight }) => inFlight),
+      connections: sumOf(processes, ({ connections }) => connections),
+      upstreams,
+      settings,
+      nowMs: nowMs(),
+    };
+  }
+
+  function currentState(): GatewayState & { readonly store: StoreState } & Pick<ServingProcess, 'upstreams'> {
+    const workers = served.workers?.count();
+    return {
+      phase: phase(),
+      ...(workers && { workers }),
+      environment: settings.environment,
+      config: {
+        version: settings.version,
+        loadedAt: new Date(loadedAtMs).toISOString(),
+        ...notInForce,
+      },
+      store: limiter.state(),
+      certificates: certificates.state(),
+      ...(usage && { usage: { ...usage.state(), lostRequests: served.counted().lostRequests } }),
+      upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
+    };
+  }
+
+  function describeProcess({
+    recent,
+    upstreams,
+    heldKeys: _heldKeys,
+    ...process
+  }: ServingProcess): ProcessState {
+    return {
+      ...process,
+      host: hostname(),
+      phase: phase(),
+      ...(notInForce.kept && { keptFiles: notInForce.kept.map(({ file }) => file) }),
+      ...(notInForce.waitsForRestart && { waitsForRestart: notInForce.waitsForRestart }),
+      ...recent,
+      upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
+      faults: faults.read(),
+    };
+  }
+
+  function recordKeyChange(change: KeyChange): void {
+    const { key, by, action } = change;
+    changes.record(change);
+    events.record({ kind: 'key_changed', ...change });
+    logger.info({ ...(key !== undefined && { keyId: key }), by, action }, 'a key was changed');
+  }
+
+  async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
+    const edits = await describeEdit(before, after, bounds);
+    const versions = { before: before.version, after: after.version };
+    changes.record({ action: 'reload', by: 'file', ...(files.length > 0 && { files }), ...versions, edits });
+    recordTokenChange(before.admin.tokens, after.admin.tokens);
+    events.record({ kind: 'reload', ...versions, edits });
+  }
+
+  function reportBug(bug: unknown, requestId?: string): void {
+    logger.error({ err: bug, requestId }, 'a bug in the admin listener');
+  }
+
+  function recordTokenChange(before: readonly AdminToken[], after: readonly AdminToken[]): void {
+    const edit = tokenEdit(before, after);
+    if (edit === undefined) return;
+    changes.record({ action: 'token', by: 'file', ...edit });
+    logger.info({ by: 'file', action: 'token' }, 'the tokens of the admin API were changed');
+  }
+
+  return {
+    listen: () => listenOn(admin.server, settings.admin),
+    start() {
+      presence.start();
+      certificates.start();
+    },
+    reload(next, now = {}, files = []) {
+      const before = settings;
+      settings = next;
+      loadedAtMs = nowMs();
+      notInForce = now;
+      certificates.replace(next);
+      if (next.admin.tls) admin.setCertificate(next.admin.tls);
+      // One after the other: to compare many keys takes a while.
+      recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
+    },
+    reportFailedReload(error, version, kept) {
+      const { waitsForRestart } = notInForce;
+      notInForce = { lastError: error, ...(kept && { kept }), ...(waitsForRestart && { waitsForRestart }) };
+      const before = settings.version;
+      const after = version === undefined ? {} : { after: version };
+      changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
+      events.record({ kind: 'reload_failed', before, after: version, error });
+    },
+    recordEvent: events.record,
+    async flush() {
+      faults.close();
+      await recording;
+      await Promise.all([presence.close(), changes.close(), events.close()]);
+    },
+    close() {
+      certificates.close();
+      reading.close();
+      admin.close();
+    },
+  };
+}
+
+function serversAway(store: StoreState): number {
+  if (store.kind === 'memory' || store.available) return 0;
+  return store.servers?.filter(({ available }) => !available).length ?? 1;
+}
+
+function sumOf(processes: readonly ServingProcess[], figureOf: (process: ServingProcess) => number): number {
+  return processes.reduce((sum, process) => sum + figureOf(process), 0);
+}

@@ -1,0 +1,86 @@
+import type { Logger } from 'pino';
+import type { GatewayState } from '../admin/readiness.ts';
+import type { Happening } from '../fleet/event-text.ts';
+import type { Settings } from '../shared/model.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import {
+  type Certificates,
+  certificatesOf,
+  expiryNotice,
+  expiryNoticeSinceMs,
+} from '../shared/tls/certificate-expiry.ts';
+
+/** The certificates that the listeners present, and whether they expire. */
+export interface ExpiringCertificates {
+  current(): Certificates;
+  /** As `/readyz` says it. */
+  state(): GatewayState['certificates'];
+  /** Reports what expires, once and then in `bounds.certificateNoticeIntervalMs`. */
+  start(): void;
+  /** Of a reload. Whether a listener speaks TLS at all is decided at the start. */
+  replace(settings: Settings): void;
+  close(): void;
+}
+
+export function watchCertificates({
+  settings,
+  log,
+  onEvent,
+  nowMs,
+  bounds,
+}: {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly onEvent: (event: Extract<Happening, { kind: 'certificate_expiring' }>) => void;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly bounds: Pick<Bounds, 'certificateNoticeIntervalMs'>;
+}): ExpiringCertificates {
+  let certificates = certificatesOf(settings);
+  /** By listener, what was reported last. */
+  const reported = new Map<string, string>();
+  let timer: NodeJS.Timeout | undefined;
+
+  /** At the start and at a reload the log has the notices among the warnings of the configuration. */
+  function report() {
+    const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {
+      const notice = expiryNotice(listener, certificate, nowMs());
+      return notice === undefined ? [] : [{ listener, notice, notAfterMs: certificate.notAfterMs }];
+    });
+    for (const one of expiring) {
+      if (reported.get(one.listener) !== one.notice) onEvent({ kind: 'certificate_expiring', ...one });
+      reported.set(one.listener, one.notice);
+    }
+    return expiring;
+  }
+
+  return {
+    current: () => certificates,
+    state: () =>
+      Object.fromEntries(
+        Object.entries(certificates).map(([name, certificate]) => {
+          const notice = expiryNotice(name, certificate, nowMs());
+          const notAfter = new Date(certificate.notAfterMs).toISOString();
+          if (notice === undefined) return [name, { notAfter }];
+          const isExpired = certificate.notAfterMs <= nowMs();
+          const noticeSinceAt = new Date(expiryNoticeSinceMs(certificate, nowMs())).toISOString();
+          return [name, { notAfter, notice, noticeSinceAt, isExpired }];
+        }),
+      ),
+    start() {
+      report();
+      timer = setInterval(() => {
+        for (const { notice } of report()) log.warn(notice);
+      }, bounds.certificateNoticeIntervalMs).unref();
+    },
+    replace(next) {
+      const read = certificatesOf(next);
+      certificates = {
+        ...(certificates.listen && { listen: read.listen ?? certificates.listen }),
+        ...(certificates.admin && { admin: read.admin ?? certificates.admin }),
+      };
+      report();
+    },
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NotInForce, Phase } from '../admin/readiness.ts';
+import type { Log } from '../observe/create-log.ts';
+import type { WindowsMs } from '../shared/calendar-windows.ts';
+import type { Settings } from '../shared/model.ts';
+import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
+import { createAdminSide } from './admin-side.ts';
+import { createRequestSide } from './request-side.ts';
+import { openStores } from './stores.ts';
+
+export interface GatewayOptions {
+  readonly settings: Settings;
+  readonly log: Pick<Log, 'logger' | 'access'>;
+  /** Timeouts and sizes; tests pass their own. */
+  readonly bounds?: Bounds;
+  /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
+  readonly nowMs?: () => number;
+  /** Of this process; for the list of processes. */
+  readonly pid?: number;
+  /** Lengths of the plan's windows; tests use short ones. */
+  readonly windowsMs?: Partial<WindowsMs>;
+}
+
+export interface Gateway {
+  /** @throws when an address cannot be listened on */
+  start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
+  /**
+   * Puts new settings in force; requests in flight finish on the snapshot they began with.
+   *
+   * @param notInForce what of the configuration on disk is not in these settings; for `/readyz`
+   */
+  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
+  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
+  /**
+   * The graceful end. `/readyz` says 503 for `graceMs`; then tunnels are closed, no connection is accepted any more, and
+   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the rest is cut.
+   */
+  drain(options: { readonly graceMs: number }): Promise<void>;
+}
+
+/** The gateway in one process: it serves requests and operators. */
+export function createGateway({
+  settings: firstSettings,
+  log,
+  bounds = defaultBounds,
+  nowMs = Date.now,
+  pid = 0,
+  windowsMs,
+}: GatewayOptions): Gateway {
+  let settings = firstSettings;
+  let phase: Phase = 'starting';
+  const processId = randomBytes(6).toString('hex');
+  const stores = openStores({
+    settings: () => settings,
+    log: log.logger,
+    onEvent: (happening) => admin.recordEvent(happening),
+    bounds,
+    nowMs,
+    windowsMs,
+  });
+  const requests = createRequestSide({
+    settings,
+    processId,
+    stores,
+    log,
+    onEvent: (happening) => admin.recordEvent(happening),
+    bounds,
+    nowMs,
+    pid,
+  });
+  const admin = createAdminSide({
+    settings,
+    processId,
+    stores,
+    phase: () => phase,
+    served: { processes: () => [requests.process()], counted: requests.counted },
+    log,
+    bounds,
+    nowMs,
+    windowsMs,
+  });
+
+  return {
+    async start() {
+      const adminAddress = await admin.listen();
+      const listenAddress = await requests.listen(settings.listen);
+      phase = 'serving';
+      admin.start();
+      return { listen: listenAddress, admin: adminAddress };
+    },
+    reload(next, notInForce, files) {
+      settings = next;
+      requests.reload(next);
+      admin.reload(next, notInForce, files);
+    },
+    reportFailedReload: admin.reportFailedReload,
+    async drain({ graceMs }) {
+      phase = 'draining';
+      await sleep(graceMs);
+      await requests.drain();
+      await Promise.all([stores.flush(), admin.flush()]);
+      stores.close();
+      admin.close();
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import type { ReadSources } from '../../admin/api/read-routes.ts';
+import type { KeySources } from '../../admin/keys/key-sources.ts';
+import type { RedisSettings, Settings } from '../../shared/model.ts';
+import { readTotals } from '../../usage/daily-totals.ts';
+import { usageCalendar } from '../../usage/usage-calendar.ts';
+import { createUsageReader } from '../../usage/usage-reader.ts';
+import type { Kept, Lent, ReadingData } from './reading-messages.ts';
+
+/** What the routes of the reading thread read: in Redis over a connection of its own, and what only the other thread knows. */
+export async function openReadSources({
+  data: { bounds, windowsMs, keptDays, hasDirectory },
+  settings,
+  nowMs,
+  lent,
+}: {
+  readonly data: ReadingData;
+  readonly settings: () => Settings;
+  readonly nowMs: () => number;
+  readonly lent: Lent;
+}): Promise<Omit<ReadSources, 'bounds'>> {
+  const { redis } = settings();
+  const kept = redis === undefined ? inParts(lent) : await openKept(redis);
+  const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };
+  const usage: KeySources['usage'] =
+    keptDays === undefined
+      ? undefined
+      : {
+          reader: createUsageReader({
+            store,
+            recorder: {
+              unsent: (records) => manyOf(records, (part) => lent.unsent(part)),
+              lastSeen: () => lent.lastSeen(),
+            },
+            calendar: usageCalendar(windowsMs.minute),
+            bounds,
+          }),
+          // In memory nothing is older than a day.
+          totals: async (keyIds, month) =>
+            redis === undefined
+              ? keyIds.map(() => new Map())
+              : readTotals(store, keyIds, { month, atOnce: bounds.usageReadsPerTurnMax }),
+          state: () => ({ keptDays }),
+        };
+  return {
+    keys: {
+      settings,
+      async readStatus(keys) {
+        const read = await kept.readStatuses(keys);
+        return read.kind === 'read' ? read.keys : undefined;
+      },
+      ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
+      ...(usage && { usage }),
+      nowMs,
+      bounds,
+    },
+    events: { read: (page) => lent.readEvents(page) },
+    changes: { read: (page) => lent.readChanges(page) },
+    presence: { read: () => lent.readProcesses() },
+  };
+
+  /** The library of Redis is loaded only where there is one. */
+  async function openKept(redis: RedisSettings): Promise<Kept> {
+    const { keptInRedis } = await import('./kept-in-redis.ts');
+    return keptInRedis(redis, windowsMs, bounds);
+  }
+
+  /** What is in the memory of the other thread, in questions that it answers in a fraction of a millisecond each. */
+  function inParts(all: Lent): Kept {
+    return {
+      async readStatuses(keys) {
+        const found = await manyOf(keys, async (part) => {
+          const read = await all.readStatuses(part);
+          return read.kind === 'read' ? read.keys : part.map(() => undefined);
+        });
+        return { kind: 'read', keys: found };
+      },
+      readRecords: (reads) => manyOf(reads, async (part) => (await all.readRecords(part)) ?? []),
+      readActive: () => all.readActive(),
+      readLastSeen: (ids) => all.readLastSeen(ids),
+      async readKeys(ids) {
+        const found = await manyOf(ids, async (part) => {
+          const read = await all.readKeys(part);
+          return read.kind === 'found' ? read.keys : part.map(() => 'unknown' as const);
+        });
+        return { kind: 'found', keys: found };
+      },
+      readKeyIds: (query) => all.readKeyIds(query),
+    };
+  }
+
+  async function manyOf<Item, Found>(
+    items: readonly Item[],
+    ask: (part: readonly Item[]) => readonly Found[] | Promise<readonly Found[]>,
+  ): Promise<readonly Found[]> {
+    const found: Found[] = [];
+    for (let from = 0; from < items.length; from += bounds.readingAskedAtOnceMax) {
+      found.push(...(await ask(items.slice(from, from + bounds.readingAskedAtOnceMax))));
+    }
+    return found;
+  }
+}

@@ -1,0 +1,90 @@
+/** The thread of `createReadingThread`. Each request gets a response, or the bug that ended it. */
+import { constants, getPriority, platform, setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { errorResponse } from '../../admin/admin-response.ts';
+import { createReadRoutes } from '../../admin/api/read-routes.ts';
+import { type AskThread, createThreadRoutes } from '../../admin/api/thread-routes.ts';
+import { applyMessage } from '../../config/settings-message.ts';
+import type { Settings } from '../../shared/model.ts';
+import { openReadSources } from './read-sources.ts';
+import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
+
+const data = workerData as ReadingData;
+const { bounds } = data;
+let settings: Settings | undefined;
+let nowMs = 0;
+let calls = 0;
+const asked = new Map<number, PromiseWithResolvers<unknown>>();
+let answering: Promise<AskThread> | undefined;
+
+/** Of a thread with this niceness three quarters of a processor that is short go to one without. */
+const niceness = 5;
+
+// Of Linux this is a thread's own: where processors are short, they are for the threads that serve keys.
+if (platform() === 'linux') {
+  setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));
+}
+
+parentPort?.on('message', (message: ToReading) => {
+  switch (message.kind) {
+    case 'settings':
+      settings = applyMessage(settings, message.message);
+      return;
+    case 'request':
+      nowMs = message.nowMs;
+      void respond(message);
+      return;
+    case 'reply':
+      asked.get(message.number)?.resolve(message.value);
+      asked.delete(message.number);
+  }
+});
+
+async function respond({ number, request }: Extract<ToReading, { kind: 'request' }>): Promise<void> {
+  try {
+    answering ??= open();
+    const answer = await answering;
+    const { body, ...response } = await answer(request);
+    // Octets that are nobody else's: they are handed over and not copied.
+    const octets = new TextEncoder().encode(String(body));
+    tell({ kind: 'response', number, response, body: octets }, [octets.buffer]);
+  } catch (error) {
+    if (error !== late) return tell({ kind: 'failed', number, error });
+    const { body, ...response } = errorResponse('busy', undefined, { 'Retry-After': '1' });
+    tell({ kind: 'response', number, response, body: new TextEncoder().encode(String(body)) });
+  }
+}
+
+async function open(): Promise<AskThread> {
+  const sources = await openReadSources({ data, settings: inForce, nowMs: () => nowMs, lent });
+  return createThreadRoutes(createReadRoutes({ ...sources, bounds }), bounds);
+}
+
+function inForce(): Settings {
+  if (settings === undefined) throw new Error('a request came before the settings');
+  return settings;
+}
+
+/** The other thread gave no reply in time. */
+const late = new Error('no reply within the deadline');
+
+/** Asks the other thread by name. */
+const lent = new Proxy({} as Lent, {
+  get:
+    (_, name) =>
+    (...args: readonly unknown[]) => {
+      const number = ++calls;
+      const reply = Promise.withResolvers<unknown>();
+      asked.set(number, reply);
+      tell({ kind: 'call', number, name: name as keyof Lent, args });
+      const timer = setTimeout(() => {
+        asked.delete(number);
+        reply.reject(late);
+      }, bounds.readingCallTimeoutMs);
+      return reply.promise.finally(() => clearTimeout(timer));
+    },
+});
+
+function tell(message: FromReading, handedOver: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, handedOver);
+}

@@ -1,0 +1,186 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
+import type { AskThread, ThreadRequest } from '../../admin/api/thread-routes.ts';
+import { messageBetween } from '../../config/settings-message.ts';
+import type { Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
+
+/** The thread that reads many keys or minutes for operators, so that no request of a customer waits for that. */
+export interface ReadingThread {
+  /** Rejects with what a route throws. */
+  readonly ask: AskThread;
+  close(): void;
+}
+
+export interface ReadingThreadOptions {
+  readonly settings: () => Settings;
+  readonly lent: Lent;
+  readonly data: Omit<ReadingData, 'bounds'>;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly log: Pick<Logger, 'error'>;
+  readonly bounds: Bounds;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  readonly waiting: Map<number, PromiseWithResolvers<AdminResponse>>;
+  /** The settings that it has. */
+  settings: Settings | undefined;
+}
+
+/**
+ * The thread has the settings, a connection to Redis of its own, and the routes that say `inThread`. A request goes in as plain
+ * data with the octets of its body; the text of the response comes back without being copied. What the thread cannot know it
+ * asks for (`Lent`): that is answered in small parts, with pauses.
+ *
+ * It starts with a request and ends when there was none for a while. One that dies, or is stuck, is replaced with the next
+ * request; the requests that it had get 503.
+ */
+export function createReadingThread(options: ReadingThreadOptions): ReadingThread {
+  const { settings, data, nowMs, log, bounds } = options;
+  const serve = createLender(options.lent, bounds);
+  const fixed = new Map<string, { readonly of: Settings; readonly response: Promise<AdminResponse> }>();
+  let thread: Thread | undefined;
+  let requests = 0;
+  let idleTimer: NodeJS.Timeout | undefined;
+
+  function start(): Thread {
+    const worker = new Worker(new URL('./reading-thread-worker.ts', import.meta.url), {
+      workerData: { ...data, bounds } satisfies ReadingData,
+      resourceLimits: {
+        // Never more than the process itself has, which Node derives from the memory of its container.
+        maxOldGenerationSizeMb: Math.min(
+          bounds.readingThreadHeapMebibytes,
+          getHeapStatistics().heap_size_limit / 1_048_576,
+        ),
+        maxYoungGenerationSizeMb: bounds.readingThreadYoungMebibytes,
+      },
+    });
+    const started: Thread = { worker, waiting: new Map(), settings: undefined };
+    worker.unref();
+    worker.on('message', (message: FromReading) => hear(started, message));
+    worker.on('error', (err) => end(started, err.message));
+    worker.on('exit', () => end(started, 'it ended'));
+    return started;
+  }
+
+  function end(ended: Thread, reason?: string): void {
+    if (thread !== ended) return;
+    thread = undefined;
+    clearTimeout(idleTimer);
+    void ended.worker.terminate();
+    if (reason !== undefined)
+      log.error({ reason }, 'the thread that reads for operators ended, and is replaced');
+    const busy = errorResponse('busy', undefined, { 'Retry-After': '1' });
+    for (const { resolve } of ended.waiting.values()) resolve(busy);
+  }
+
+  function tell({ worker }: Thread, message: ToReading): void {
+    worker.postMessage(message);
+  }
+
+  function hear(from: Thread, message: FromReading): void {
+    switch (message.kind) {
+      case 'call':
+        serve(message).then(
+          (value) => tell(from, { kind: 'reply', number: message.number, value }),
+          (err) => log.error({ err }, 'a bug in what the reading thread asks for'),
+        );
+        return;
+      case 'response': {
+        const { buffer, byteOffset, length } = message.body;
+        const body = Buffer.from(buffer as ArrayBuffer, byteOffset, length);
+        from.waiting.get(message.number)?.resolve({ ...message.response, body });
+        return;
+      }
+      case 'failed':
+        from.waiting.get(message.number)?.reject(message.error);
+    }
+  }
+
+  async function askNow(request: ThreadRequest): Promise<AdminResponse> {
+    thread ??= start();
+    const asked = thread;
+    clearTimeout(idleTimer);
+    const inForce = settings();
+    if (asked.settings !== inForce) {
+      tell(asked, { kind: 'settings', message: messageBetween(asked.settings, inForce) });
+      asked.settings = inForce;
+    }
+    const number = ++requests;
+    const response = Promise.withResolvers<AdminResponse>();
+    asked.waiting.set(number, response);
+    tell(asked, { kind: 'request', number, nowMs: nowMs(), request });
+    const stuckTimer = setTimeout(() => end(asked, 'a request was stuck'), bounds.readingStuckMs).unref();
+    try {
+      return await response.promise;
+    } finally {
+      clearTimeout(stuckTimer);
+      asked.waiting.delete(number);
+      if (asked === thread && asked.waiting.size === 0)
+        idleTimer = setTimeout(() => end(asked), bounds.readingThreadIdleMs).unref();
+    }
+  }
+
+  /** Made once for the settings in force, and kept for a moment. */
+  async function askFixed(request: ThreadRequest): Promise<AdminResponse> {
+    const { route: name } = request;
+    const known = fixed.get(name);
+    if (known?.of === settings()) return known.response;
+    const made = { of: settings(), response: askNow(request) };
+    fixed.set(name, made);
+    const forget = () => {
+      if (fixed.get(name) === made) fixed.delete(name);
+    };
+    const isMade = await made.response.then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+    if (isMade) setTimeout(forget, bounds.readingFixedKeptMs).unref();
+    else forget();
+    return made.response;
+  }
+
+  return {
+    ask: (request) => (request.isFixed ? askFixed(request) : askNow(request)),
+    close() {
+      if (thread !== undefined) end(thread);
+    },
+  };
+}
+
+/**
+ * Answers what the reading thread asks, one question after the other. Requests of keys have their turn after each, and most of
+ * the time: a pause follows that is longer than the answer took.
+ */
+function createLender(
+  lent: Lent,
+  { readingPauseFactor, readingPauseMaxMs }: Bounds,
+): (call: Extract<FromReading, { kind: 'call' }>) => Promise<unknown> {
+  let last: Promise<unknown> = Promise.resolve();
+  let owedMs = 0;
+
+  return ({ name, args }) => {
+    const answer = last.then(async () => {
+      const beganMs = performance.now();
+      const value = await (lent[name] as (...args: readonly unknown[]) => unknown)(...args);
+      owedMs += readingPauseFactor * (performance.now() - beganMs);
+      return value;
+    });
+    last = answer.then(rest, rest);
+    return answer;
+  };
+
+  /** Timers are counted in whole milliseconds. */
+  async function rest(): Promise<void> {
+    if (owedMs < 1) return void (await nextTurn());
+    const pauseMs = Math.min(owedMs, readingPauseMaxMs);
+    owedMs = 0;
+    await sleep(pauseMs);
+  }
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, fork, type SendHandle } from 'node:child_process';
+import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
+import type { ListeningSocket } from '../../request/listen/listen-on.ts';
+import type { FromWorker, ToWorker } from './worker-messages.ts';
+
+type Report = Extract<FromWorker, { kind: 'report' }>;
+
+/** A process that serves requests, as its supervisor knows it. */
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Whether it listens, and has not ended. */
+  serves(): boolean;
+  /** What it said of itself last; undefined when it has said nothing yet. */
+  report(): Report | undefined;
+  /** What it last said when it was asked. */
+  metrics(): ProcessMetrics | undefined;
+  /** Resolves when it has replied; never if it does not. */
+  askMetrics(): Promise<void>;
+  /** When it was heard of last, of `performance.now()`. */
+  heardMs: number;
+  tell(message: ToWorker, socket?: ListeningSocket): void;
+  kill(): void;
+}
+
+export interface StartWorkerOptions {
+  /** Options of Node and V8. */
+  readonly execArgv: readonly string[];
+  readonly onMessage: (message: FromWorker) => void;
+  /** Called once. The reason is what it said itself, or such as `SIGKILL` or `exit code 1`. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** Starts a process that waits to be told what to do: see `worker-messages.ts`. */
+export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions): WorkerProcess {
+  const child: ChildProcess = fork(new URL('./worker-main.ts', import.meta.url), {
+    execArgv: [...execArgv],
+    serialization: 'advanced',
+  });
+  let listens = false;
+  let hasEnded = false;
+  let report: Report | undefined;
+  let metrics: ProcessMetrics | undefined;
+  let asking: PromiseWithResolvers<void> | undefined;
+  let failure: string | undefined;
+
+  const worker: WorkerProcess = {
+    pid: child.pid ?? 0,
+    serves: () => listens && !hasEnded,
+    report: () => report,
+    metrics: () => metrics,
+    askMetrics() {
+      worker.tell({ kind: 'ask_metrics' });
+      asking ??= Promise.withResolvers();
+      return asking.promise;
+    },
+    heardMs: performance.now(),
+    tell(message, socket) {
+      // What cannot be told any more is of no use: `onEnd` is called.
+      if (child.connected) child.send(message, socket as SendHandle | undefined, {}, () => {});
+    },
+    kill: () => child.kill('SIGKILL'),
+  };
+
+  child.on('message', (message: FromWorker) => {
+    worker.heardMs = performance.now();
+    if (message.kind === 'listens') listens = true;
+    else if (message.kind === 'report') report = message;
+    else if (message.kind === 'metrics') {
+      metrics = message.metrics;
+      asking?.resolve();
+      asking = undefined;
+    } else if (message.kind === 'failed') {
+      failure = message.reason;
+      worker.kill();
+    }
+    onMessage(message);
+  });
+  child.on('error', (error) => {
+    failure ??= error.message;
+    // It was not even started.
+    if (child.pid === undefined) end();
+  });
+  // Not `exit`: what it said before its end has been read by then.
+  child.once('close', (code, signal) => {
+    failure ??= signal ?? `exit code ${code}`;
+    end();
+  });
+
+  function end(): void {
+    if (hasEnded) return;
+    hasEnded = true;
+    onEnd(failure ?? 'unknown');
+  }
+
+  return worker;
+}

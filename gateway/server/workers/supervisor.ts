@@ -1,0 +1,314 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NotInForce, Phase } from '../../admin/readiness.ts';
+import { fullMessage, type SettingsMessage } from '../../config/settings-message.ts';
+import type { Happening } from '../../fleet/event-text.ts';
+import {
+  joinProcessMetrics,
+  lastingMetrics,
+  type ProcessMetrics,
+} from '../../observe/metrics/process-metrics.ts';
+import { createRequestMetrics } from '../../observe/metrics/request-metrics.ts';
+import type { ListeningSocket } from '../../request/listen/listen-on.ts';
+import type { Settings } from '../../shared/model.ts';
+import { addFigures } from '../../shared/structures/add-figures.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { createAdminSide } from '../admin-side.ts';
+import type { Gateway, GatewayOptions } from '../gateway.ts';
+import type { Counted } from '../served.ts';
+import { openStores } from '../stores.ts';
+import { type BoundSockets, bindSockets } from './bind-sockets.ts';
+import { startWorker, type WorkerProcess } from './start-worker.ts';
+import { boundsOfWorker } from './worker-bounds.ts';
+import type { FromWorker } from './worker-messages.ts';
+
+export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'> {
+  readonly bounds: Bounds;
+  /** How many processes serve requests. */
+  readonly workers: number;
+  /** Options of Node and V8 that they get. */
+  readonly execArgv: readonly string[];
+}
+
+export interface Supervisor extends Omit<Gateway, 'reload'> {
+  /** @param message leads workers to the same settings */
+  reload(
+    settings: Settings,
+    notInForce: NotInForce,
+    files: readonly string[],
+    message: SettingsMessage,
+  ): void;
+  /** Ends all workers at once. */
+  kill(): void;
+}
+
+/** The place of a worker, which others take when it has ended. Its socket stays, and with it the connections that wait. */
+interface Place {
+  /** From 1. */
+  readonly number: number;
+  worker: WorkerProcess | undefined;
+  startedMs: number;
+  /** Until another worker is started here, after this one has ended. */
+  pauseMs: number;
+  pauseTimer: NodeJS.Timeout | undefined;
+  /** Whose worker accepts its connections meanwhile. */
+  standIn: Place | undefined;
+  /** The first worker here listens, or could not. */
+  readonly begun: PromiseWithResolvers<void>;
+}
+
+/**
+ * The gateway in several processes. This one serves operators, and owns the signals, the configuration and the sockets;
+ * workers serve requests. `README.md` says what that promises.
+ */
+export function createSupervisor({
+  settings: firstSettings,
+  workers: count,
+  execArgv,
+  log,
+  bounds,
+  nowMs = Date.now,
+  windowsMs,
+}: SupervisorOptions): Supervisor {
+  const { logger } = log;
+  let settings = firstSettings;
+  let phase: Phase = 'starting';
+  let bound: BoundSockets | undefined;
+  const ticketSecret = randomBytes(32);
+  const workerBounds = boundsOfWorker(bounds, count);
+  const places = Array.from({ length: count }, (_, index): Place => {
+    return {
+      number: index + 1,
+      worker: undefined,
+      startedMs: 0,
+      pauseMs: 0,
+      pauseTimer: undefined,
+      standIn: undefined,
+      begun: Promise.withResolvers(),
+    };
+  });
+  let replaced = 0;
+  /** What workers had counted that have ended. */
+  let countedBefore = nothingCounted();
+  /** With that of those that live; undefined since one of them has said more. */
+  let total: Counted | undefined;
+  /** What the library for metrics knew of workers that have ended. */
+  let metricsBefore: Promise<ProcessMetrics> = Promise.resolve([]);
+  /** Called when a worker has ended. */
+  let onEnded: (() => void) | undefined;
+  let silenceTimer: NodeJS.Timeout | undefined;
+
+  const stores = openStores({
+    settings: () => settings,
+    log: logger,
+    onEvent: (happening) => admin.recordEvent(happening),
+    bounds,
+    nowMs,
+    windowsMs,
+  });
+  const admin = createAdminSide({
+    settings,
+    processId: randomBytes(6).toString('hex'),
+    stores,
+    phase: () => phase,
+    served: {
+      processes: () => serving().flatMap((worker) => worker.report()?.process ?? []),
+      counted() {
+        total ??= places.reduce((sum, { worker }) => withCounts(sum, worker), countedBefore);
+        return total;
+      },
+      workers: {
+        count: () => ({ configured: count, serving: serving().length, replaced }),
+        metrics: readMetrics,
+      },
+    },
+    log,
+    bounds,
+    nowMs,
+    windowsMs,
+  });
+
+  function serving(): WorkerProcess[] {
+    return places.flatMap(({ worker }) => (worker?.serves() ? [worker] : []));
+  }
+
+  function startAt(place: Place): void {
+    place.startedMs = performance.now();
+    const worker = startWorker({
+      execArgv,
+      onMessage: (message) => hear(place, worker, message),
+      onEnd: (reason) => endOf(place, worker, reason),
+    });
+    place.worker = worker;
+    worker.tell({
+      kind: 'start',
+      worker: place.number,
+      settings: fullMessage(settings),
+      bounds: workerBounds,
+      windowsMs,
+      ticketSecret,
+    });
+    worker.tell({ kind: 'listen' }, socketOf(place));
+  }
+
+  function socketOf({ number }: Place): ListeningSocket | undefined {
+    return bound?.sockets[number - 1];
+  }
+
+  function hear(place: Place, worker: WorkerProcess, message: FromWorker): void {
+    switch (message.kind) {
+      case 'listens':
+        place.begun.resolve();
+        place.standIn?.worker?.tell({ kind: 'give_back', worker: place.number });
+        place.standIn = undefined;
+        findStandIns();
+        return;
+      case 'report':
+        total = undefined;
+        return;
+      case 'event':
+        hearOf(message.happening, worker.report()?.process.id);
+        return;
+      case 'failed':
+      case 'metrics':
+        return;
+    }
+  }
+
+  function hearOf(happening: Happening, workerId: string | undefined): void {
+    if (happening.kind === 'ban' || happening.kind === 'ban_ended') stores.limiter.observeBan(happening);
+    else admin.recordEvent(happening, workerId);
+  }
+
+  function endOf(place: Place, worker: WorkerProcess, reason: string): void {
+    countedBefore = withCounts(countedBefore, worker);
+    total = undefined;
+    const metrics = worker.metrics();
+    if (metrics !== undefined) keepMetrics(metrics);
+    place.worker = undefined;
+    if (phase === 'starting') place.begun.reject(new Error(`worker ${place.number} ended: ${reason}`));
+    onEnded?.();
+    if (phase !== 'serving') return;
+    replaced += 1;
+    const livedMs = performance.now() - place.startedMs;
+    const longerMs = Math.min(2 * place.pauseMs, bounds.workerPauseMaxMs);
+    place.pauseMs = livedMs >= bounds.workerSteadyMs || longerMs === 0 ? bounds.workerPauseMs : longerMs;
+    const { number, pauseMs } = place;
+    const ended = { worker: number, pid: worker.pid, reason, pauseMs };
+    logger.error(ended, 'a worker ended, and is replaced');
+    admin.recordEvent({ kind: 'worker_ended', ...ended });
+    place.pauseTimer = setTimeout(() => startAt(place), pauseMs);
+    findStandIns();
+  }
+
+  /** Connections that the kernel has given to the socket of a place without a worker are accepted by another worker. */
+  function findStandIns(): void {
+    const able = places.filter(({ worker }) => worker?.serves());
+    for (const place of places) {
+      if (place.worker?.serves() || place.standIn?.worker?.serves()) continue;
+      // Of several places each has another stand-in, as far as there are any.
+      place.standIn = able[place.number % able.length];
+      place.standIn?.worker?.tell({ kind: 'accept_for', worker: place.number }, socketOf(place));
+    }
+  }
+
+  function keepMetrics(metrics: ProcessMetrics): void {
+    metricsBefore = metricsBefore.then((before) => joinProcessMetrics([before, lastingMetrics(metrics)]));
+  }
+
+  async function readMetrics(): Promise<readonly ProcessMetrics[]> {
+    const asked = serving();
+    await withinDeadline<unknown>(
+      Promise.all(asked.map((worker) => worker.askMetrics())),
+      bounds.workerReplyTimeoutMs,
+      () => undefined,
+    );
+    return [await metricsBefore, ...asked.flatMap((worker) => [worker.metrics() ?? []])];
+  }
+
+  /** Kills workers whose event loop hangs. */
+  function watchSilence(): void {
+    let lookedMs = performance.now();
+    silenceTimer = setInterval(() => {
+      const now = performance.now();
+      // That this process, or all, paused is no silence of a worker: what it has said meanwhile is still to be read.
+      const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
+      lookedMs = now;
+      for (const { number, worker } of places) {
+        if (worker === undefined) continue;
+        worker.heardMs += lateMs;
+        if (now - worker.heardMs < bounds.workerSilenceMaxMs) continue;
+        logger.error({ worker: number, pid: worker.pid }, 'a worker says nothing, and is killed');
+        worker.kill();
+      }
+    }, bounds.workerReportIntervalMs).unref();
+  }
+
+  async function allEnded(): Promise<void> {
+    while (places.some(({ worker }) => worker !== undefined)) {
+      await new Promise<void>((resolve) => {
+        onEnded = resolve;
+      });
+    }
+  }
+
+  function kill(): void {
+    for (const { worker, pauseTimer } of places) {
+      clearTimeout(pauseTimer);
+      worker?.kill();
+    }
+  }
+
+  return {
+    async start() {
+      const adminAddress = await admin.listen();
+      bound = await bindSockets(settings.listen, count);
+      watchSilence();
+      for (const place of places) startAt(place);
+      await Promise.all(places.map(({ begun }) => begun.promise));
+      phase = 'serving';
+      admin.start();
+      return { listen: bound.address, admin: adminAddress };
+    },
+    reload(next, notInForce, files, message) {
+      settings = next;
+      for (const { worker } of places) worker?.tell({ kind: 'settings', settings: message });
+      admin.reload(next, notInForce, files);
+    },
+    reportFailedReload: admin.reportFailedReload,
+    async drain({ graceMs }) {
+      phase = 'draining';
+      for (const { pauseTimer } of places) clearTimeout(pauseTimer);
+      await sleep(graceMs);
+      bound?.close();
+      for (const { worker } of places) {
+        if (worker?.serves()) worker.tell({ kind: 'drain' });
+        else worker?.kill();
+      }
+      const killTimer = setTimeout(kill, bounds.drainDeadlineMs + bounds.workerEndTimeoutMs);
+      await allEnded();
+      clearTimeout(killTimer);
+      clearInterval(silenceTimer);
+      await Promise.all([stores.flush(), admin.flush()]);
+      stores.close();
+      admin.close();
+    },
+    kill,
+  };
+}
+
+function withCounts(sum: Counted, worker: WorkerProcess | undefined): Counted {
+  const counted = worker?.report()?.counted;
+  return counted === undefined ? sum : addFigures(sum, counted);
+}
+
+function nothingCounted(): Counted {
+  return {
+    requests: createRequestMetrics().counts(),
+    decidedLocally: 0,
+    storeCalls: { decided: 0, failed: 0 },
+    lookUps: new Map(),
+    lostRequests: 0,
+  };
+}

@@ -1,0 +1,136 @@
+/** The entry point of a worker: a process that serves requests, and does what its supervisor tells it. */
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { applyMessage } from '../../config/settings-message.ts';
+import type { Happening } from '../../fleet/event-text.ts';
+import { createLog, type Log } from '../../observe/create-log.ts';
+import { createProcessRegistry } from '../../observe/metrics/process-metrics.ts';
+import type { ListeningSocket } from '../../request/listen/listen-on.ts';
+import type { Settings } from '../../shared/model.ts';
+import { terminalOf } from '../../shared/terminal/terminal.ts';
+import { createRequestSide, type RequestSide } from '../request-side.ts';
+import { openStores, type Stores } from '../stores.ts';
+import type { FromWorker, ToWorker } from './worker-messages.ts';
+
+interface Worker {
+  settings: Settings;
+  readonly log: Log;
+  readonly stores: Stores;
+  readonly requests: RequestSide;
+  readonly reportTimer: NodeJS.Timeout;
+  /** Sockets of workers that have ended, by their number. */
+  readonly accepting: Map<number, { stop(): void }>;
+}
+
+let worker: Worker | undefined;
+let isEnding = false;
+let metrics: ReturnType<typeof createProcessRegistry> | undefined;
+
+process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
+// The supervisor owns signals: a terminal sends them to all processes. Without it a worker drains.
+process.on('SIGTERM', () => {});
+process.on('SIGINT', () => {});
+process.on('SIGHUP', () => {});
+process.once('disconnect', () => void end());
+
+async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
+  if (message.kind === 'start') {
+    worker = start(message);
+    return;
+  }
+  if (worker === undefined) throw new Error('a worker was told something before it was started');
+  const { requests, accepting } = worker;
+  switch (message.kind) {
+    case 'listen':
+      await requests.listen({ socket }).then(
+        () => {
+          report();
+          tell({ kind: 'listens' });
+        },
+        (error) => tell({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }),
+      );
+      return;
+    case 'accept_for':
+      accepting.set(message.worker, requests.alsoAccept(socket));
+      return;
+    case 'give_back':
+      accepting.get(message.worker)?.stop();
+      accepting.delete(message.worker);
+      return;
+    case 'settings':
+      worker.settings = applyMessage(worker.settings, message.settings);
+      requests.reload(worker.settings);
+      return;
+    case 'ask_metrics':
+      metrics ??= createProcessRegistry();
+      tell({ kind: 'metrics', metrics: await metrics.getMetricsAsJSON() });
+      return;
+    case 'drain':
+      await end();
+  }
+}
+
+function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
+  const { bounds, windowsMs, ticketSecret, worker: number } = message;
+  const settings = applyMessage(undefined, message.settings);
+  const log = createLog({
+    terminal: terminalOf(process.stdout, process.env),
+    sharedBy: { worker: number },
+    bounds,
+  });
+  process.on('uncaughtException', (bug) => {
+    log.logger.fatal({ err: bug }, 'a bug ends the worker');
+    void log.close().then(() => process.exit(1));
+  });
+  const onEvent = (happening: Happening) => tell({ kind: 'event', happening });
+  const stores = openStores({
+    settings: () => worker?.settings ?? settings,
+    log: log.logger,
+    // The supervisor says it once for all workers.
+    banLog: pino({ level: 'silent' }),
+    onEvent,
+    bounds,
+    nowMs: Date.now,
+    windowsMs,
+  });
+  const requests = createRequestSide({
+    settings,
+    processId: randomBytes(6).toString('hex'),
+    stores,
+    log,
+    onEvent,
+    bounds,
+    nowMs: Date.now,
+    pid: process.pid,
+    worker: number,
+    ticketSecret,
+  });
+  const reportTimer = setInterval(report, bounds.workerReportIntervalMs);
+  return { settings, log, stores, requests, reportTimer, accepting: new Map() };
+}
+
+function report(): void {
+  if (worker === undefined) return;
+  const { requests } = worker;
+  tell({ kind: 'report', process: requests.process(), counted: requests.counted() });
+}
+
+/** Drains: the supervisor said so, or it is gone. */
+async function end(): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
+  if (worker === undefined) process.exit(0);
+  const { requests, stores, log, reportTimer } = worker;
+  await requests.drain();
+  await stores.flush();
+  clearInterval(reportTimer);
+  report();
+  stores.close();
+  await log.close();
+  process.exit(0);
+}
+
+function tell(message: FromWorker): void {
+  // When the supervisor is gone nobody hears it.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+}

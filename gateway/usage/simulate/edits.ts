@@ -1,0 +1,86 @@
+import {
+  type BanPolicy,
+  type Key,
+  type Limits,
+  type Plan,
+  type PlanWindow,
+  planWindows,
+} from '../../shared/model.ts';
+import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import type { Terms } from './replay-key.ts';
+
+/** What an edit does to some limits: a new maximum for a window, or null for none. Windows that are absent stay. */
+export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };
+
+/** Edits of limits: those of plans hold for their keys, those of keys for that key alone. */
+export interface Edits {
+  readonly plans: ReadonlyMap<string, LimitEdit>;
+  readonly keys: ReadonlyMap<string, LimitEdit>;
+  readonly bans?: BanPolicy | undefined;
+}
+
+/** The terms that are edited: what is in force. */
+export interface Present {
+  readonly plans: ReadonlyMap<string, Plan>;
+  readonly bans: BanPolicy;
+}
+
+/** Why edits cannot be replayed: they name nothing that is there, or leave a plan or key without a limit. */
+export function problemOf(
+  { plans, keys }: Edits,
+  present: Present,
+  keyOf: (id: string) => Key | undefined,
+): string | undefined {
+  for (const [name, edit] of plans) {
+    const plan = present.plans.get(name);
+    if (plan === undefined) {
+      const names = [...present.plans.keys()];
+      const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
+      return `There is no plan ${JSON.stringify(name)}${advice}`;
+    }
+    if (plan.limits === 'custom')
+      return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
+    if (edited(plan.limits, edit).length === 0)
+      return `The plan ${JSON.stringify(name)} would have no limit left.`;
+  }
+  for (const [id, edit] of keys) {
+    const key = keyOf(id);
+    if (key === undefined) return `There is no key ${JSON.stringify(id)}.`;
+    if (edited(key.limits, edit).length === 0)
+      return `The key ${JSON.stringify(id)} would have no limit left.`;
+  }
+  return undefined;
+}
+
+/** Whether an edit touches this key. */
+export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boolean {
+  return bans !== undefined || plans.has(plan) || keys.has(id);
+}
+
+/** What the key is limited by after the edits. */
+export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Present): Terms {
+  return {
+    limits: edited(edited(limits, edits.plans.get(plan)), edits.keys.get(id)),
+    bans: edits.bans ?? present.bans,
+  };
+}
+
+/** The limits with an edit made, shortest window first. */
+export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
+  if (edit === undefined) return limits;
+  return planWindows.flatMap((window) => {
+    const to = edit[window];
+    const max = to === undefined ? limits.find((limit) => limit.window === window)?.max : to;
+    return max === undefined || max === null ? [] : [{ window, max }];
+  });
+}
+
+/** The edit that makes the one of the other; undefined where they are the same. */
+export function editBetween(before: Limits, after: Limits): LimitEdit | undefined {
+  const edit: { [Window in PlanWindow]?: number | null } = {};
+  for (const window of planWindows) {
+    const [from, to] = [before, after].map((limits) => limits.find((limit) => limit.window === window)?.max);
+    if (from !== to) edit[window] = to ?? null;
+  }
+  return Object.keys(edit).length === 0 ? undefined : edit;
+}

@@ -1,0 +1,295 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { BanPolicy, Limits } from '../../shared/model.ts';
+import type { KeyMinutes } from '../key-minutes.ts';
+import { PossibleBans } from './possible-bans.ts';
+import { type BeforeEdit, type Calendar, fitting, WindowRooms } from './window-rooms.ts';
+
+/** What a key is limited by. */
+export interface Terms {
+  readonly limits: Limits;
+  readonly bans: BanPolicy;
+}
+
+/** One key's record, and the terms that it is replayed under. */
+export interface ReplayedKey {
+  /** Those before `fromMinute` only tell what the windows had used by then: they begin with a day. */
+  readonly minutes: KeyMinutes;
+  /** The first minute that is replayed: the edit is in force from here on, and what was used before stays used. */
+  readonly fromMinute: number;
+  /** What was used of the month before `minutes` begin. */
+  readonly monthBefore?: BeforeEdit['month'];
+  readonly present: Terms;
+  readonly edited: Terms;
+}
+
+/** Requests of a key in the period. What is refused is what was offered and not admitted, bans and 503 included. */
+export interface KeyVerdict {
+  readonly offered: number;
+  readonly refusedNow: number;
+  /** The middle of the two bounds. The minutes that `onMinute` receives add up to it. */
+  readonly refusedThen: number;
+  /** The bounds are certain, also where bans or the second depend on the order of requests within a minute. */
+  readonly refusedThenMin: number;
+  readonly refusedThenMax: number;
+  /** The number of the first minute in which something is refused then; Infinity where nothing is. */
+  readonly firstRefusedMinute: number;
+  /** Minutes in which something was refused or banned: clients slowed down, and what they would have sent is not known. */
+  readonly censoredMinutes: number;
+  /** Requests that windows refused, as recorded, and as the present terms say. */
+  readonly recordedRefusals: number;
+  readonly replayedRefusals: number;
+}
+
+/** Receives each minute in which the present terms say something else than what was recorded. */
+export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
+
+/** Receives what each minute of the period would have admitted; for a chart. */
+export type OnMinute = (minute: number, admittedThen: number) => void;
+
+/**
+ * Replays the record of one key: first under its present terms, as a proof, then under others.
+ *
+ * The same terms change nothing: where the proof succeeds, the record itself is the result.
+ */
+export function replayKey(
+  key: ReplayedKey,
+  calendar: Calendar,
+  onDifference?: OnDifference,
+  onMinute?: OnMinute,
+): KeyVerdict {
+  const { differs, ...present } = replayPresent(key, calendar, onDifference);
+  const isRecord = !differs && isDeepStrictEqual(key.present, key.edited);
+  const then = isRecord ? asRecorded(key, onMinute) : replayEdited(key, calendar, onMinute);
+  const { offered, mostAdmitted, leastAdmitted, firstRefusedMinute } = then;
+  return {
+    offered,
+    refusedNow: offered - present.admitted,
+    refusedThen: offered - middle(mostAdmitted, leastAdmitted),
+    refusedThenMin: offered - mostAdmitted,
+    refusedThenMax: offered - leastAdmitted,
+    firstRefusedMinute,
+    censoredMinutes: present.censoredMinutes,
+    recordedRefusals: present.recordedRefusals,
+    replayedRefusals: present.replayedRefusals,
+  };
+}
+
+/**
+ * The proof. Bans, refusals by the second and requests without a decision (503) are not made by whole minutes: the proof
+ * takes them as they were recorded, where they are possible.
+ */
+function replayPresent(
+  { minutes, fromMinute, monthBefore, present }: ReplayedKey,
+  calendar: Calendar,
+  onDifference: OnDifference | undefined,
+) {
+  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
+  const rooms = new WindowRooms(present.limits, calendar, before);
+  const second = secondOf(present.limits, calendar);
+  const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
+  const run = startRun(rooms, minutes, fromMinute);
+  const found = { admitted: 0, recordedRefusals: 0, replayedRefusals: 0, censoredMinutes: 0, differs: false };
+  while (run.place < minutes.minute.length) {
+    const room = rooms.open(minutes.minute[run.place] ?? 0, run.used);
+    run.used = 0;
+    while (admitWhole(minutes, run, rooms.nextEnd, wholeMost, room)) {
+      const { minute, admitted, recorded, bySecond, banned } = minuteAt(minutes, run.place);
+      const decided = admitted + recorded;
+      const passing = Math.min(decided - refusedBySecond(decided, bySecond, second), second.inMinute);
+      const expected = fitting(passing, rooms.minuteMax, room - run.used);
+      if (expected !== admitted) {
+        found.differs = true;
+        onDifference?.(minute, recorded, decided - expected);
+      }
+      found.recordedRefusals += recorded;
+      found.replayedRefusals += decided - expected;
+      if (recorded + banned > 0) found.censoredMinutes += 1;
+      // The replay counts what was really admitted, so one wrong minute does not affect later ones.
+      run.used += admitted;
+      run.place += 1;
+    }
+    found.admitted += run.used;
+  }
+  return found;
+}
+
+interface Replayed {
+  readonly offered: number;
+  readonly mostAdmitted: number;
+  readonly leastAdmitted: number;
+  readonly firstRefusedMinute: number;
+}
+
+/** The record as the result of a replay. */
+function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | undefined): Replayed {
+  let [offered, admitted, firstRefusedMinute] = [0, 0, Infinity];
+  for (const place of minutes.minute.keys()) {
+    const here = minuteAt(minutes, place);
+    if (here.minute < fromMinute) continue;
+    if (here.offered > here.admitted) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+    offered += here.offered;
+    admitted += here.admitted;
+    onMinute?.(here.minute, here.admitted);
+  }
+  return { offered, mostAdmitted: admitted, leastAdmitted: admitted, firstRefusedMinute };
+}
+
+/**
+ * How many requests are admitted then, whatever their order within each minute was:
+ *
+ * - At most: no ban begins, and requests are spread over the seconds of a minute. Windows lie in one another, so admitting
+ *   whatever finds room admits the most up to every instant. A request that the second refused stays refused under a limit of
+ *   the second that is not higher, because that second is full, or a longer window was full before.
+ * - At least: where a ban can have begun, nothing is admitted for as long as it can last. The requests of a minute come in one
+ *   second; but as many as were admitted under a limit of the second that was not higher find room under this one too.
+ *
+ * A recorded ban is of no use here: under other limits it begins at another instant, or never. So the estimate of each minute
+ * is the middle of both, and at most half of what is uncertain can be wrong with it.
+ */
+function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
+  const { minutes, fromMinute, monthBefore, present, edited } = key;
+  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
+  const mostRooms = new WindowRooms(edited.limits, calendar, before);
+  const leastRooms = new WindowRooms(edited.limits, calendar, before);
+  const { minuteMax } = mostRooms;
+  const [secondNow, second] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
+  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+  const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
+  const bans = possibleBans(key, calendar);
+  /** The position, and the requests that are admitted at most. */
+  const run = startRun(mostRooms, minutes, fromMinute);
+  let leastUsed = startRun(leastRooms, minutes, fromMinute).used;
+  let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
+  while (run.place < minutes.minute.length) {
+    const first = minutes.minute[run.place] ?? 0;
+    const mostRoom = mostRooms.open(first, run.used);
+    const leastRoom = leastRooms.open(first, leastUsed);
+    [run.used, leastUsed] = [0, 0];
+    for (;;) {
+      const usedBefore = run.used;
+      const isBanned = bans.covers(minutes.minute[run.place] ?? 0);
+      const mayBeWhole = !isBanned && onMinute === undefined;
+      const room = Math.min(mostRoom, leastRoom - leastUsed + usedBefore);
+      const isLeft = admitWhole(minutes, run, mostRooms.nextEnd, mayBeWhole ? wholeMost : -1, room);
+      const whole = run.used - usedBefore;
+      offered += whole;
+      mostAdmitted += whole;
+      leastAdmitted += whole;
+      leastUsed += whole;
+      if (!isLeft) break;
+      const here = minuteAt(minutes, run.place);
+      const decided = here.offered - here.undecided;
+      const stayRefused = keepsRefused ? refusedBySecond(decided, here.bySecond, secondNow) : 0;
+      const inOneSecond = Math.min(decided, second.max);
+      const passing = keepsAdmitted ? Math.max(inOneSecond, here.admitted) : inOneSecond;
+      const most = fitting(Math.min(decided - stayRefused, second.inMinute), minuteMax, mostRoom - run.used);
+      const refused = decided - fitting(passing, minuteMax, mostRoom - run.used);
+      const begins = refused > 0 && bans.refuse(here.minute, refused);
+      const least = fitting(isBanned ? 0 : begins ? inOneSecond : passing, minuteMax, leastRoom - leastUsed);
+      const admittedBefore = middle(mostAdmitted, leastAdmitted);
+      run.place += 1;
+      run.used += most;
+      leastUsed += least;
+      offered += here.offered;
+      mostAdmitted += most;
+      leastAdmitted += least;
+      const admitted = middle(mostAdmitted, leastAdmitted) - admittedBefore;
+      if (admitted < here.offered) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+      onMinute?.(here.minute, admitted);
+    }
+  }
+  return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
+}
+
+/** Rounds down, so that a key without refusals is one that is certainly not refused. */
+function middle(mostAdmitted: number, leastAdmitted: number): number {
+  return Math.floor((mostAdmitted + leastAdmitted) / 2);
+}
+
+/** The bans of before the period, under the edited terms. */
+function possibleBans({ minutes, fromMinute, edited }: ReplayedKey, { minuteMs }: Calendar): PossibleBans {
+  const bans = new PossibleBans(edited.bans, minuteMs);
+  for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
+    const { minute, recorded, banned } = minuteAt(minutes, place);
+    if (recorded > 0) bans.refuse(minute, recorded);
+    if (banned > 0) bans.recorded(minute);
+  }
+  return bans;
+}
+
+/** The position of a replay in the record, and the requests that it has admitted since it opened windows last. */
+interface Run {
+  place: number;
+  used: number;
+}
+
+/** Goes over the minutes before the period: what was admitted there is used. */
+function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinute: number): Run {
+  const run = { place: 0, used: 0 };
+  for (;;) {
+    const first = minute[run.place] ?? Infinity;
+    if (first >= fromMinute) return run;
+    rooms.open(first, run.used);
+    run.used = 0;
+    const endMinute = Math.min(rooms.nextEnd, fromMinute);
+    for (; (minute[run.place] ?? Infinity) < endMinute; run.place++) run.used += admitted[run.place] ?? 0;
+  }
+}
+
+/**
+ * Skips minutes whose requests were all admitted and are all admitted again, as long as there is room. Most minutes are such. It
+ * is a function of its own, without an object for its arguments, since that makes it twice as fast.
+ *
+ * @returns whether another minute is left before `endMinute`
+ */
+function admitWhole(
+  { minute, admitted, refused, bySecond, banned, undecided }: KeyMinutes,
+  run: Run,
+  endMinute: number,
+  most: number,
+  room: number,
+): boolean {
+  let { place, used } = run;
+  let isLeft = false;
+  for (; place < minute.length && (minute[place] ?? 0) < endMinute; place++) {
+    const here = admitted[place] ?? 0;
+    const others =
+      (refused[place] ?? 0) | (bySecond[place] ?? 0) | (banned[place] ?? 0) | (undecided[place] ?? 0);
+    if (others !== 0 || here > most || used + here > room) {
+      isLeft = true;
+      break;
+    }
+    used += here;
+  }
+  run.place = place;
+  run.used = used;
+  return isLeft;
+}
+
+function minuteAt(minutes: KeyMinutes, place: number) {
+  const admitted = minutes.admitted[place] ?? 0;
+  const bySecond = minutes.bySecond[place] ?? 0;
+  const banned = minutes.banned[place] ?? 0;
+  const undecided = minutes.undecided[place] ?? 0;
+  /** Refused by a window. */
+  const recorded = (minutes.refused[place] ?? 0) + bySecond;
+  const offered = admitted + recorded + banned + undecided;
+  return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
+}
+
+/** How many requests of a minute the second has refused, as recorded, as far as that is possible. */
+function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
+  return Math.min(recorded, Math.max(0, decided - max));
+}
+
+/** The limit of the second; Infinity without one. */
+interface Second {
+  readonly max: number;
+  /** In all seconds of a minute. */
+  readonly inMinute: number;
+}
+
+function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
+  const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
+  return { max, inMinute: (max * minuteMs) / windowsMs.second };
+}

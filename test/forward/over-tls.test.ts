@@ -1,9 +1,0 @@
-import { useTls } from '../support/backend-tls.ts';
-// The tests of targets in cleartext run here again over TLS.
-import './broken-backend.test.ts';
-import './forwarded-bytes.test.ts';
-import './slow-clients.test.ts';
-import './upgrade/forward-upgrade.test.ts';
-import './upstream/upstreams.test.ts';
-
-useTls();

@@ -1,0 +1,437 @@
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { DirectoryStore } from '../../../gateway/keys/directory/store/directory-store.ts';
+import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
+import { digestSecret } from '../../../gateway/shared/secrets.ts';
+import { allRedisForms, startForm } from '../../support/start-form.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { until } from '../../support/until.ts';
+import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
+
+const redisSubjects = allRedisForms.map((form) => {
+  const place = startForm(form);
+  return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
+});
+const subjects = [{ name: 'in memory', start: () => Promise.resolve(memorySubject()) }, ...redisSubjects];
+
+/** As `keyWith` makes them. */
+const version = (revision: number) => ({ revision, changedMs: 1_000 });
+
+async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
+  const found = await Promise.all(secrets.map((secret) => store.find(digestSecret(secret))));
+  return found.map((one) => (one.kind === 'found' ? one.key.id : one.kind));
+}
+
+describe.each(subjects)('the directory $name', ({ start }) => {
+  async function open() {
+    const subject = await start();
+    onTestFinished(() => subject.close());
+    return [subject.open(), subject.open()] as const;
+  }
+
+  it('a key that one process created is found by every one of its secrets on another', async () => {
+    const [one, other] = await open();
+    const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: [{ window: 'day', max: 5 }] });
+    expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
+    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'absent']);
+    expect(await other.read('acme')).toMatchObject({ kind: 'found', key: { ...key, revision: 1 } });
+    expect(await other.readMany(['acme', 'nobody'])).toEqual({
+      kind: 'found',
+      keys: [{ ...key, revision: 1 }, undefined],
+    });
+  });
+
+  it('an id is given once, and what it was given to stays', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a']));
+    expect(await other.create(keyWith('acme', ['b'], { plan: 'pro' }))).toEqual({ kind: 'taken' });
+    expect(await other.read('acme')).toMatchObject({ key: { plan: 'free', revision: 1 } });
+    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+  });
+
+  it('a change that was meant for a key is not made to another one that has its id and its revision by now', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['leaked']));
+    expect(await other.remove('acme', version(1))).toEqual({ kind: 'removed' });
+    const next = keyWith('acme', ['b'], { createdMs: 2_000, changedMs: 2_000 });
+    await other.create(next);
+    expect(await one.replace(keyWith('acme', ['leaked', 'c']), version(1))).toEqual({ kind: 'changed' });
+    expect(await one.remove('acme', version(1))).toEqual({ kind: 'changed' });
+    expect(await one.read('acme')).toMatchObject({ key: { ...next, revision: 1 } });
+    expect(await foundBy(one, 'leaked', 'b', 'c')).toEqual(['absent', 'acme', 'absent']);
+  });
+
+  it('of two changes of the same revision one is made, the other hears that the key has changed', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a']));
+    const replies = await Promise.all([
+      one.replace(keyWith('acme', ['a'], { disabled: true }), version(1)),
+      other.replace(keyWith('acme', ['a'], { plan: 'pro' }), version(1)),
+      one.remove('acme', version(2)),
+    ]);
+    const kinds = replies.map(({ kind }) => kind);
+    expect(kinds.slice(0, 2).sort()).toEqual(['changed', 'written']);
+    expect(kinds[2]).toBe('removed');
+    expect(await one.read('acme')).toEqual({ kind: 'absent' });
+    expect(await one.replace(keyWith('acme', ['a']), version(2))).toEqual({ kind: 'absent' });
+  });
+
+  it('a secret that was taken from a key finds nothing, and may be given to another key', async () => {
+    const [one, other] = await open();
+    await one.create(keyWith('acme', ['a', 'b']));
+    expect(await one.replace(keyWith('acme', ['b', 'c']), version(1))).toMatchObject({
+      key: { revision: 2 },
+    });
+    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['absent', 'acme', 'acme']);
+    await other.create(keyWith('other', ['a']));
+    await one.replace(keyWith('acme', ['c']), version(2));
+    expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
+  });
+
+  it('a key that is created once is not created again after it was removed; another one with its id is', async () => {
+    const [one, other] = await open();
+    const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];
+    expect(await one.create(key, 'once')).toMatchObject({ kind: 'written' });
+    await one.remove('acme', version(1));
+    expect(await other.create(key, 'once')).toEqual({ kind: 'removed' });
+    expect(await other.page({ limit: 9 })).toMatchObject({ ids: [] });
+    expect(await other.create(next, 'once')).toMatchObject({ kind: 'written' });
+    await one.remove('acme', version(1));
+    expect(await one.create(key, 'once')).toEqual({ kind: 'removed' });
+    expect(await one.create(key)).toMatchObject({ kind: 'written' });
+    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+  });
+
+  it('a page goes on behind the id it is asked for, also when that is gone, and begins where ids have the prefix', async () => {
+    const [store] = await open();
+    const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];
+    for (const id of ids) await store.create(keyWith(id, []));
+    const sorted = [...ids].sort();
+    const pages: string[][] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await store.page({ after, limit: 2 });
+      if (page.kind !== 'page') throw new Error(page.kind);
+      pages.push([...page.ids]);
+      after = page.next;
+    }
+    expect(pages.flat()).toEqual(sorted);
+    expect(pages.map(({ length }) => length)).toEqual([2, 2, 2, 2, 1]);
+    expect(await store.page({ prefix: 'a:', limit: 9 })).toEqual({ kind: 'page', ids: ['a:1', 'a:2'] });
+    expect(await store.page({ prefix: 'a', after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+    expect(await store.page({ prefix: 'b', after: 'B', limit: 9 })).toMatchObject({ ids: ['b'] });
+    expect(await store.page({ prefix: 'a', after: 'b', limit: 9 })).toMatchObject({ ids: [] });
+    await store.remove('a:1', version(1));
+    expect(await store.page({ after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+    expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
+  });
+
+  it('a value is kept under a name once, until its time is over', async () => {
+    const [one, other] = await open();
+    expect(await one.remember('name', 'first', 60_000)).toEqual({ kind: 'stored' });
+    expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
+    expect(await other.remember('brief', 'first', 1)).toEqual({ kind: 'stored' });
+    await expect.poll(() => one.remember('brief', 'second', 60_000)).toEqual({ kind: 'stored' });
+  });
+});
+
+describe.each(redisSubjects)('the directory $name', ({ start }) => {
+  const first = keyWith('acme', ['a', 'b']);
+  /** With a secret of the first one, as after an import. */
+  const next = keyWith('acme', ['b', 'c'], { createdMs: 2_000, changedMs: 2_000 });
+  /** More than any change has. */
+  const scriptsMax = 9;
+
+  /** The list and the index have each secret of the key that is there, and of none that is not. */
+  async function expectAgreement(store: DirectoryStore): Promise<void> {
+    const now = await store.read('acme');
+    const digests = now.kind === 'found' ? now.key.secrets.map(({ digest }) => digest) : [];
+    const listed = now.kind === 'found' ? ['acme'] : [];
+    expect(await store.page({ limit: 9 })).toEqual({ kind: 'page', ids: listed });
+    for (const secret of ['a', 'b', 'c']) {
+      const isFound = digests.includes(digestSecret(secret));
+      expect(await foundBy(store, secret)).toEqual([isFound ? 'acme' : 'absent']);
+    }
+  }
+
+  it('a key that one process removes while another creates it is whole or gone, whichever of them waits at which step', async () => {
+    for (let step = 0; step < scriptsMax; step++) {
+      for (const waiting of ['create', 'remove'] as const) {
+        const { open, openWatched, close } = await start();
+        const store = open();
+        await store.create(first);
+        const between = async () => {
+          if (waiting === 'create') await store.remove('acme', version(1));
+          else await store.create(next);
+        };
+        const slow = openWatched((call) => (call === step ? between() : Promise.resolve()));
+        if (waiting === 'create') await slow.create(next);
+        else await slow.remove('acme', version(1));
+        await expectAgreement(store);
+        await close();
+      }
+    }
+  });
+
+  it('a process that dies at any step of a change leaves no record that the list and the index do not have', async () => {
+    for (let step = 0; step < scriptsMax; step++) {
+      for (const dying of ['create', 'remove'] as const) {
+        const { open, openWatched, close } = await start();
+        const store = open();
+        const killed = openWatched((call) =>
+          call < step ? Promise.resolve() : Promise.reject(new Error('killed')),
+        );
+        if (dying === 'remove') await store.create(first);
+        await (dying === 'create' ? killed.create(first) : killed.remove('acme', version(1)));
+        const left = await store.read('acme');
+        if (left.kind === 'found') await expectAgreement(store);
+        else expect(await foundBy(store, 'a', 'b')).toEqual(['absent', 'absent']);
+        if (left.kind === 'found') await store.remove('acme', left.key);
+        await store.create(next);
+        await expectAgreement(store);
+        await close();
+      }
+    }
+  });
+});
+
+type Step =
+  | { readonly verb: 'create'; readonly id: string; readonly secrets: readonly string[] }
+  | {
+      readonly verb: 'replace';
+      readonly id: string;
+      readonly secrets: readonly string[];
+      readonly revision: number;
+    }
+  | { readonly verb: 'remove'; readonly id: string; readonly revision: number };
+
+describe('the directory', () => {
+  const ids = fc.constantFrom('a', 'b');
+  const secrets = fc.subarray(['s', 't', 'u']);
+  const revision = fc.integer({ min: 1, max: 4 });
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ verb: fc.constant('create' as const), id: ids, secrets }),
+    fc.record({ verb: fc.constant('replace' as const), id: ids, secrets, revision }),
+    fc.record({ verb: fc.constant('remove' as const), id: ids, revision }),
+  );
+
+  function take(store: DirectoryStore, step: Step) {
+    if (step.verb === 'remove') return store.remove(step.id, version(step.revision));
+    // No two keys have the same secret: these are drawn, and an import refuses those that are taken.
+    const own = step.secrets.map((secret) => `${step.id}-${secret}`);
+    const key = keyWith(step.id, own);
+    return step.verb === 'create' ? store.create(key) : store.replace(key, version(step.revision));
+  }
+
+  it('behaves in Redis as in memory, whatever is changed in which order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const memory = memorySubject().open();
+        const subject = await redisDirectorySubject();
+        const redis = subject.open();
+        for (const one of steps) {
+          const replies = [await take(memory, one), await take(redis, one)];
+          // The same change once more is the same change: in Redis its reply may have been lost.
+          if (replies[1]?.kind === 'written' && replies[0]?.kind !== 'written') continue;
+          expect(replies[1]).toEqual(replies[0]);
+        }
+        for (const id of ['a', 'b']) {
+          const [inMemory, inRedis] = [await memory.read(id), await redis.read(id)];
+          expect(inRedis).toEqual(
+            inMemory.kind === 'found' ? { ...inMemory, generation: expect.any(Number) } : inMemory,
+          );
+        }
+        const all = ['a-s', 'a-t', 'a-u', 'b-s', 'b-t', 'b-u'];
+        expect(await foundBy(redis, ...all)).toEqual(await foundBy(memory, ...all));
+        expect(await redis.page({ limit: 9 })).toEqual(await memory.page({ limit: 9 }));
+        await subject.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the directory in Redis', () => {
+  async function open(bounds: NonNullable<Parameters<typeof redisDirectorySubject>[0]>['bounds'] = {}) {
+    const subject = await redisDirectorySubject({ bounds });
+    onTestFinished(() => subject.close());
+    return { ...subject, store: subject.open() };
+  }
+
+  it('each change gives another generation, which stays for longer than a record is used', async () => {
+    const { store, client, prefix } = await open({ directoryCachedMs: 300_000 });
+    const generations: number[] = [];
+    const read = async () => {
+      const found = await store.read('acme');
+      if (found.kind === 'found') generations.push(found.generation);
+    };
+    await store.create(keyWith('acme', ['a']));
+    await read();
+    await store.replace(keyWith('acme', ['b']), version(1));
+    await read();
+    await store.remove('acme', version(2));
+    await store.create(keyWith('acme', ['c']));
+    await read();
+    expect(new Set(generations).size).toBe(3);
+    expect(await client.pttl(redisKeys.quota.name(prefix, 'acme'))).toBeGreaterThan(540_000);
+  });
+
+  it('whoever reads a key while it is changed has it as it is then, or with a generation that is over', async () => {
+    const { store, openWatched } = await open();
+    await store.create(keyWith('acme', ['a']));
+    const reads: Awaited<ReturnType<typeof store.read>>[] = [];
+    const changing = openWatched(async () => {
+      reads.push(await store.read('acme'));
+    });
+    await changing.replace(keyWith('acme', ['a'], { disabled: true }), version(1));
+    const now = await store.read('acme');
+    expect(now).toMatchObject({ kind: 'found', key: { disabled: true } });
+    expect(reads.length).toBeGreaterThan(1);
+    const stale = reads.filter((read) => read.kind === 'found' && !read.key.disabled);
+    for (const read of stale) expect(read).not.toMatchObject({ generation: generationOf(now) });
+  });
+
+  it('when the process dies in the middle of a change, whoever has read the key before reads it again', async () => {
+    for (const last of [1, 2]) {
+      const { store, openWatched } = await open();
+      await store.create(keyWith('acme', ['a']));
+      const before = await store.read('acme');
+      const dying = openWatched((call) =>
+        call < last ? Promise.resolve() : Promise.reject(new Error('killed')),
+      );
+      const revoked = keyWith('acme', ['a'], { disabled: true });
+      expect(await dying.replace(revoked, version(1))).toMatchObject({ kind: 'away', mayHaveRun: true });
+      expect(generationOf(await store.read('acme'))).not.toBe(generationOf(before));
+      // Whoever gives the order again has the change made, and noted, once.
+      expect(await store.replace(revoked, version(1))).toMatchObject({
+        kind: 'written',
+        key: { revision: 2 },
+      });
+      expect(await store.read('acme')).toMatchObject({ key: { disabled: true, revision: 2 } });
+    }
+  });
+
+  it('the same change once more, as after a reply that was lost, is made once', async () => {
+    const { store } = await open();
+    const key = keyWith('acme', ['a']);
+    expect(await store.create(key)).toEqual(await store.create(key));
+    const next = keyWith('acme', ['b'], { changedMs: 2_000 });
+    expect(await store.replace(next, version(1))).toEqual(await store.replace(next, version(1)));
+    expect(await store.read('acme')).toMatchObject({ key: { revision: 2 } });
+  });
+
+  it('what a process that was killed left of a key is made whole by its next change', async () => {
+    const { store, client, prefix } = await open();
+    await store.create(keyWith('acme', ['a']));
+    await client.del(redisKeys.directoryDigest.name(prefix, digestSecret('a')));
+    expect(await foundBy(store, 'a')).toEqual(['absent']);
+    await store.replace(keyWith('acme', ['a'], { name: 'Acme' }), version(1));
+    expect(await foundBy(store, 'a')).toEqual(['acme']);
+  });
+
+  it('what a process that was killed left in list and index is taken away by whoever meets it later', async () => {
+    const { store, openWatched, client, prefix } = await open({ directoryLeftoverMs: -1 });
+    const killedAfter = (calls: number) =>
+      openWatched((call) => (call < calls ? Promise.resolve() : Promise.reject(new Error('killed'))));
+    await killedAfter(2).create(keyWith('acme', ['a']));
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids: ['acme'] });
+    await store.readMany(['acme']);
+    await expect.poll(() => store.page({ limit: 9 })).toMatchObject({ ids: [] });
+    await store.find(digestSecret('a'));
+    const entry = redisKeys.directoryDigest.name(prefix, digestSecret('a'));
+    await expect.poll(() => client.exists(entry)).toBe(0);
+    await killedAfter(1).create(keyWith('other', ['b']));
+    await store.create(keyWith('other', ['c']));
+    expect(await store.count()).toMatchObject({ keys: 2 });
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids: ['other'] });
+    await expect.poll(() => store.count()).toMatchObject({ keys: 1 });
+  });
+
+  it('a record that comes long after its id was listed is refused: the entry may be gone by then', async () => {
+    const { store, client, prefix } = await open({ directoryCreatedWithinMs: -1 });
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    expect(await client.keys(`${prefix}:*`)).toEqual([redisKeys.quota.name(prefix, 'acme')]);
+  });
+
+  it('keys that an earlier version wrote, without tags, are found, listed, changed, removed and created anew', async () => {
+    const { store, client, prefix } = await open();
+    const ids = ['acme', 'acme-2'];
+    for (const id of ids) {
+      const { id: _, ...record } = keyWith(id, [id]);
+      await client.zadd(redisKeys.directoryIds.name(prefix), 0, id);
+      await client.hset(redisKeys.directoryRecord.name(prefix, id), {
+        revision: 1,
+        record: JSON.stringify(record),
+      });
+      await client.set(redisKeys.directoryDigest.name(prefix, digestSecret(id)), id);
+    }
+    expect(await store.page({ limit: 1 })).toEqual({ kind: 'page', ids: ['acme'], next: 'acme' });
+    expect(await store.page({ after: 'acme', limit: 1 })).toEqual({ kind: 'page', ids: ['acme-2'] });
+    await store.replace(keyWith('acme', ['acme', 'b']), version(1));
+    expect(await foundBy(store, ...ids, 'b')).toEqual([...ids, 'acme']);
+    await store.remove('acme', version(2));
+    expect(await foundBy(store, ...ids, 'b')).toEqual(['absent', 'acme-2', 'absent']);
+    expect(await store.count()).toMatchObject({ keys: 1 });
+    await store.create(keyWith('acme', ['acme']));
+    expect(await store.page({ limit: 9 })).toMatchObject({ ids });
+  });
+
+  it('an index entry without a record, or of a digest that its record has not, finds nothing', async () => {
+    const { store, client, prefix } = await open();
+    await store.create(keyWith('acme', ['a']));
+    await client.set(redisKeys.directoryDigest.name(prefix, digestSecret('forged')), 'acme');
+    await client.set(redisKeys.directoryDigest.name(prefix, digestSecret('left over')), 'nobody');
+    expect(await foundBy(store, 'forged', 'left over')).toEqual(['absent', 'absent']);
+  });
+
+  it('what somebody else has written in the place of a record is none', async () => {
+    const { store, client, prefix } = await open();
+    await client.hset(redisKeys.directoryRecord.name(prefix, 'acme'), { revision: 1, record: '{' });
+    await client.hset(redisKeys.directoryRecord.name(prefix, 'other'), { revision: 1, record: '[1]' });
+    expect(await store.readMany(['acme', 'other'])).toEqual({ kind: 'found', keys: [undefined, undefined] });
+  });
+
+  it('a key can be rotated, revoked and removed while Redis is out of memory, and none can be created', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { client, open: openStore, redis } = await redisDirectorySubject({ place: { url: server.url } });
+    onTestFinished(() => redis.close());
+    const store = openStore();
+    await store.create(keyWith('acme', ['a', 'b']));
+    const before = await store.read('acme');
+    await client.config('SET', 'maxmemory', '1');
+    expect(await store.create(keyWith('other', ['c']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    const rotated = keyWith('acme', ['a', 'd']);
+    expect(await store.replace(rotated, version(1))).toMatchObject({ kind: 'written' });
+    expect(await foundBy(store, 'a', 'b', 'd')).toEqual(['acme', 'absent', 'acme']);
+    const revoked = keyWith('acme', ['d'], { disabled: true });
+    expect(await store.replace(revoked, version(2))).toEqual({
+      kind: 'written',
+      key: { ...revoked, revision: 3 },
+    });
+    const found = await store.read('acme');
+    expect(found).toMatchObject({ key: { disabled: true, revision: 3 } });
+    expect(found).not.toHaveProperty('generation', before.kind === 'found' ? before.generation : undefined);
+    expect(await foundBy(store, 'a', 'd')).toEqual(['absent', 'acme']);
+    expect(await store.remove('acme', version(3))).toEqual({ kind: 'removed' });
+  });
+
+  it('without a connection nothing has run; a change whose reply is late may have', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const { redis, open: openStore } = await redisDirectorySubject({
+      place: { url: server.url },
+      bounds: { storePatientDeadlineMs: 50 },
+    });
+    const store = openStore();
+    server.freeze();
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: true });
+    redis.close();
+    await until('the connection is closed', () => !redis.isReady(''));
+    expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
+    expect(await store.find(digestSecret('a'))).toMatchObject({ kind: 'away', mayHaveRun: false });
+  });
+});
+
+function generationOf(found: Awaited<ReturnType<DirectoryStore['read']>>): number | undefined {
+  return found.kind === 'found' ? found.generation : undefined;
+}

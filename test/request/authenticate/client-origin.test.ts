@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import {
+  clientOrigin,
+  compileTrustedProxies,
+  type OriginFields,
+} from '../../../gateway/request/authenticate/client-origin.ts';
+
+function originOf(
+  fields: Partial<OriginFields>,
+  trustedProxies = ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32'],
+) {
+  return clientOrigin(
+    {
+      peerAddress: '10.0.0.1',
+      proto: 'http',
+      host: 'api.example.com',
+      xForwardedFor: undefined,
+      xForwardedHost: undefined,
+      xForwardedProto: undefined,
+      ...fields,
+    },
+    compileTrustedProxies(trustedProxies),
+  );
+}
+
+describe('clientOrigin', () => {
+  it('ignores the forwarding fields when no proxy is trusted', () => {
+    const forged = { xForwardedFor: '1.2.3.4', xForwardedHost: 'evil', xForwardedProto: 'https' };
+    expect(originOf(forged, [])).toEqual({
+      address: '10.0.0.1',
+      trustedPeer: false,
+      forwardedFor: '10.0.0.1',
+      forwardedHost: 'api.example.com',
+      forwardedProto: 'http',
+    });
+  });
+
+  it('ignores the forwarding fields of a peer that is not trusted', () => {
+    const origin = originOf({ peerAddress: '198.51.100.1', xForwardedFor: '1.2.3.4' });
+    expect(origin.address).toBe('198.51.100.1');
+    expect(origin.forwardedFor).toBe('198.51.100.1');
+  });
+
+  it.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['1.2.3.4, 203.0.113.9', '203.0.113.9'],
+    ['1.2.3.4, 203.0.113.9, 10.9.9.9', '203.0.113.9'],
+    ['203.0.113.9, 192.0.2.7', '203.0.113.9'],
+    ['10.1.1.1, 10.2.2.2', '10.1.1.1'],
+    ['1.2.3.4, nonsense, 10.2.2.2', '10.2.2.2'],
+    ['2001:db9::1, 2001:db8::1', '2001:db9::1'],
+    [' 203.0.113.9\t,\t10.9.9.9 ', '203.0.113.9'],
+    ['203.0.113.9\u00a0', '10.0.0.1'],
+    ['nonsense', '10.0.0.1'],
+    [undefined, '10.0.0.1'],
+  ])('reads %j from the right, past trusted proxies, as %s', (xForwardedFor, address) => {
+    expect(originOf({ xForwardedFor }).address).toBe(address);
+  });
+
+  it('extends the chain of a trusted proxy and keeps its host and scheme', () => {
+    expect(
+      originOf({ xForwardedFor: '203.0.113.9', xForwardedHost: 'shop.example', xForwardedProto: 'https' }),
+    ).toEqual({
+      address: '203.0.113.9',
+      trustedPeer: true,
+      forwardedFor: '203.0.113.9, 10.0.0.1',
+      forwardedHost: 'shop.example',
+      forwardedProto: 'https',
+    });
+  });
+
+  it('an IPv4 peer of a dual-stack listener is its IPv4 address', () => {
+    expect(originOf({ peerAddress: '::ffff:10.0.0.1', xForwardedFor: '::ffff:203.0.113.9' }).address).toBe(
+      '203.0.113.9',
+    );
+  });
+});

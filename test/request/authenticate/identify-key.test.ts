@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { tableOf } from '../../../gateway/keys/key-table.ts';
+import { createIdentifyKey } from '../../../gateway/request/authenticate/identify-key.ts';
+import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+
+const nowMs = Date.UTC(2026, 10, 21);
+const sha256 = (secret: string) => createHash('sha256').update(secret).digest('hex');
+
+const acme: Key = {
+  id: 'acme',
+  plan: 'free',
+  limits: limitsOf({ perMinute: 60, perDay: 1000 }),
+  disabled: false,
+};
+const closed: Key = { ...acme, id: 'closed', disabled: true };
+
+function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number][]) {
+  const secretsById = Map.groupBy(entries, ([, { id }]) => id);
+  const stated = [...secretsById].map(([id, ofKey]) => ({
+    id,
+    plan: 'free',
+    disabled: ofKey[0]?.[1].disabled ?? false,
+    secrets: ofKey.map(([secret, , expires]) => ({ sha256: sha256(secret), ...(expires && { expires }) })),
+  }));
+  return tableOf(stated, new Map([['free', { limits: acme.limits }]]));
+}
+
+const known = ring(
+  ['s3cret', acme],
+  ['schlüssel', acme],
+  ['old', acme, nowMs],
+  ['soon', acme, nowMs + 1],
+  ['shut', closed],
+  ['shut and old', closed, nowMs],
+);
+
+const start = (secret: string) => sha256(secret).slice(0, 8);
+const identifyKey = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
+
+describe('identifyKey', () => {
+  it.each([
+    ['Bearer s3cret', 's3cret'],
+    ['bearer s3cret', 's3cret'],
+    ['BEARER   s3cret', 's3cret'],
+    ['Bearer s3cret ', 's3cret'],
+    ['Bearer \t s3cret\t ', 's3cret'],
+    ['Bearer soon', 'soon'],
+  ])('%j is the key, by its secret %s', (authorization, secret) => {
+    const key = { ...acme, digestStart: start(secret) };
+    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key });
+  });
+
+  it('a secret beyond ASCII is compared by the bytes that were sent', () => {
+    const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
+    const key = { ...acme, digestStart: start('schlüssel') };
+    expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key });
+  });
+
+  it.each([undefined, '', 'Bearer', 'Bearer ', 'Basic s3cret', 'Bearers3cret', 's3cret'])(
+    '%j presents no key',
+    (authorization) => {
+      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'missing_key' });
+    },
+  );
+
+  it.each([
+    'wrong',
+    'S3CRET',
+    sha256('s3cret'),
+    // Whitespace in JavaScript, but part of the secret in HTTP.
+    's3cret\u00a0',
+    '\u00a0s3cret',
+    '\u00a0',
+  ])('%j is unknown', (secret) => {
+    const digestStart = createHash('sha256').update(secret, 'latin1').digest('hex').slice(0, 8);
+    const presented = { status: 'unknown', digestStart };
+    expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+      kind: 'refused',
+      code: 'invalid_key',
+      presented,
+    });
+  });
+
+  it.each([
+    ['old', 'expired', 'acme'],
+    ['shut', 'disabled', 'closed'],
+    ['shut and old', 'disabled', 'closed'],
+  ])(
+    'the secret %j is refused with the code of an unknown one, each time, and the log can say: %s',
+    (secret, status, keyId) => {
+      const presented = { status, keyId, digestStart: start(secret) };
+      for (let time = 0; time < 2; time += 1) {
+        expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+          kind: 'refused',
+          code: 'invalid_key',
+          presented,
+        });
+      }
+    },
+  );
+
+  it('a secret that was found before still expires', () => {
+    expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });
+    expect(identifyKey('Bearer soon', nowMs + 1)).toMatchObject({
+      kind: 'refused',
+      presented: { status: 'expired' },
+    });
+  });
+});
+
+describe('identifyKey with a directory', () => {
+  const forever = Number.POSITIVE_INFINITY;
+
+  function open(read: ReadonlyMap<string, ReadSecret>) {
+    const asked: string[] = [];
+    const identify = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }), {
+      find(digest, atMs) {
+        asked.push(digest);
+        const secret = read.get(digest);
+        return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
+      },
+      secretsMax: 2,
+    });
+    return { asked, identify: (secret: string, atMs = nowMs) => identify(`Bearer ${secret}`, atMs) };
+  }
+
+  function usable(id: string, period = { fromMs: nowMs, untilMs: nowMs + 10 }): ReadSecret {
+    return { kind: 'usable', key: { ...acme, id, generation: 1 }, expiresMs: forever, period };
+  }
+
+  it('asks it for secrets that the configuration does not have, and for no others', () => {
+    const { asked, identify } = open(new Map());
+    expect(identify('s3cret')).toMatchObject({ kind: 'identified', key: { id: 'acme' } });
+    expect(identify('shut')).toMatchObject({ presented: { status: 'disabled' } });
+    expect(asked).toEqual([]);
+    expect(identify('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
+  });
+
+  it('uses what was read without asking again, until its period ends, also before its time', () => {
+    const period = { fromMs: nowMs, untilMs: nowMs + 10 };
+    const { asked, identify } = open(new Map([[sha256('issued'), usable('issued', period)]]));
+    for (let request = 0; request < 3; request++) {
+      expect(identify('issued', nowMs + 9)).toMatchObject({ key: { id: 'issued', generation: 1 } });
+    }
+    expect(asked).toHaveLength(1);
+    period.untilMs = 0;
+    expect(identify('issued', nowMs + 9)).toMatchObject({ kind: 'unread' });
+  });
+
+  it('a secret that was read expires at its instant', () => {
+    const secret: ReadSecret = { ...usable('issued'), expiresMs: nowMs + 5 } as ReadSecret;
+    const { identify } = open(new Map([[sha256('issued'), secret]]));
+    expect(identify('issued', nowMs + 4)).toMatchObject({ kind: 'identified' });
+    expect(identify('issued', nowMs + 5)).toMatchObject({
+      presented: { status: 'expired', keyId: 'issued' },
+    });
+  });
+
+  it('remembers so many secrets and no more, and finds the others all the same', () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `issued-${index}`);
+    const { identify } = open(new Map(ids.map((id) => [sha256(id), usable(id)])));
+    for (const id of [...ids, ...ids]) expect(identify(id)).toMatchObject({ key: { id } });
+    expect(identify('s3cret')).toMatchObject({ key: { id: 'acme' } });
+  });
+});

@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { createUnorderedList } from '../../../gateway/request/forward/unordered-list.ts';
+
+it('holds exactly the items that were added and not removed, in whatever order', () => {
+  const list = createUnorderedList<{ name: number; index: number }>();
+  const items = Array.from({ length: 50 }, (_, name) => ({ name, index: 0 }));
+  for (const item of items) list.add(item);
+  for (const item of items) if (item.name % 3 !== 0) list.remove(item);
+  // Removing an item that is no longer in the list removes nothing.
+  for (const item of items) if (item.name % 3 !== 0) list.remove(item);
+  const left = list.items().map(({ name }) => name);
+  expect(left.toSorted((a, b) => a - b)).toEqual(
+    items.map(({ name }) => name).filter((name) => name % 3 === 0),
+  );
+});

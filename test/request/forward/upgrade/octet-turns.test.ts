@@ -1,0 +1,57 @@
+import { PassThrough } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { OctetTurns } from '../../../../gateway/request/forward/upgrade/octet-turns.ts';
+
+const bytesPerTurn = 10_000;
+const piece = Buffer.alloc(5_000, 'x');
+
+/** WebSockets that are relayed in turns which the test ends. */
+function startTurns() {
+  let waiting: (() => void)[] = [];
+  const turns = new OctetTurns(bytesPerTurn, (finish) => waiting.push(finish));
+  const moved = new Map<string, number>();
+  return {
+    moved,
+    /** A WebSocket of this key, on which so many pieces have arrived. */
+    async open(holder: string, pieces: number): Promise<void> {
+      const [from, to] = [new PassThrough(), new PassThrough()];
+      to.on('data', (octets) => moved.set(holder, (moved.get(holder) ?? 0) + octets.length));
+      turns.relay({ holder, from, to });
+      for (let i = 0; i < pieces; i++) from.write(piece);
+      await nextTurn();
+    },
+    async endTurn(): Promise<void> {
+      const finished = waiting;
+      waiting = [];
+      for (const finish of finished) finish();
+      await nextTurn();
+    },
+  };
+}
+
+it('all WebSockets of a key move at most the limit in a turn, and what was read with it', async () => {
+  const { moved, open, endTurn } = startTurns();
+  for (let i = 0; i < 8; i++) await open('greedy', 3);
+  let before = 0;
+  let turns = 0;
+  while (before < 8 * 3 * piece.length) {
+    const inThisTurn = (moved.get('greedy') ?? 0) - before;
+    expect(inThisTurn).toBeGreaterThan(0);
+    expect(inThisTurn).toBeLessThan(bytesPerTurn + 3 * piece.length);
+    before += inThisTurn;
+    turns++;
+    await endTurn();
+  }
+  expect(turns).toBeGreaterThan(4);
+});
+
+it('a WebSocket of another key waits for one of each key before it, however many they have', async () => {
+  const { moved, open, endTurn } = startTurns();
+  for (let i = 0; i < 20; i++) await open('greedy', 3);
+  await open('other', 1);
+  expect(moved.get('other')).toBeUndefined();
+  await endTurn();
+  await endTurn();
+  expect(moved.get('other')).toBe(piece.length);
+});

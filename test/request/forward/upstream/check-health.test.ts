@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { checkHealth } from '../../../../gateway/request/forward/upstream/check-health.ts';
+import { ConnectionPool } from '../../../../gateway/request/transport/connection-pool.ts';
+import { createEventLoopBatch } from '../../../../gateway/shared/event-loop-batch.ts';
+import { defaultBounds } from '../../../../gateway/shared/timeouts-and-sizes.ts';
+import { startRecordingBackend } from '../../../support/recording-backend.ts';
+
+async function look(port: number, timeoutMs: number) {
+  const pool = new ConnectionPool({
+    host: '127.0.0.1',
+    port,
+    bounds: { ...defaultBounds, connectionsPerTargetMax: 1, connectTimeoutMs: 600_000 },
+    atTurnEnd: createEventLoopBatch(),
+  });
+  onTestFinished(() => pool.destroy());
+  return checkHealth({ pool, host: 'store', path: '/healthz', timeoutMs });
+}
+
+it.each([
+  [204, 'healthy'],
+  [302, 'down'],
+  [503, 'down'],
+])('a target that answers %i is %s', async (status, health) => {
+  const backend = await startRecordingBackend();
+  onTestFinished(() => backend.close());
+  backend.health = status;
+  expect(await look(backend.port, 10_000)).toMatchObject({ health });
+});
+
+it('a target that refuses the connection is gone', async () => {
+  const backend = await startRecordingBackend();
+  await backend.close();
+  expect(await look(backend.port, 10_000)).toMatchObject({
+    health: 'down',
+    reason: expect.stringContaining('ECONNREFUSED'),
+  });
+});
+
+it('a target that accepts the connection and sends no response is silent', async () => {
+  const backend = await startRecordingBackend();
+  onTestFinished(() => backend.close());
+  backend.health = undefined;
+  expect(await look(backend.port, 50)).toMatchObject({ health: 'silent' });
+});
+
+it('a target to which connecting never completes is silent, whatever the connect timeout', async () => {
+  expect(await look(await startUnreachable(), 50)).toMatchObject({ health: 'silent' });
+});
+
+/** The port of a sleeping process with a full backlog: like a dead network, the kernel drops what else would connect. */
+async function startUnreachable(): Promise<number> {
+  const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    require('fs').writeSync(1, String(server.address().port));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [said] = await once(child.stdout, 'data');
+  const port = Number(String(said));
+  for (let i = 0; i < 4; i++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+  }
+  return port;
+}

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { measureClusterFailover, measureLostReply, measureMigration } from '../../faults/cluster.ts';
+import { openBareLimiters } from '../../faults/limiters.ts';
+import { startCluster } from '../../support/start-cluster.ts';
+import { patientStore } from '../../support/tuning.ts';
+
+it('while the slot of a key is moved from server to server, exactly its limit is admitted, all by Redis', async () => {
+  const found = await measureMigration({ limit: 3_000, requests: 9_000, movesMin: 10 });
+  expect(found).toMatchObject({ requests: 9_000, admitted: 3_000, used: 3_000, local: 0 });
+  expect(found.moves).toBeGreaterThanOrEqual(10);
+});
+
+it('a master that dies between a script and its reply charges nothing twice', async () => {
+  const { sent, counted, countedByDefault } = await measureLostReply();
+  expect(counted).toBe(sent);
+  // The test can fail: a client that sends again what was in flight is counted twice.
+  expect(countedByDefault).toBe(2);
+});
+
+it('after the failover of one server limits are exact again, and the other servers never went away', async () => {
+  const { admitted, used, logged, limit } = await measureClusterFailover(40);
+  expect(admitted).toEqual({ before: 20, away: 10, after: 10 });
+  expect(used).toBe(limit);
+  for (const messages of logged) {
+    expect(messages).toEqual([
+      expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is away$/),
+      expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is back$/),
+    ]);
+  }
+});
+
+it('addresses have one bucket over all processes, whichever server keeps it', async () => {
+  const cluster = await startCluster({ hasReplicas: false });
+  const place = { cluster: cluster.urls };
+  const all = await openBareLimiters(2, { place, prefix: 'test', bounds: patientStore });
+  try {
+    for (let address = 1; address <= 20; address++) {
+      const charges = [];
+      for (let request = 0; request < 6; request++) {
+        charges.push(await all[request % 2]?.limiter.chargeAddress(`192.0.2.${address}`, 5));
+      }
+      expect(charges.map((charge) => charge?.kind)).toEqual([...Array(5).fill('counted'), 'refused']);
+      expect(new Set(charges.map((charge) => charge?.source))).toEqual(new Set(['shared']));
+    }
+    const counts = await Promise.all(
+      cluster.masters.map(({ inspector }) => inspector.keys('test:address:*')),
+    );
+    expect(counts.flat()).toHaveLength(20);
+    for (const names of counts) expect(names.length).toBeGreaterThan(0);
+  } finally {
+    await Promise.all(all.map(({ limiter }) => limiter.close()));
+    await cluster.stop();
+  }
+});

@@ -1,0 +1,116 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { createLimiter, type Limiter, type LimiterDeps } from '../../../gateway/request/limit/limiter.ts';
+import type { BanPolicy, Decision, Key } from '../../../gateway/shared/model.ts';
+import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+import { freshPrefix } from '../../support/redis.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+
+/** A limiter, and the lines it logged. `decide` is for keys that are never stale; any other key has `decideFresh`. */
+export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
+  decide(key: Key, bans: BanPolicy): Promise<Decision>;
+  readonly decideFresh: Limiter['decide'];
+  readonly logged: readonly LogLine[];
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+type Options = {
+  url?: string;
+  prefix?: string;
+  onFailure?: 'local' | 'refuse';
+  /** Default: `patientStore`, so that a busy machine does not count as an outage. */
+  tuning?: Partial<Bounds>;
+} & Partial<Pick<LimiterDeps, 'nowMs' | 'windowsMs'>>;
+
+/** A limiter that is closed when the test ends. */
+export function openLimiter(options: Options): LoggedLimiter {
+  const { url, prefix = freshPrefix(), onFailure = 'local', tuning = patientStore, ...deps } = options;
+  const logged: LogLine[] = [];
+  const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const redis = url === undefined ? {} : { redis: { url, prefix, onFailure } };
+  const limiter = createLimiter({
+    log,
+    nowMs: Date.now,
+    planOf: () => 'free',
+    windowsMs: freshWindows(Date.now()),
+    bounds: tunedBounds(tuning),
+    ...redis,
+    ...deps,
+  });
+  onTestFinished(() => limiter.close());
+  return {
+    ...limiter,
+    logged,
+    decideFresh: limiter.decide,
+    async decide(key, bans) {
+      const decision = await limiter.decide(key, bans);
+      if (decision.kind === 'stale') throw new Error('a key without a generation is stale');
+      return decision;
+    },
+  };
+}
+
+/** Limiters that share their counts in Redis, as the processes of one gateway do. */
+export function openLimiters(count: number, url: string, tuning?: Partial<Bounds>) {
+  const prefix = freshPrefix();
+  const shared = { url, prefix, windowsMs: freshWindows(Date.now()), ...(tuning && { tuning }) };
+  return { prefix, limiters: Array.from({ length: count }, () => openLimiter(shared)) };
+}
+
+export function keyOf(perMinute: number, perDay: number, id: string = freshPrefix()): Key {
+  return { id, plan: 'free', limits: limitsOf({ perMinute, perDay }), disabled: false };
+}
+
+export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+
+/** Decides `requests` requests in one turn of the event loop. */
+export function decideTogether(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
+  return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
+}
+
+/** Decides requests one after the other. */
+export async function decideInTurn(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
+  const decisions: Decision[] = [];
+  for (let index = 0; index < requests; index++) decisions.push(await limiter.decide(key, bans));
+  return decisions;
+}
+
+export function count(decisions: readonly Decision[], kind: Decision['kind']): number {
+  return decisions.filter((decision) => decision.kind === kind).length;
+}
+
+/** Waits until the limiters have noticed that Redis is away; their requests make them notice at once. */
+export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
+  await until('Redis is away', () => {
+    for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
+    return limiters.every((limiter) => !isAvailable(limiter));
+  });
+}
+
+export async function untilBack(...limiters: readonly LoggedLimiter[]): Promise<void> {
+  await until('Redis is back', () => limiters.every(isAvailable));
+}
+
+export function expectOneOutage(limiters: readonly LoggedLimiter[]): void {
+  const messages = limiters.map(({ logged }) => logged.map(({ msg }) => msg));
+  expect(messages).toEqual(limiters.map(() => ['Redis is away', 'Redis is back']));
+}
+
+/** How many requests of a key Redis counts in this day. */
+export async function dayUsed(redis: Redis, prefix: string, key: Key): Promise<number> {
+  return Number(await redis.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
+}
+
+function isAvailable(limiter: LoggedLimiter): boolean {
+  const state = limiter.state();
+  return state.kind === 'redis' && state.available;
+}

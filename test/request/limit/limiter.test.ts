@@ -1,0 +1,306 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Key, KeyStatus } from '../../../gateway/shared/model.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { startTcpRelay } from '../../support/tcp-relay.ts';
+import { patientStore, steadyStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+import {
+  count,
+  decideInTurn,
+  decideTogether,
+  keyOf,
+  type LoggedLimiter,
+  noBans,
+  openLimiter,
+  untilAway,
+  untilBack,
+} from './limiter-fixture.ts';
+
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+describe.each(['redis', 'memory'])('on %s', (store) => {
+  const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+
+  it('gives each request of one event-loop turn its own remaining', async () => {
+    const decisions = await decideTogether(open(), keyOf(5, 100), 8);
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
+      ...[4, 3, 2, 1, 0].map((remaining) => ['admitted', remaining]),
+      ...[0, 0, 0].map((remaining) => ['refused', remaining]),
+    ]);
+    const counts = store === 'redis' ? 'shared' : 'memory';
+    expect(decisions.map(({ source }) => source)).toEqual(Array(8).fill(counts));
+  });
+
+  it('decides requests of one key and turn by their own limits when a reload comes between them', async () => {
+    const limiter = open();
+    const before = keyOf(2, 100);
+    const after = { ...before, limits: limitsOf({ perMinute: 4, perDay: 100 }) };
+    const decisions = await Promise.all([
+      ...[1, 2, 3].map(() => limiter.decide(before, noBans)),
+      ...[1, 2, 3].map(() => limiter.decide(after, noBans)),
+    ]);
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.limit])).toEqual([
+      ...[
+        ['admitted', 2],
+        ['admitted', 2],
+        ['refused', 2],
+      ],
+      ...[
+        ['admitted', 4],
+        ['admitted', 4],
+        ['refused', 4],
+      ],
+    ]);
+  });
+
+  it('shows remaining 0, never less, when a limit falls below what was used', async () => {
+    const limiter = open();
+    const key = keyOf(10, 100);
+    await decideTogether(limiter, key, 8);
+    const [decision] = await decideTogether(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 5, perDay: 100 }) },
+      1,
+    );
+    expect([decision?.kind, decision?.rateLimit.inForce.remaining]).toEqual(['refused', 0]);
+  });
+
+  it('admits at once when a reload raised the limit of a key that was refused', async () => {
+    const limiter = open();
+    const key = keyOf(1, 100);
+    await decideTogether(limiter, key, 3);
+    limiter.forgetRefusals();
+    const [decision] = await decideTogether(
+      limiter,
+      { ...key, limits: limitsOf({ perMinute: 2, perDay: 100 }) },
+      1,
+    );
+    expect(decision?.kind).toBe('admitted');
+  });
+
+  it('tells a key that was refused, and has then moved to a plan with other windows, what it has used in them', async () => {
+    const limiter = open();
+    const monthly: Key = { ...keyOf(1, 1), limits: limitsOf({ perMinute: 2, perMonth: 100 }) };
+    const daily: Key = { ...monthly, limits: limitsOf({ perMinute: 3, perDay: 10 }) };
+    await decideInTurn(limiter, monthly, 2, noBans);
+    const refused = await decideInTurn(limiter, daily, 2, noBans);
+    expect(refused.map(({ kind }) => kind)).toEqual(['admitted', 'refused']);
+    const [moved] = await decideInTurn(limiter, monthly, 1, noBans);
+    expect(moved?.rateLimit.windows).toMatchObject([
+      { name: 'minute', remaining: 0 },
+      { name: 'month', remaining: 98 },
+    ]);
+  });
+
+  it('bans on the refusal that reaches the threshold, also when refusals come from memory', async () => {
+    const limiter = open();
+    const decisions = await decideInTurn(limiter, keyOf(5, 1000), 150, bans);
+    const kinds = decisions.map(({ kind }) => kind);
+    expect(kinds.slice(0, 5)).toEqual(Array(5).fill('admitted'));
+    expect(kinds.indexOf('banned')).toBe(5 + 99);
+    expect(kinds.slice(104).every((kind) => kind === 'banned')).toBe(true);
+    const retryAtMs = decisions.slice(104).map((decision) => 'retryAtMs' in decision && decision.retryAtMs);
+    expect(new Set(retryAtMs).size).toBe(1);
+  });
+});
+
+describe('refusals from memory', () => {
+  const prefix = freshPrefix();
+  let client: Redis;
+  beforeAll(() => {
+    client = new Redis(redisUrl());
+  });
+  afterAll(() => client.disconnect());
+
+  it('cost at most one call to Redis for ten refusals', async () => {
+    // A Redis of its own, so that no other test adds to its count of calls.
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const limiter = openLimiter({ url: server.url });
+    const decisions = await decideInTurn(limiter, keyOf(5, 1000), 2_000);
+    expect(count(decisions, 'refused')).toBe(1_995);
+    expect(await scriptCalls(server.url)).toBeLessThan(200);
+  });
+
+  it('reach the ban ladder of the store, so that another process bans with them', async () => {
+    const key = keyOf(1, 1000);
+    const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()) };
+    const first = openLimiter({ ...shared, tuning: { ...patientStore, storeCloseTimeoutMs: 20_000 } });
+    await decideInTurn(first, key, 41, bans);
+    await first.close();
+    const second = openLimiter(shared);
+    const decisions = await decideInTurn(second, key, 70, bans);
+    expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
+  });
+
+  it('are reported in time for the ban to fall at its threshold, over however many processes they come', async () => {
+    const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()), tuning: patientStore };
+    const limiters = [openLimiter(shared), openLimiter(shared), openLimiter(shared)];
+    const refusalsOf = async (after: number) => {
+      const key = keyOf(1, 1000);
+      for (let refused = 0; ; ) {
+        for (const limiter of limiters) {
+          const { kind } = await limiter.decide(key, { ...bans, after });
+          if (kind === 'banned') return refused;
+          if (kind === 'refused') refused += 1;
+        }
+      }
+    };
+    expect(await refusalsOf(100)).toBe(99);
+    // Of a larger threshold each process may hold one hundredth, which fewer refusals of others then make up for.
+    expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
+  });
+
+  it('end when the store has lost its counts', async () => {
+    const key = keyOf(1, 1000);
+    const limiter = openLimiter({ url: redisUrl(), prefix });
+    await decideInTurn(limiter, key, 2, { ...bans, after: 1 });
+    await client.del(`${prefix}:{${key.id}}`);
+    await until('it is admitted', async () => (await limiter.decide(key, bans)).kind === 'admitted');
+  });
+
+  it('end at the announced instant and not before, even if the clock of the process is wrong', async () => {
+    const windowsMs = { minute: 2_000, day: 86_400_000 };
+    const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
+    let refusedBefore = 0;
+    // Once more with another key where the window ended before it was asked again.
+    while (refusedBefore === 0) {
+      const key = keyOf(1, 1000);
+      const [, refused] = await decideTogether(limiter, key, 2);
+      if (refused?.kind !== 'refused') throw new Error('expected a refusal');
+      // One request every 20 ms; the clock that decided it shows whether it was before or after the instant.
+      const decisions = [];
+      while (decisions.at(-1)?.kind !== 'admitted') {
+        decisions.push(await limiter.decide(key, noBans));
+        await sleep(20);
+      }
+      const admitted = decisions.pop();
+      expect(admitted?.rateLimit.nowMs).toBeGreaterThanOrEqual(refused.retryAtMs);
+      for (const { kind, rateLimit } of decisions) {
+        expect([kind, rateLimit.nowMs < refused.retryAtMs]).toEqual(['refused', true]);
+      }
+      refusedBefore = decisions.length;
+    }
+  });
+});
+
+it('a ban ends at the announced instant also when the clock of the process is set back meanwhile', async () => {
+  const brief = { after: 1, withinMs: 60_000, forMs: 500, maxMs: 60_000 };
+  const windowsMs = { minute: 100, day: 86_400_000 };
+  let aheadMs = 0;
+  const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + aheadMs });
+  const key = keyOf(1, 1000);
+  let untilMs = 0;
+  await until('the key is banned', async () => {
+    const decision = await limiter.decide(key, brief);
+    if (decision.kind === 'banned') untilMs = decision.retryAtMs;
+    return decision.kind === 'banned';
+  });
+  aheadMs = -3_600_000;
+  await until('the key is admitted', async () => {
+    const decision = await limiter.decide(key, brief);
+    if (decision.kind === 'admitted') expect(decision.rateLimit.nowMs).toBeGreaterThanOrEqual(untilMs);
+    return decision.kind === 'admitted';
+  });
+});
+
+it('a banned key that floods gets the same refusal, and no ban from the instant it ends', async () => {
+  let nowMs = Date.now();
+  const windowsMs = { minute: 1_000, day: 2_000 };
+  const limiter = openLimiter({ nowMs: () => nowMs, windowsMs });
+  const key = keyOf(1, 100);
+  await decideInTurn(limiter, key, 4, { ...bans, after: 3 });
+  const ban = await limiter.decide(key, bans);
+  if (ban.kind !== 'banned') throw new Error(`the key is ${ban.kind}`);
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'banned', retryAtMs: ban.retryAtMs });
+  nowMs = ban.retryAtMs - 1;
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'banned', retryAtMs: ban.retryAtMs });
+  nowMs = ban.retryAtMs;
+  expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'admitted' });
+});
+
+describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
+  it('ends at once on the process that lifts it, which returns the state of the key before and after', async () => {
+    const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+    const key = keyOf(5, 1000);
+    await decideInTurn(limiter, key, 110, bans);
+    const [banned] = await readKeys(limiter, key);
+    expect(banned).toMatchObject({ banLevel: 1, rateLimit: { inForce: { name: 'minute', remaining: 0 } } });
+    expect(banned?.rateLimit.banUntilMs).toBeGreaterThan(banned?.rateLimit.nowMs ?? Number.NaN);
+    await limiter.liftBan(key.id, bans);
+    expect((await limiter.decide(key, bans)).kind).toBe('refused');
+    const raised = { ...key, limits: limitsOf({ perMinute: 6, perDay: 1000 }) };
+    expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
+    const [free] = await readKeys(limiter, raised);
+    expect(free?.rateLimit.banUntilMs).toBeUndefined();
+    expect(free?.rateLimit.windows.map(({ name, remaining }) => [name, remaining])).toEqual([
+      ['minute', 0],
+      ['day', 994],
+    ]);
+  });
+
+  it('leaves no counts behind when the quota is reset', async () => {
+    const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
+    const key = keyOf(5, 1000);
+    await decideInTurn(limiter, key, 110, bans);
+    await limiter.reset(key.id, bans);
+    const [status] = await readKeys(limiter, key);
+    expect(status).toMatchObject({ strikes: 0, banLevel: 0 });
+    expect(status?.rateLimit.windows.map(({ remaining }) => remaining)).toEqual([5, 1000]);
+    expect(count(await decideInTurn(limiter, key, 6), 'admitted')).toBe(5);
+  });
+});
+
+it('a ban that one process decided alone, without Redis, does not return after another process lifted it', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const relay = await startTcpRelay(server.port);
+  onTestFinished(() => relay.stop());
+  const prefix = freshPrefix();
+  const windowsMs = freshWindows(Date.now());
+  const away = openLimiter({
+    url: `redis://127.0.0.1:${relay.port}`,
+    prefix,
+    windowsMs,
+    tuning: steadyStore,
+  });
+  const near = openLimiter({ url: server.url, prefix, windowsMs });
+  const key = keyOf(5, 1000);
+  await decideInTurn(away, key, 5, bans);
+  relay.switchTo(1);
+  relay.cut();
+  await untilAway(away);
+  const alone = await decideInTurn(away, key, 150, bans);
+  expect(alone.at(-1)).toMatchObject({ kind: 'banned', source: 'local' });
+  await near.liftBan(key.id, bans);
+  relay.switchTo(server.port);
+  await untilBack(away);
+  await until('what was collected has arrived', async () => {
+    const [decision] = await decideTogether(away, key, 1, bans);
+    return decision?.source === 'shared';
+  });
+  const raised = { ...key, limits: limitsOf({ perMinute: 20, perDay: 1000 }) };
+  for (const limiter of [away, near]) {
+    limiter.forgetRefusals();
+    expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
+  }
+});
+
+async function readKeys(limiter: LoggedLimiter, ...keys: Key[]): Promise<readonly KeyStatus[]> {
+  const read = await limiter.read(keys);
+  if (read.kind === 'failed') throw new Error(read.reason);
+  return read.keys.filter((status) => status !== undefined);
+}
+
+async function scriptCalls(url: string): Promise<number> {
+  const client = new Redis(url);
+  const statistics = await client.info('commandstats');
+  client.disconnect();
+  const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
+  return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
+}

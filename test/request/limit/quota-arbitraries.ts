@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
+
+/** Limits for one or more of the windows, shortest first. */
+export const limits: fc.Arbitrary<Limits> = fc
+  .record(
+    { second: max(6), minute: max(12), hour: max(20), day: max(30), month: max(40) },
+    { requiredKeys: [] },
+  )
+  .filter((stated) => Object.keys(stated).length > 0)
+  .map((stated) =>
+    planWindows.flatMap((window) => {
+      const limit = stated[window];
+      return limit === undefined ? [] : [{ window, max: limit }];
+    }),
+  );
+
+function max(most: number): fc.Arbitrary<number> {
+  return fc.integer({ min: 1, max: most });
+}
+
+/** Ban ladders short enough to be climbed in a run of a few hundred ms. */
+export const bans: fc.Arbitrary<BanPolicy> = fc.record({
+  after: fc.integer({ min: 1, max: 8 }),
+  withinMs: fc.integer({ min: 1, max: 60 }),
+  forMs: fc.integer({ min: 1, max: 20 }),
+  maxMs: fc.integer({ min: 20, max: 60 }),
+});
+
+/** Counts not yet sent, relative to the present: of the current or previous windows, of this or an older generation. */
+export const unsent = fc.record({
+  windowsBack: fc.integer({ min: 0, max: 1 }),
+  used: fc.integer({ min: 0, max: 5 }),
+  ofOlderBans: fc.boolean(),
+  ofOlderCounts: fc.boolean(),
+  strikes: fc.integer({ min: 0, max: 10 }),
+  bannedForMs: fc.integer({ min: -10, max: 30 }),
+  banLevel: fc.integer({ min: 0, max: 4 }),
+});

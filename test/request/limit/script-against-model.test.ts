@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  decideQuota,
+  emptyQuotaState,
+  expiresMs,
+  liftBan,
+  noCounts,
+  openWindows,
+  type QuotaOutcome,
+  type QuotaState,
+  resetQuota,
+  setGrant,
+  type Unsent,
+  unendedGrant,
+  usedIn,
+} from '../../../gateway/request/limit/store/decide-quota.ts';
+import type { QuotaReply } from '../../../gateway/request/limit/store/quota-store.ts';
+import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
+import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
+import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';
+import { freshPrefix } from '../../support/redis.ts';
+import * as arbitrary from './quota-arbitraries.ts';
+
+let subject: RedisSubject;
+beforeAll(async () => {
+  subject = await redisSubject(createRedisQuotaStore);
+});
+afterAll(() => subject.close());
+
+/** Of a few ms, so that a run crosses many boundaries on Redis's own clock. */
+const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
+
+const request = fc.record({
+  pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
+  verb: fc.constantFrom(...Array<'decide'>(9).fill('decide'), 'lift', 'reset', 'grant', 'ungrant'),
+  key: fc.nat({ max: 2 }),
+  grant: fc.record({
+    limits: arbitrary.limits,
+    afterMs: fc.option(fc.integer({ min: -1, max: 40 }), { nil: undefined }),
+    forMs: fc.integer({ min: -1, max: 60 }),
+  }),
+  /** Decided together: several keys, and one key several times. */
+  calls: fc.array(
+    fc.record({
+      key: fc.nat({ max: 2 }),
+      requests: fc.integer({ min: 0, max: 20 }),
+      unsent: fc.option(arbitrary.unsent, { nil: undefined }),
+    }),
+    { minLength: 1, maxLength: 5 },
+  ),
+});
+
+it('the scripts in Redis and the pure functions decide, lift, reset and grant alike in every sequence', async () => {
+  const store = await subject.open(windowsMs);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(arbitrary.limits, { minLength: 1, maxLength: 2 }),
+      arbitrary.bans,
+      fc.array(request, { maxLength: 25 }),
+      async (plans, bans, sequence) => {
+        const prefix = freshPrefix();
+        const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
+        const modelOf = (key: number) => models[key] ?? emptyQuotaState;
+        for (const [index, { pauseMs, verb, key, calls, grant }] of sequence.entries()) {
+          if (pauseMs > 0) await sleep(pauseMs);
+          if (verb !== 'decide') {
+            const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
+            const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
+            const keyId = `${prefix}-${key}`;
+            const changed = await (change === setGrant
+              ? store.setGrant(keyId, given)
+              : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
+            if (changed.kind !== 'changed') throw new Error(changed.reason);
+            const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
+              opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
+            );
+            expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
+            models[key] = changed.state;
+            continue;
+          }
+          const sent = calls.map(({ key, requests, unsent }) => ({
+            key,
+            // Each key has another plan, and another one every five steps.
+            limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
+            keyId: `${prefix}-${key}`,
+            bans,
+            requests,
+            unsent: unsent && toUnsent(unsent, modelOf(key)),
+          }));
+          const replies = await store.decide(sent);
+          for (const [at, { key, ...call }] of sent.entries()) {
+            const actual = outcomeOf(replies[at]);
+            const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
+              limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs), call.limits),
+            );
+            expect(expected).toContainEqual(actual);
+            models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits) };
+          }
+        }
+      },
+    ),
+    { numRuns: 150, interruptAfterTimeLimit: 8_000 },
+  );
+});
+
+it('a grant that ends within the millisecond is in the reply that set it', async () => {
+  const store = await subject.open(windowsMs);
+  const prefix = freshPrefix();
+  const limits = [{ window: 'minute', max: 3 }] as const;
+  for (let at = 0; at < 2_000; at += 1) {
+    const grant = { limits, untilMs: (await subject.nowMs()) + 1 };
+    const changed = await store.setGrant(`${prefix}-${at}`, grant);
+    if (changed.kind !== 'changed') throw new Error(changed.reason);
+    expect(changed.state.grant).toEqual(unendedGrant(grant, changed.nowMs));
+  }
+});
+
+function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
+  if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
+  return reply.outcome;
+}
+
+/** The states that Redis may have: the model's, or one without what expired with its hash. */
+function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: number): Readonly<QuotaState>[] {
+  const before = [model];
+  if (nowMs >= expiresMs(model, bans, windowsMs)) before.push(emptyQuotaState);
+  const withoutBan = { ...model, bannedUntilMs: 0, banLevel: 0 };
+  if (nowMs >= model.bannedUntilMs + bans.maxMs) before.push(withoutBan);
+  if (nowMs >= Math.max(model.bannedUntilMs, model.liftedMs) + bans.maxMs) {
+    before.push({ ...withoutBan, liftedMs: 0, resetMs: 0 });
+  }
+  return before;
+}
+
+/** The state with the windows and the grant of `nowMs`: a decision that only opens new windows is not written to Redis. */
+function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
+  const open = { ...state, grant: unendedGrant(state.grant, nowMs) };
+  openWindows(
+    open,
+    planWindows.map((window) => ({ window, max: 1 })),
+    windowsMs,
+    nowMs,
+  );
+  return open;
+}
+
+/** The outcome with limited windows only, as the script's reply has it. */
+function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
+  return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
+}
+
+function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
+  const { strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant } = state;
+  const windows = limits.flatMap(({ window }) => [
+    [window, state[window]],
+    [usedIn[window], state[usedIn[window]]],
+  ]);
+  return {
+    ...Object.fromEntries(windows),
+    ...{ strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, grant },
+  };
+}
+
+function toGrant(
+  { limits, afterMs, forMs }: { limits: Limits; afterMs: number | undefined; forMs: number },
+  nowMs: number,
+): Grant {
+  return { limits, ...(afterMs !== undefined && { fromMs: nowMs + afterMs }), untilMs: nowMs + forMs };
+}
+
+function toUnsent(
+  relative: typeof arbitrary.unsent extends fc.Arbitrary<infer T> ? T : never,
+  state: Readonly<QuotaState>,
+): Unsent {
+  const { windowsBack, used, ofOlderBans, ofOlderCounts, strikes, bannedForMs, banLevel } = relative;
+  const windows = planWindows.flatMap((window) => [
+    [window, state[window] - windowsBack],
+    [usedIn[window], used],
+  ]);
+  return {
+    ...noCounts,
+    ...Object.fromEntries(windows),
+    ...{ strikes, bannedUntilMs: Math.max(0, state.bannedUntilMs + bannedForMs), banLevel },
+    liftedMs: state.liftedMs - (ofOlderBans ? 1 : 0),
+    resetMs: state.resetMs - (ofOlderCounts ? 1 : 0),
+  };
+}

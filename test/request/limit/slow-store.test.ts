@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Decision } from '../../../gateway/shared/model.ts';
+import { inspect } from '../../support/inspect.ts';
+import { type RedisServer, startRedis } from '../../support/start-redis.ts';
+import { startTcpRelay, type TcpRelay } from '../../support/tcp-relay.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { steadyStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+import {
+  count,
+  dayUsed,
+  decideInTurn,
+  decideTogether,
+  expectOneOutage,
+  keyOf,
+  openLimiter,
+  openLimiters,
+  untilBack,
+} from './limiter-fixture.ts';
+
+/** What is late is not taken for silent. */
+const tuning = { ...steadyStore, storeSilenceMaxMs: 20_000 };
+const bounds = tunedBounds(tuning);
+const inTime = { toServerMs: 50, toClientMs: 50 };
+const late = { toServerMs: bounds.storeDeadlineMs, toClientMs: bounds.storeDeadlineMs };
+const atOnce = { toServerMs: 0, toClientMs: 0 };
+
+let server: RedisServer;
+let inspector: Redis;
+let relay: TcpRelay;
+let url: string;
+beforeEach(async () => {
+  server = await startRedis();
+  inspector = inspect(server.url);
+  relay = await startTcpRelay(server.port);
+  url = `redis://127.0.0.1:${relay.port}`;
+});
+afterEach(async () => {
+  inspector.disconnect();
+  await relay.stop();
+  await server.stop();
+});
+
+it('a Redis that answers slowly but in time decides everything, exactly', async () => {
+  const { limiters } = openLimiters(2, url);
+  relay.delay(inTime);
+  const key = keyOf(40, 1_000);
+  const turns = limiters.flatMap((limiter) =>
+    Array.from({ length: 5 }, async (_, turn) => {
+      await sleep(20 * turn);
+      return decideTogether(limiter, key, 10);
+    }),
+  );
+  const decisions = (await Promise.all(turns)).flat();
+  expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['shared']));
+  expect([count(decisions, 'admitted'), count(decisions, 'refused')]).toEqual([40, 60]);
+  expect(limiters.flatMap(({ logged }) => logged)).toEqual([]);
+});
+
+it('while Redis answers too late every request is decided alone; the outage begins and ends once, and nothing is charged twice', async () => {
+  const { limiters, prefix } = openLimiters(2, url, tuning);
+  const roomy = keyOf(1_000_000, 1_000_000);
+  const tight = keyOf(1_000_000, 40);
+  const admitted = { roomy: 0, tight: 0 };
+  const ask = async (requests: number): Promise<Decision[]> => {
+    const both = limiters.map(async (limiter) => {
+      const [free, scarce] = await Promise.all([
+        decideTogether(limiter, roomy, requests),
+        decideTogether(limiter, tight, requests),
+      ]);
+      admitted.roomy += count(free, 'admitted');
+      admitted.tight += count(scarce, 'admitted');
+      return [...free, ...scarce];
+    });
+    return (await Promise.all(both)).flat();
+  };
+  await ask(5);
+  relay.delay(late);
+  // Long enough for several probes, each of which takes the whole deadline.
+  for (let turn = 0; turn < 10; turn++) {
+    const decisions = await ask(3);
+    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));
+    await sleep(0.3 * bounds.storeDeadlineMs);
+  }
+  const logged = limiters.map((limiter) => limiter.logged.map(({ msg, reason }) => [msg, reason]));
+  expect(logged).toEqual(limiters.map(() => [['Redis is away', 'no reply within the deadline']]));
+  relay.delay(atOnce);
+  await untilBack(...limiters);
+  await until('all is shared', async () => (await ask(1)).every(({ source }) => source === 'shared'));
+  expectOneOutage(limiters);
+
+  // Every late call ran in the end, so Redis counts exactly what was admitted.
+  await until('all is written back', async () => {
+    await ask(1);
+    const counted = await Promise.all([dayUsed(inspector, prefix, roomy), dayUsed(inspector, prefix, tight)]);
+    return counted[0] === admitted.roomy && counted[1] === admitted.tight;
+  });
+  expect(admitted.tight).toBeGreaterThanOrEqual(40);
+  expect(admitted.tight).toBeLessThanOrEqual(40 + 2 * 40);
+});
+
+it('under `refuse` requests are refused as unavailable while Redis answers too late', async () => {
+  const limiter = openLimiter({ tuning, url, onFailure: 'refuse' });
+  const key = keyOf(100, 100);
+  await decideInTurn(limiter, key, 1);
+  relay.delay(late);
+  const decisions = await decideInTurn(limiter, key, 20);
+  expect(count(decisions, 'unavailable')).toBe(20);
+  relay.delay(atOnce);
+  await untilBack(limiter);
+  expect((await decideInTurn(limiter, key, 1))[0]).toMatchObject({ kind: 'admitted', source: 'shared' });
+});
+
+it('a Redis that is fast when idle and too slow under load is probed less often after every relapse', async () => {
+  // This test allows more outages than those that the load causes.
+  const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
+  const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
+  const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));
+  const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');
+  await ask();
+  // A probe takes no time, while the calls of 50 keys take longer than the deadline.
+  relay.throttle(20);
+  const untilThreeReturns = async () => {
+    await ask();
+    return returns().length >= 3;
+  };
+  await until('Redis has come back three times', untilThreeReturns);
+  // An outage lasts at least the pauses between its one, two or four probes. Timers may fire a little early.
+  const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
+  expect(second).toBeGreaterThan(1 - 0.1);
+  expect(third).toBeGreaterThan(3 - 0.1);
+});

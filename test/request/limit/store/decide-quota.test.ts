@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import {
+  decideQuota,
+  emptyQuotaState,
+  expiresMs,
+  type QuotaOutcome,
+  type QuotaState,
+  usedIn,
+} from '../../../../gateway/request/limit/store/decide-quota.ts';
+import { limitsOf } from '../../../support/limits-of.ts';
+import * as arbitrary from '../quota-arbitraries.ts';
+
+const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
+const steps = fc.array(
+  fc.record({ pauseMs: fc.integer({ min: 0, max: 40 }), requests: fc.integer({ min: 0, max: 20 }) }),
+  { maxLength: 40 },
+);
+
+it('deciding n requests at once equals deciding them one by one, bans included', () => {
+  fc.assert(
+    fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
+      let together: Readonly<QuotaState> = emptyQuotaState;
+      let oneByOne: Readonly<QuotaState> = emptyQuotaState;
+      let nowMs = 1_000_000;
+      for (const { pauseMs, requests } of sequence) {
+        nowMs += pauseMs;
+        const call = { keyId: 'k', limits, bans };
+        const batch = decideQuota(together, { ...call, requests }, windowsMs, nowMs);
+        together = batch.state;
+        const kinds: string[] = [];
+        for (let index = 0; index < requests; index++) {
+          const single = decideQuota(oneByOne, { ...call, requests: 1 }, windowsMs, nowMs);
+          oneByOne = single.state;
+          kinds.push(kindOf(single));
+        }
+        const expected = [
+          ...Array(batch.admitted).fill('admitted'),
+          ...Array(batch.refused).fill('refused'),
+          ...Array(batch.banned).fill('banned'),
+        ];
+        expect(kinds).toEqual(expected);
+        if (requests > 0) expect(oneByOne).toEqual(together);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('never admits beyond a limit, never charges a refusal, and expires no sooner than its last window', () => {
+  fc.assert(
+    fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
+      let state: Readonly<QuotaState> = emptyQuotaState;
+      const admittedIn = new Map<string, number>();
+      let nowMs = 1_000_000;
+      for (const { pauseMs, requests } of sequence) {
+        nowMs += pauseMs;
+        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests }, windowsMs, nowMs);
+        state = outcome.state;
+        for (const { window, max } of limits) {
+          const name = `${window} ${state[window]}`;
+          admittedIn.set(name, (admittedIn.get(name) ?? 0) + outcome.admitted);
+          expect(state[usedIn[window]]).toBe(admittedIn.get(name));
+          expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
+        }
+        expect(expiresMs(state, bans, windowsMs)).toBeGreaterThan(nowMs);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('never goes back to an earlier window', () => {
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 2, perDay: 9 }), bans: farAway, requests: 2 };
+  const { state } = decideQuota(emptyQuotaState, call, windowsMs, 1_000_000);
+  const older = decideQuota(state, call, windowsMs, 1_000_000 - 500);
+  expect([older.refused, older.state.minute, older.state.day]).toEqual([2, state.minute, state.day]);
+});
+
+it('counts strikes in a fixed span that begins with the first refusal', () => {
+  const bans = { after: 3, withinMs: 100, forMs: 10, maxMs: 100 };
+  const day = { ...windowsMs, minute: 1_000_000, day: 1_000_000 };
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans };
+  let { state } = decideQuota(emptyQuotaState, { ...call, requests: 1 }, day, 1_000_000);
+  const kinds = [0, 99, 100, 150, 199].map((offsetMs) => {
+    const outcome = decideQuota(state, { ...call, requests: 1 }, day, 1_000_000 + offsetMs);
+    state = outcome.state;
+    return kindOf(outcome);
+  });
+  expect(kinds).toEqual(['refused', 'refused', 'refused', 'refused', 'banned']);
+});
+
+const farAway = { after: 1000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+function kindOf({ admitted, refused }: QuotaOutcome): string {
+  return admitted === 1 ? 'admitted' : refused === 1 ? 'refused' : 'banned';
+}

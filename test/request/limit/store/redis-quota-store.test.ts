@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { redisKeys } from '../../../../gateway/redis/redis-keys.ts';
+import { createRedisQuotaStore } from '../../../../gateway/request/limit/store/redis-quota-store.ts';
+import { type RedisSubject, redisSubject } from '../../../contract/redis-subject.ts';
+import { inspect } from '../../../support/inspect.ts';
+import { type RedisServer, startRedis } from '../../../support/start-redis.ts';
+
+const windowsMs = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000, month: 0 };
+const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+const callOf = (keyId: string, requests = 1) => ({
+  keyId,
+  limits: [{ window: 'day' as const, max: 10 }],
+  bans,
+  requests,
+});
+
+let server: RedisServer;
+let subject: RedisSubject;
+beforeAll(async () => {
+  server = await startRedis();
+  subject = await redisSubject(createRedisQuotaStore, { url: server.url });
+});
+afterAll(async () => {
+  await subject.close();
+  await server.stop();
+});
+
+it('what is no hash under the name of one key fails this key alone, of those that are decided together', async () => {
+  const store = await subject.open(windowsMs);
+  const inspector = inspect(server.url);
+  await inspector.set(redisKeys.quota.name(subject.prefix, 'broken'), 'no hash');
+  for (const order of [['broken', 'a', 'b'], ['c', 'broken', 'd'], ['e', 'f', 'broken'], ['broken']]) {
+    const replies = await store.decide(order.map((keyId) => callOf(keyId)));
+    expect(replies).toEqual(
+      order.map((keyId) =>
+        keyId === 'broken'
+          ? {
+              kind: 'failed',
+              mayHaveRun: false,
+              reason: expect.stringContaining('WRONGTYPE'),
+              keyOnly: true,
+            }
+          : { kind: 'decided', outcome: expect.objectContaining({ admitted: 1 }) },
+      ),
+    );
+  }
+  inspector.disconnect();
+});
+
+it('of keys that are decided together while Redis is out of memory, none is charged', async () => {
+  const store = await subject.open(windowsMs);
+  const inspector = inspect(server.url);
+  const calls = [callOf('full-a', 3), callOf('full-b', 4), callOf('full-c', 5)];
+  await inspector.config('SET', 'maxmemory', '1');
+  const replies = await store.decide(calls);
+  await inspector.config('SET', 'maxmemory', '0');
+  const failed = { kind: 'failed', mayHaveRun: false, reason: expect.stringContaining('OOM') };
+  expect(replies).toEqual([failed, failed, failed]);
+  const read = await store.read(calls.map(({ keyId }) => keyId));
+  expect(read).toMatchObject({ kind: 'read', states: calls.map(() => ({ dayUsed: 0 })) });
+  inspector.disconnect();
+});
+
+it('more keys than one call takes are all decided, each with its own reply', async () => {
+  const store = await subject.open(windowsMs);
+  const calls = Array.from({ length: 8 }, (_, index) => callOf(`many-${index}`, index));
+  const replies = await store.decide(calls);
+  expect(replies).toMatchObject(calls.map(({ requests }) => ({ outcome: { admitted: requests } })));
+});

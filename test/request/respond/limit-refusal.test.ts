@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { limitRefusal } from '../../../gateway/request/respond/limit-refusal.ts';
+import type { RateLimitState, Window } from '../../../gateway/shared/model.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 12, 0, 48, 500);
+const windowOf = (name: Window['name'], limit: number): Window => ({
+  name,
+  limit,
+  remaining: 0,
+  resetMs: Date.UTC(2026, 10, 21, 12, 1),
+  windowSeconds: 60,
+});
+const standingOf = (inForce: Window): RateLimitState => ({ nowMs, windows: [inForce], inForce });
+
+it.each([
+  ['minute', 60, 'All 60 requests of this minute are used. Retry in 12 s.'],
+  ['day', 1, 'The one request of this day is used. Retry in 12 s.'],
+] as const)('a spent %s of %i says so, and when to come back', (name, limit, message) => {
+  const rateLimit = standingOf(windowOf(name, limit));
+  const retryAtMs = rateLimit.inForce.resetMs;
+  expect(limitRefusal({ kind: 'refused', rateLimit, source: 'shared', retryAtMs })).toEqual({
+    code: 'rate_limited',
+    message,
+    fields: ['Retry-After', '12'],
+  });
+});
+
+it('a banned request gets the reason, the end of the ban, and when a request will be admitted', () => {
+  const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
+  const retryAtMs = nowMs + 71_500;
+  expect(limitRefusal({ kind: 'banned', rateLimit, source: 'shared', retryAtMs })).toEqual({
+    code: 'key_banned',
+    message:
+      'The API key is banned until 2026-11-21T12:01:09.000Z, because it kept sending after 429. Retry in 72 s.',
+    fields: ['Retry-After', '72'],
+  });
+});

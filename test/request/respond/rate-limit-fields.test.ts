@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import {
+  createPolicyText,
+  rateLimitFields,
+  secondsUntil,
+} from '../../../gateway/request/respond/rate-limit-fields.ts';
+import type { RateLimitState, Window } from '../../../gateway/shared/model.ts';
+
+const nowMs = Date.UTC(2026, 10, 21, 12, 0, 29, 500);
+const minute: Window = {
+  name: 'minute',
+  limit: 60,
+  remaining: 12,
+  resetMs: Date.UTC(2026, 10, 21, 12, 1),
+  windowSeconds: 60,
+};
+const day: Window = {
+  name: 'day',
+  limit: 1000,
+  remaining: 900,
+  resetMs: Date.UTC(2026, 10, 22),
+  windowSeconds: 86_400,
+};
+
+describe('rateLimitFields', () => {
+  it("the specification's three describe the window in force, the draft's two list every window", () => {
+    const rateLimit: RateLimitState = { nowMs, windows: [minute, day], inForce: minute };
+    expect(rateLimitFields(rateLimit, undefined)).toEqual([
+      'X-RateLimit-Limit',
+      '60',
+      'X-RateLimit-Remaining',
+      '12',
+      'X-RateLimit-Reset',
+      String(Date.UTC(2026, 10, 21, 12, 1) / 1000),
+      'RateLimit-Policy',
+      '"minute";q=60;w=60, "day";q=1000;w=86400',
+      'RateLimit',
+      '"minute";r=12;t=31, "day";r=900;t=43171',
+    ]);
+  });
+});
+
+it('a ban is a policy of its own, and the windows have what remains of them', () => {
+  const banUntilMs = nowMs + 60_000;
+  const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
+  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs }, undefined);
+  expect(fields.slice(2)).toEqual([
+    'X-RateLimit-Remaining',
+    '0',
+    'X-RateLimit-Reset',
+    String(Math.ceil(banUntilMs / 1000)),
+    'RateLimit-Policy',
+    '"minute";q=60;w=60, "day";q=1000;w=86400, "ban";q=0',
+    'RateLimit',
+    '"minute";r=12;t=31, "day";r=900;t=43171, "ban";r=0;t=60',
+  ]);
+});
+
+it('the policy of a key follows a grant and the length of the month, and never lists windows that the response does not have', () => {
+  const policyText = createPolicyText();
+  const month = (windowSeconds: number): Window => ({ ...day, name: 'month', limit: 5, windowSeconds });
+  const address: Window = { ...minute, name: 'address', limit: 30 };
+  const granted = { ...minute, limit: 600 };
+  const policies = [
+    ...[[granted, month(2_592_000)]],
+    ...[[minute, month(2_592_000)], [minute, month(2_678_400)], [minute], [address]],
+  ].map(policyText);
+  expect(policies).toEqual([
+    '"minute";q=600;w=60, "month";q=5;w=2592000',
+    '"minute";q=60;w=60, "month";q=5;w=2592000',
+    '"minute";q=60;w=60, "month";q=5;w=2678400',
+    '"minute";q=60;w=60',
+    '"address";q=30;w=60',
+  ]);
+});
+
+describe('secondsUntil', () => {
+  it.each([
+    [1, 1],
+    [1000, 1],
+    [1001, 2],
+    [0, 0],
+    [-5, 0],
+  ])('%i ms from now is %i s, so that a client that waits is never early', (fromNowMs, seconds) => {
+    expect(secondsUntil(nowMs + fromNowMs, nowMs)).toBe(seconds);
+  });
+});

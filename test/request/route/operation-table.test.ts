@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { createOperationTable, matchOperation } from '../../../gateway/request/route/operation-table.ts';
+import type { Operation } from '../../../gateway/shared/model.ts';
+
+const described: readonly Omit<Operation, 'upstream'>[] = [
+  { id: 'listPets', method: 'GET', template: '/pets' },
+  { id: 'createPet', method: 'POST', template: '/pets', stability: 'beta' },
+  { id: 'getPet', method: 'GET', template: '/pets/{petId}' },
+  { id: 'getOwn', method: 'GET', template: '/pets/mine' },
+  { id: 'putToy', method: 'PUT', template: '/pets/{petId}/toys/{toyId}' },
+];
+const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
+const table = createOperationTable(operations, '/v1', () => '');
+
+function matched(method: string, path: string): string {
+  const match = matchOperation(table, method, path);
+  return match.kind === 'matched' ? match.offered.operation.id : match.kind;
+}
+
+describe('matchOperation', () => {
+  it.each([
+    ['GET', '/v1/pets', 'listPets'],
+    ['HEAD', '/v1/pets', 'listPets'],
+    ['POST', '/v1/pets', 'createPet'],
+    ['GET', '/v1/pets/1', 'getPet'],
+    ['HEAD', '/v1/pets/1', 'getPet'],
+    ['GET', '/v1/pets/mine', 'getOwn'],
+    ['PUT', '/v1/pets/1/toys/2', 'putToy'],
+  ])('%s %s is %s', (method, path, id) => {
+    expect(matched(method, path)).toBe(id);
+  });
+
+  it.each([
+    '/pets',
+    '/v1',
+    '/v1/',
+    '/v1/pets/',
+    '/v1/pets//',
+    '/V1/pets',
+    '/v1/Pets',
+    '/v1/%70ets',
+    '/v1/pets/1/',
+    '/v1/pets/1/toys',
+    '/v1/petsx',
+    '',
+    '/',
+  ])('%j is no path of the API: it is matched byte for byte', (path) => {
+    expect(matched('GET', path)).toBe('not_found');
+  });
+
+  it('another method on a path yields the methods that it offers', () => {
+    expect(matchOperation(table, 'DELETE', '/v1/pets')).toEqual({
+      kind: 'method_not_allowed',
+      allow: 'GET, POST, HEAD',
+    });
+    expect(matchOperation(table, 'POST', '/v1/pets/mine')).toEqual({
+      kind: 'method_not_allowed',
+      allow: 'GET, HEAD',
+    });
+  });
+
+  it('names of Object.prototype are neither paths nor methods', () => {
+    expect(matched('constructor', '/v1/pets')).toBe('method_not_allowed');
+    expect(matched('GET', '__proto__')).toBe('not_found');
+  });
+});

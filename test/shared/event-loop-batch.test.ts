@@ -1,0 +1,30 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createEventLoopBatch } from '../../gateway/shared/event-loop-batch.ts';
+
+describe('the end of a turn', () => {
+  it('calls the functions of a turn once, in order, and before any promise that they resolve', async () => {
+    const atTurnEnd = createEventLoopBatch();
+    const finished: string[] = [];
+    const resolving = (name: string) => () => void Promise.resolve().then(() => finished.push(name));
+    atTurnEnd(() => finished.push('first'));
+    atTurnEnd(resolving('the promise of the second'));
+    atTurnEnd(() => finished.push('third'));
+    await Promise.resolve();
+    expect(finished).toEqual([]);
+
+    await nextTurn();
+    expect(finished).toEqual(['first', 'third', 'the promise of the second']);
+  });
+
+  it('leaves functions that are added meanwhile to the next turn', async () => {
+    const atTurnEnd = createEventLoopBatch();
+    const finished: string[] = [];
+    atTurnEnd(() => atTurnEnd(() => finished.push('late')));
+    await nextTurn();
+    expect(finished).toEqual([]);
+
+    await nextTurn();
+    expect(finished).toEqual(['late']);
+  });
+});

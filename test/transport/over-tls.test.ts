@@ -1,6 +1,0 @@
-import { useTls } from '../support/backend-tls.ts';
-// The tests of cleartext connections run here again over TLS.
-import './connection-pool.test.ts';
-import './misbehaving-backend.test.ts';
-
-useTls();

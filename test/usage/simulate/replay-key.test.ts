@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { windowIndex } from '../../../gateway/shared/calendar-windows.ts';
+import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
+import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
+import { calendar, decideTwins, minuteMs, recordTwins, twins } from './twin-keys.ts';
+
+/** Admitted requests by window. */
+function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: number) {
+  const sums = new Map<number, number>();
+  for (const [minute, requests] of minutes) {
+    const index = windowIndex(lengthMs, minute * minuteMs);
+    sums.set(index, (sums.get(index) ?? 0) + requests);
+  }
+  return sums;
+}
+
+it('says of random plans and traffic what a real gateway did: key by key, window by window', async () => {
+  const seen = { certain: 0, bounded: 0, banned: 0, refused: 0 };
+  const property = fc.asyncProperty(twins, async (random) => {
+    const run = await recordTwins(random);
+    const { verdict, differences, admitted } = replay(run);
+    const [own, actual] = [run.kept, run.edited].map((record) => recordedFrom(run.fromMinute, record));
+    if (own === undefined || actual === undefined) throw new Error('both have a record');
+
+    // The proof: what it was limited by in truth.
+    expect(differences).toEqual([]);
+    expect([verdict.recordedRefusals, verdict.replayedRefusals]).toEqual([own.refusals, own.refusals]);
+    expect(verdict.refusedNow).toBe(own.refused);
+    if (run.fromMinute <= (run.kept.minute[0] ?? 0)) expect(own.refused).toBe(run.refused[0]);
+
+    // The edit, which its twin got.
+    expect(actual.refused).toBeGreaterThanOrEqual(verdict.refusedThenMin);
+    expect(actual.refused).toBeLessThanOrEqual(verdict.refusedThenMax);
+    if (actual.banned > 0) seen.banned += 1;
+    if (verdict.refusedThenMin < verdict.refusedThenMax) {
+      seen.bounded += 1;
+      return;
+    }
+    seen.certain += 1;
+    if (actual.refused > 0) seen.refused += 1;
+    expect(verdict.refusedThen).toBe(actual.refused);
+    // Then the sum is certain and not in which minute.
+    if (own.banned > 0 || run.after.some(({ window }) => window === 'second')) return;
+    expect(admitted).toEqual(actual.admitted);
+    for (const { window } of run.after) {
+      const lengthMs = calendar.windowsMs[window];
+      if (window !== 'second')
+        expect(byWindow(admitted, lengthMs)).toEqual(byWindow(actual.admitted, lengthMs));
+    }
+  });
+  await fc.assert(property, { numRuns: 20, interruptAfterTimeLimit: 60_000 });
+  // Random traffic that never spent a limit would prove nothing. A slow machine gets through little of it in a minute.
+  while (Math.min(...Object.values(seen)) === 0) await fc.assert(property, { numRuns: 1 });
+}, 240_000);
+
+it('says of thousands of random keys minutes that add up to the total, which is the middle of true bounds', () => {
+  const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
+  const property = fc.property(twins, (random) => {
+    const run = decideTwins(random);
+    expect(brokenRules(run, replay)).toEqual([]);
+    const { verdict } = replay(run);
+    // Without a chart most minutes are taken together.
+    const { kept: minutes, before, after, bans, fromMinute } = run;
+    const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
+    expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);
+    seen[verdict.refusedThenMin === verdict.refusedThenMax ? 'certain' : 'open'] += 1;
+    if (recordedFrom(fromMinute, run.edited).banned > 0) seen.banned += 1;
+    if (after.some(({ window }) => window === 'second')) seen.bySecond += 1;
+  });
+  fc.assert(property, { numRuns: 3_000 });
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);
+});

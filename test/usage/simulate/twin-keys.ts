@@ -1,0 +1,206 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { toLimitFields } from '../../../gateway/keys/limit-fields.ts';
+import { decisionAt } from '../../../gateway/request/limit/decision-at.ts';
+import {
+  decideQuota,
+  emptyQuotaState,
+  type QuotaState,
+} from '../../../gateway/request/limit/store/decide-quota.ts';
+import { createGateway } from '../../../gateway/server/gateway.ts';
+import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
+import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/key-minutes.ts';
+import type { Calendar } from '../../../gateway/usage/simulate/window-rooms.ts';
+import { outcomeOf, outcomes } from '../../../gateway/usage/tally.ts';
+import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { makeKey } from '../../support/gateway-process.ts';
+import { settingsOf } from '../../support/settings-of.ts';
+
+export const minuteMs = 60_000;
+const dayMs = 86_400_000;
+export const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
+
+/** Two keys that send the same requests at the same instants: one keeps its limits, the other gets those of an edit. */
+export interface Twins {
+  readonly before: Limits;
+  readonly after: Limits;
+  readonly bans: BanPolicy;
+  /** When the clock starts, epoch ms. */
+  readonly startMs: number;
+  readonly steps: readonly Step[];
+  /** The edit is made before this step, at the beginning of a minute. */
+  readonly editAt: number;
+}
+
+export interface Step {
+  readonly pauseMs: number;
+  readonly requests: number;
+}
+
+export interface TwinsRecorded extends Twins {
+  /** The record of the key that kept its limits, and of the other one. */
+  readonly kept: KeyMinutes;
+  readonly edited: KeyMinutes;
+  /** 429s that each was sent. */
+  readonly refused: readonly [kept: number, edited: number];
+  readonly fromMinute: number;
+}
+
+const { token, entry } = makeToken('read');
+const log = { logger: pino({ level: 'silent' }), access: () => {} };
+
+/**
+ * Sends the requests to a real gateway, over HTTP, whose clock stands still between them; then the record is what the admin
+ * API says. Requests ask for a path that is not there: an admitted one hears 404.
+ */
+export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
+  const [kept, edited] = [makeKey({ id: 'kept', plan: 'kept' }), makeKey({ id: 'edited', plan: 'edited' })];
+  const seconds = (ms: number) => `${ms / 1_000}s`;
+  const { after, withinMs, forMs, maxMs } = twins.bans;
+  const settings = (limits: Limits) =>
+    settingsOf({
+      plans: { kept: toLimitFields(twins.before), edited: toLimitFields(limits) },
+      keys: [kept.entry, edited.entry],
+      bans: { after, within: seconds(withinMs), for: seconds(forMs), max: seconds(maxMs) },
+      upstream: { url: 'http://127.0.0.1:1' },
+      admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
+    });
+  let nowMs = twins.startMs;
+  const gateway = createGateway({ settings: await settings(twins.before), log, nowMs: () => nowMs });
+  const { listen, admin } = await gateway.start();
+  const refused: [number, number] = [0, 0];
+  const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;
+  let readUntilMs = twins.startMs - 1;
+  let fromMinute = 0;
+  try {
+    for (const [index, { pauseMs, requests }] of twins.steps.entries()) {
+      // Without Redis a day is kept.
+      if (pauseMs > dayMs / 2) await readRecord();
+      nowMs += pauseMs;
+      if (index === twins.editAt) {
+        if (index > 0) nowMs = (Math.floor(nowMs / minuteMs) + 1) * minuteMs;
+        else nowMs = Math.ceil(nowMs / minuteMs) * minuteMs;
+        fromMinute = nowMs / minuteMs;
+        gateway.reload(await settings(twins.after));
+      }
+      const ask = async ({ secret }: { secret: string }, twin: 0 | 1) => {
+        const url = `http://127.0.0.1:${listen.port}/v1/nothing`;
+        const response = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+        await response.arrayBuffer();
+        if (response.status === 429) refused[twin] += 1;
+      };
+      await Promise.all(Array.from({ length: requests }, () => [ask(kept, 0), ask(edited, 1)]).flat());
+    }
+    await readRecord();
+  } finally {
+    await gateway.drain({ graceMs: 0 });
+  }
+  return { ...twins, kept: builders[0].finish(), edited: builders[1].finish(), refused, fromMinute };
+
+  async function readRecord(): Promise<void> {
+    for (const [twin, id] of ['kept', 'edited'].entries()) {
+      const fromMs = Math.max(readUntilMs + 1, nowMs - dayMs);
+      const period = `from=${new Date(fromMs).toISOString()}&to=${new Date(nowMs).toISOString()}`;
+      const { body } = await askAdmin(admin.port, `/api/v1/keys/${id}/usage?step=minute&${period}`, {
+        token,
+      });
+      for (const { at, admitted, refused: byWindow, banned, undecided = 0 } of body.rows) {
+        const figures: Record<string, number> = { admitted, banned, undecided, ...byWindow };
+        for (const [number, outcome] of outcomes.entries()) {
+          if (figures[outcome]) builders[twin]?.add(Date.parse(at) / minuteMs, number, figures[outcome]);
+        }
+      }
+    }
+    // The next reading begins behind the minute that was read last: it must be over.
+    nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
+    readUntilMs = nowMs - 1;
+  }
+}
+
+/** The same without a gateway: the rule that decides is called. It takes microseconds, for thousands of random cases. */
+export function decideTwins(twins: Twins): TwinsRecorded {
+  const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;
+  const states: [QuotaState, QuotaState] = [emptyQuotaState, emptyQuotaState];
+  const refused: [number, number] = [0, 0];
+  let nowMs = twins.startMs;
+  let fromMinute = Number.POSITIVE_INFINITY;
+  for (const [index, { pauseMs, requests }] of twins.steps.entries()) {
+    nowMs += pauseMs;
+    if (index === twins.editAt) {
+      nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
+      fromMinute = nowMs / minuteMs;
+    }
+    for (const twin of [0, 1] as const) {
+      const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
+      const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
+      const call = { keyId: '', requests, ...terms };
+      const outcome = decideQuota(states[twin], call, calendarWindowsMs, nowMs);
+      states[twin] = outcome.state;
+      refused[twin] += outcome.refused + outcome.banned;
+      const byOutcome = new Map<number, number>();
+      for (let request = 0; request < requests; request++) {
+        const decision = decisionAt(request, { outcome, source: 'memory', ...terms });
+        const number = outcomes.indexOf(outcomeOf(decision));
+        byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
+      }
+      for (const [number, count] of byOutcome) {
+        builders[twin].add(Math.floor(nowMs / minuteMs), number, count);
+      }
+    }
+  }
+  return { ...twins, kept: builders[0].finish(), edited: builders[1].finish(), refused, fromMinute };
+}
+
+const max = (most: number) => fc.option(fc.integer({ min: 1, max: most }), { nil: undefined });
+
+/** Small limits, so that few requests spend each window. */
+const limits = fc
+  .record({ second: max(4), minute: max(8), hour: max(20), day: max(30), month: max(50) })
+  .map((stated) =>
+    planWindows.flatMap((window) => {
+      const limit = stated[window];
+      // A limit of the second leaves nothing exact: seldom.
+      return limit === undefined || (window === 'second' && limit > 1) ? [] : [{ window, max: limit }];
+    }),
+  )
+  .filter((stated) => stated.length > 0);
+
+const bans = fc.record({
+  after: fc.constantFrom(1_000, 1_000, 2, 5),
+  withinMs: fc.constantFrom(1_000, 30_000, 60_000, 150_000),
+  forMs: fc.constantFrom(1_000, 45_000, 120_000),
+  maxMs: fc.constantFrom(120_000, 600_000),
+});
+
+const step = fc.record({
+  pauseMs: fc.constantFrom(
+    0,
+    1,
+    999,
+    1_000,
+    20_000,
+    59_999,
+    60_000,
+    61_000,
+    600_000,
+    3_600_000,
+    dayMs,
+    10 * dayMs,
+  ),
+  requests: fc.integer({ min: 1, max: 12 }),
+});
+
+/** Around the ends of months, of 28 and of 31 days. */
+export const twins: fc.Arbitrary<Twins> = fc
+  .record({
+    before: limits,
+    after: limits,
+    bans,
+    startMs: fc
+      .tuple(fc.constantFrom(Date.UTC(2026, 1, 1), Date.UTC(2026, 2, 1)), fc.integer({ min: -20, max: 1 }))
+      .map(([monthMs, minutes]) => monthMs + minutes * minuteMs),
+    steps: fc.array(step, { minLength: 2, maxLength: 16 }),
+    editAt: fc.integer({ min: 0, max: 4 }),
+  })
+  .map((one) => ({ ...one, editAt: Math.min(one.editAt, one.steps.length - 1) }));
