@@ -89,7 +89,8 @@ export const redisKeys = {
     type: 'string',
     slot: 'by address',
     expiry: '60 s after the first request of its minute',
-    writer: 'request/limit/minute-bucket.ts with each request for the API reference, until its limit is passed',
+    writer:
+      'request/limit/minute-bucket.ts with each request for the API reference, until its limit is passed',
     count: 'one per client address that read the reference within a minute; none per API key',
     bytesEach: 120,
   },

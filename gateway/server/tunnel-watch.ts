@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Identity } from '../request/authenticate/identify-key.ts';
-import { identify, type KeyReader, type Presented } from '../request/read-key.ts';
 import type { Forwarder, OpenTunnel } from '../request/forward/forwarder.ts';
+import { identify, type KeyReader, type Presented } from '../request/read-key.ts';
 import { mayCall } from '../request/route/operation-table.ts';
 import type { KnownKey, Snapshot } from '../request/snapshot.ts';
 import type { Operation } from '../shared/model.ts';
