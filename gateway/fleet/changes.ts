@@ -1,3 +1,4 @@
+import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -36,6 +37,14 @@ export interface KeyChange {
   readonly error?: string;
 }
 
+/** Limits that a reload changed, as they were before it. */
+export interface LimitsBefore {
+  /** By the name of the plan. A custom plan has none. */
+  readonly plans?: Readonly<Record<string, LimitsByField>>;
+  /** By the id of the key. */
+  readonly keys?: Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField }>>;
+}
+
 /** Something that was changed, or that failed to be. */
 export type Change =
   | KeyChange
@@ -50,6 +59,7 @@ export type Change =
       readonly after?: string;
       /** What a reload changed: "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
+      readonly limitsBefore?: LimitsBefore;
       /** Why it failed. */
       readonly error?: string;
     }

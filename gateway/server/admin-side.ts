@@ -235,11 +235,17 @@ export function createAdminSide({
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
-    const edits = await describeEdit(before, after, bounds);
+    const edit = await describeEdit(before, after, bounds);
     const versions = { before: before.version, after: after.version };
-    changes.record({ action: 'reload', by: 'file', ...(files.length > 0 && { files }), ...versions, edits });
+    changes.record({
+      action: 'reload',
+      by: 'file',
+      ...(files.length > 0 && { files }),
+      ...versions,
+      ...edit,
+    });
     recordTokenChange(before.admin.tokens, after.admin.tokens);
-    events.record({ kind: 'reload', ...versions, edits });
+    events.record({ kind: 'reload', ...versions, edits: edit.edits });
   }
 
   function reportBug(bug: unknown, requestId?: string): void {

@@ -399,6 +399,8 @@ export const defaultBounds = Object.freeze({
   editedKeysNamedMax: 5,
   /** Changes in one response. */
   changesPerPageMax: 200,
+  /** The newest changes, by which the earlier limits of a key are found. */
+  limitChangesReadMax: 2_000,
   /** Processes that are counted as having reported one change or event. */
   listReportsMax: 500,
   /**

@@ -60,6 +60,6 @@ describe('what a reload changed', () => {
     const settings = await Promise.all([before, after].map((each) => settingsOf({ upstream, ...each })));
     const [from, to] = settings;
     if (from === undefined || to === undefined) throw new Error('two were loaded');
-    expect(await describeEdit(from, to, defaultBounds)).toEqual(texts);
+    expect((await describeEdit(from, to, defaultBounds)).edits).toEqual(texts);
   });
 });

@@ -7,6 +7,7 @@ import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response
 import { exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { limitsRoute } from '../keys/limits-route.ts';
 import { createPlanDistributions } from '../plans/plan-distribution.ts';
 import { createPlansView } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
@@ -28,6 +29,7 @@ export interface ReadSources {
     | 'importKeysMax'
     | 'eventsPerPageMax'
     | 'changesPerPageMax'
+    | 'limitChangesReadMax'
     | 'planDistributionTimeoutMs'
     | 'planDistributionKeptMs'
     | 'simulationTimeoutMs'
@@ -53,6 +55,7 @@ export function createReadRoutes({ keys, events, changes, presence, bounds }: Re
       respond: async () => ({ status: 200, body: await settingsText(settings()) }),
     }),
     ...createKeyRoutes(keys),
+    limitsRoute({ keys, changes, bounds }),
     exportRoute({ ...keys, bounds }),
     defineRoute({
       method: 'GET',

@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { LimitsBefore } from '../../fleet/changes.ts';
 import { figure } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
 import { type KeyTable, tableIn } from '../../keys/key-table.ts';
-import { toLimits } from '../../keys/limit-fields.ts';
+import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { changeText, diffMembers, diffSettings, type ListDiff, type Members } from './diff-settings.ts';
@@ -12,19 +14,50 @@ type EditBounds = Pick<Bounds, 'editTextsMax' | 'editTextCharsMax' | 'editedKeys
 
 /**
  * What a reload changed, a text for each thing: "free 60 → 50 a minute", "key acme disabled". No text has a secret, a digest
- * or what a customer calls itself. The keys are compared in steps, between which requests pass.
+ * or what a customer calls itself. The keys are compared in steps, between which requests pass. `limitsBefore` has the limits
+ * of plans and keys that are named.
  */
 export async function describeEdit(
   before: Settings,
   after: Settings,
   bounds: EditBounds,
-): Promise<readonly string[]> {
-  const texts = [...settingTexts(before, after), ...(await keyTexts(before, after, bounds))];
+): Promise<{ readonly edits: readonly string[]; readonly limitsBefore?: LimitsBefore }> {
+  const ofKeys = await keyTexts(before, after, bounds);
+  const texts = [...settingTexts(before, after), ...ofKeys.texts];
   const { editTextsMax, editTextCharsMax } = bounds;
   const shown = texts
     .slice(0, editTextsMax)
     .map((text) => (text.length > editTextCharsMax ? `${text.slice(0, editTextCharsMax)} …` : text));
-  return texts.length > editTextsMax ? [...shown, `${figure(texts.length - editTextsMax)} more`] : shown;
+  const left = texts.length - editTextsMax;
+  const limitsBefore = limitsThen(before, after, ofKeys.changed, bounds);
+  return {
+    edits: left > 0 ? [...shown, `${figure(left)} more`] : shown,
+    ...(Object.keys(limitsBefore).length > 0 && { limitsBefore }),
+  };
+}
+
+function limitsThen(
+  before: Settings,
+  after: Settings,
+  changedIds: readonly string[],
+  { editTextsMax }: EditBounds,
+): LimitsBefore {
+  const plans = [...before.plans]
+    .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
+    .slice(0, editTextsMax)
+    .map(([name, { limits }]) => [name, limits === 'custom' ? {} : toLimitFields(limits)]);
+  const [from, to] = [tableIn(before.keys), tableIn(after.keys)];
+  const keys = changedIds.flatMap((id) => {
+    const [stated, now] = [from.statedOf(id), to.statedOf(id)];
+    if (stated === undefined) return [];
+    const { plan, limits } = stated;
+    if (plan === now?.plan && isDeepStrictEqual(limits, now.limits)) return [];
+    return [[id, { plan, ...(limits && { limits }) }]];
+  });
+  return {
+    ...(plans.length > 0 && { plans: Object.fromEntries(plans) }),
+    ...(keys.length > 0 && { keys: Object.fromEntries(keys) }),
+  };
 }
 
 /** The tokens of the admin API have an entry of their own. */
@@ -54,7 +87,7 @@ async function keyTexts(
   { keys: before }: Settings,
   { keys: after }: Settings,
   { editedKeysNamedMax }: EditBounds,
-): Promise<string[]> {
+): Promise<{ readonly texts: string[]; readonly changed: readonly string[] }> {
   const [from, to] = [tableIn(before), tableIn(after)];
   const found = new Map<KeyEdit['edit'], { number: number; ids: string[] }>();
   for (const one of changedKeys(from, to)) {
@@ -67,11 +100,12 @@ async function keyTexts(
     if (same.ids.length < editedKeysNamedMax) same.ids.push(one.id);
     found.set(one.edit, same);
   }
-  return [...found].flatMap(([edit, { number, ids }]) => {
+  const texts = [...found].flatMap(([edit, { number, ids }]) => {
     if (edit === 'changed' && number <= editedKeysNamedMax) return ids.map((id) => keyText(id, from, to));
     const more = number > ids.length ? ` and ${figure(number - ids.length)} more` : '';
     return [`${number === 1 ? 'key' : 'keys'} ${ids.join(', ')}${more} ${edit}`];
   });
+  return { texts, changed: found.get('changed')?.ids ?? [] };
 }
 
 /** "key acme plan: free → pro, name". */

@@ -25,7 +25,7 @@ import { useTheme } from './theme.js';
  * @property {(value: number | undefined) => string} write a value with its unit
  * @property {(value: number) => string} [writeAxis]
  * @property {boolean} [isLog] from 0.1 up
- * @property {{ value: number, label: string }} [limit] a line over the chart
+ * @property {{ steps: { fromMs: number, value: number | undefined }[], label: string }} [limit] a line over the chart; undefined: a gap
  * @property {Marker[]} [markers]
  * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded
  * @property {(fromMs: number, toMs: number) => void} [onZoom] a period was dragged over
@@ -78,7 +78,7 @@ export function Chart(props) {
   }, [shape]);
   useEffect(() => {
     chart.current?.setData(data);
-  }, [data, props.fromMs, props.toMs, limit?.value, markers.length]);
+  }, [data, props.fromMs, props.toMs, JSON.stringify(limit?.steps), markers.length]);
 
   const last = lastKnown(series);
   const shown = pointed ?? last;
@@ -151,7 +151,8 @@ function optionsOf(latest, width, point) {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
       y: {
         distr: isLog ? 3 : 1,
-        range: (_, __, most) => (isLog ? logRange(most) : linearRange(most, latest.current.limit?.value)),
+        range: (_, __, most) =>
+          isLog ? logRange(most) : linearRange(most, latest.current.limit?.steps ?? []),
       },
     },
     series: [
@@ -236,12 +237,12 @@ function logRange(most) {
   return [logFrom, 10 ** Math.ceil(Math.log10(Math.max(most ?? 1, 1) * 1.01))];
 }
 
-/** @param {number | null} most @param {number | undefined} limit @returns {[number, number]} */
-function linearRange(most, limit) {
+/** @param {number | null} most @param {{ value: number | undefined }[]} limits @returns {[number, number]} */
+function linearRange(most, limits) {
   const highest = Math.max(most ?? 0, 0);
   // A limit far above would press the values against the ground; its label says that it is there.
-  const isLimitNear = limit !== undefined && limit <= Math.max(highest * 4, 1);
-  return [0, Math.max(isLimitNear ? limit : 0, highest, 1) * 1.08];
+  const near = limits.map(({ value = 0 }) => value).filter((value) => value <= Math.max(highest * 4, 1));
+  return [0, Math.max(...near, highest, 1) * 1.08];
 }
 
 /** Between two lines of an axis of counts: nothing less than one, or the same number would stand there several times. */
@@ -278,15 +279,26 @@ function drawLines(u, { limit, markers = [] }, colours) {
   const { ctx, bbox, scales, valToPos } = u;
   ctx.save();
   drawMarkers(u, markers, colours);
-  const y = limit && valToPos(limit.value, 'y', true);
-  if (limit && y !== undefined && limit.value <= (scales.y?.max ?? 0)) {
-    ctx.setLineDash([]);
-    ctx.strokeStyle = colours.limit;
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
+  ctx.setLineDash([]);
+  ctx.strokeStyle = colours.limit;
+  ctx.beginPath();
+  const right = bbox.left + bbox.width;
+  const xOf = (/** @type {number} */ atMs) =>
+    Math.min(Math.max(valToPos(atMs / 1_000, 'x', true), bbox.left), right);
+  // A limit above the plot is a gap, as no limit is.
+  const heightOf = (/** @type {number | undefined} */ value) =>
+    value === undefined || value > (scales.y?.max ?? 0) ? undefined : valToPos(value, 'y', true);
+  const { steps = [] } = limit ?? {};
+  for (const [index, { fromMs, value }] of steps.entries()) {
+    const [y, before] = [heightOf(value), heightOf(steps[index - 1]?.value)];
+    if (y === undefined) continue;
+    const [from, until] = [xOf(fromMs), xOf(steps[index + 1]?.fromMs ?? Number.MAX_VALUE)];
+    if (until === from) continue;
+    if (before === undefined || from === bbox.left) ctx.moveTo(from, y);
+    else ctx.lineTo(from, y);
+    ctx.lineTo(until, y);
   }
+  ctx.stroke();
   ctx.restore();
 }
 

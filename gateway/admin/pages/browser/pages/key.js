@@ -55,7 +55,7 @@ export function Key({ params: { id }, query, live }) {
       <${Why} sentence=${key.why.sentence} />
       <${Windows} windows=${key.windows} ban=${key.ban} strikes=${key.strikes} grant=${key.grant} />
     <//>
-    <${UsageChart} id=${id} windows=${key.windows} ban=${key.ban} query=${query} />
+    <${UsageChart} id=${id} ban=${key.ban} query=${query} />
     <div class="two">
       <${Operations} operations=${key.operations24h} known=${operations} polled=${polled} />
       <${Secrets} secrets=${key.secrets} source=${key.source} polled=${polled} />
@@ -98,11 +98,12 @@ function Windows({ windows, ban, strikes, grant }) {
 }
 
 /** The last 24 hours by minute, or the part of them that the address names. */
-function UsageChart({ id, windows, ban, query }) {
+function UsageChart({ id, ban, query }) {
   const usage = useRows(
     (fromMs) => `/keys/${encodeURIComponent(id)}/usage?from=${new Date(fromMs).toISOString()}`,
     { id, fromMs: () => Math.floor(nowMs() / minuteMs) * minuteMs - dayMs + minuteMs, everyMs: 4_000 },
   );
+  const limits = usePolled(`/keys/${encodeURIComponent(id)}/limits`, 10_000);
   useNow();
   const nowAt = nowMs();
   const zoom = zoomIn(query);
@@ -123,8 +124,7 @@ function UsageChart({ id, windows, ban, query }) {
     ];
     return { timesMs, series };
   }, [usage.body, fromMs, toMs]);
-  const minute = windows.find(({ name }) => name === 'minute');
-  const limit = minute && { value: minute.limit, label: `limit ${count(minute.limit)} a minute` };
+  const limit = limitOver(limits.body?.limits, fromMs, toMs, nowAt);
   const setZoom = (/** @type {number} */ from, /** @type {number} */ to) => {
     const start = Math.floor(from / minuteMs) * minuteMs;
     const end = Math.max(Math.ceil(to / minuteMs) * minuteMs, start + zoomMin);
@@ -158,6 +158,33 @@ function UsageChart({ id, windows, ban, query }) {
       label=${`Requests of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
     />
   <//>`;
+}
+
+/**
+ * The minute limit over the period, and its legend: "limit 50 a minute, 60 until 14:05". Undefined where there was none.
+ *
+ * @param {{ fromAt: string, limits: { perMinute?: number } }[] | undefined} limits the oldest first
+ * @param {number} fromMs
+ * @param {number} toMs
+ * @param {number} nowAt
+ */
+function limitOver(limits = [], fromMs, toMs, nowAt) {
+  const steps = limits
+    .map(({ fromAt, limits }) => ({ fromMs: Date.parse(fromAt), value: limits.perMinute }))
+    .filter(
+      ({ fromMs: atMs, value }, index, all) =>
+        atMs < toMs && (index === 0 || value !== all[index - 1]?.value),
+    )
+    .filter((_, index, all) => (all[index + 1]?.fromMs ?? toMs) > fromMs);
+  if (steps.every(({ value }) => value === undefined)) return undefined;
+  const [last, before] = [steps.at(-1), steps.at(-2)];
+  const figure = (/** @type {number | undefined} */ value) => (value === undefined ? 'none' : count(value));
+  const now = last?.value === undefined ? 'no limit a minute' : `limit ${count(last.value)} a minute`;
+  const earlier =
+    last && before
+      ? `, ${figure(before.value)} until ${clock(last.fromMs, nowAt).replace(/:\d\d$/, '')}`
+      : '';
+  return { steps, label: `${now}${earlier}` };
 }
 
 /** Every request that was neither admitted nor banned. @param {any} row */

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ChangedMembers, RecordedChange } from '../../fleet/changes.ts';
+import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
+import type { Grant, Key, Settings } from '../../shared/model.ts';
+
+/** The limits of a key from an instant until the next step. */
+export interface LimitsStep {
+  readonly fromAt: string;
+  /** Empty where the key had no limit that is known. */
+  readonly limits: LimitsByField;
+}
+
+interface Held<Value> {
+  readonly fromMs: number;
+  readonly value: Value;
+}
+
+/** The terms of a key decide its limits while it has no grant. */
+interface Terms {
+  readonly plan: string;
+  /** The limits that the key itself states, on a custom plan. */
+  readonly own: LimitsByField | undefined;
+  /** Limits of plans. A custom plan has none. */
+  readonly plans: ReadonlyMap<string, LimitsByField>;
+}
+
+interface Granted {
+  readonly limits: LimitsByField;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/**
+ * The limits of a key at each instant of a period. The function begins with the limits of today and undoes the recorded changes,
+ * the newest first. Before the oldest recorded change, the limits before that change hold.
+ *
+ * @param options.grant the grant of the key today
+ * @param options.changes the newest first
+ */
+export function limitsOverTime({
+  key,
+  plans,
+  grant,
+  changes,
+  fromMs,
+  toMs,
+}: {
+  readonly key: Pick<Key, 'id' | 'plan' | 'limits'>;
+  readonly plans: Settings['plans'];
+  readonly grant: Grant | undefined;
+  readonly changes: readonly RecordedChange[];
+  readonly fromMs: number;
+  readonly toMs: number;
+}): readonly LimitsStep[] {
+  const steps = limitsWithoutGrants(key, plans, changes);
+  const grants = grantsOf(key.id, grant, changes);
+  const limitsAt = (atMs: number): LimitsByField => {
+    const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
+    const granted = grants.findLast((one) => one.fromMs <= atMs)?.value;
+    if (granted === undefined || atMs < granted.fromMs || atMs >= granted.untilMs) return limits;
+    return Object.fromEntries(
+      limitFieldNames.flatMap((field) => {
+        return limits[field] === undefined ? [] : [[field, granted.limits[field] ?? limits[field]]];
+      }),
+    );
+  };
+  const instants = [
+    ...[...steps, ...grants].map((one) => one.fromMs),
+    ...grants.flatMap(({ value }) => (value ? [value.fromMs, value.untilMs] : [])),
+  ].filter((atMs) => atMs > fromMs && atMs <= toMs);
+  return [fromMs, ...instants.sort((a, b) => a - b)]
+    .map((atMs) => ({ fromAt: new Date(atMs).toISOString(), limits: limitsAt(atMs) }))
+    .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
+}
+
+/** The oldest first. */
+function limitsWithoutGrants(
+  { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
+  plans: Settings['plans'],
+  changes: readonly RecordedChange[],
+): readonly Held<LimitsByField>[] {
+  const stated = [...plans].flatMap(([name, one]): [string, LimitsByField][] => {
+    return one.limits === 'custom' ? [] : [[name, toLimitFields(one.limits)]];
+  });
+  const ofPlans = new Map(stated);
+  let terms: Terms = { plan, own: ofPlans.has(plan) ? undefined : toLimitFields(limits), plans: ofPlans };
+  const steps: Held<LimitsByField>[] = [];
+  for (const change of changes) {
+    const earlier = termsBefore(terms, change, id);
+    if (earlier === terms) continue;
+    steps.unshift({ fromMs: Date.parse(change.at), value: limitsOf(terms) });
+    if (earlier === 'no_key') return steps;
+    terms = earlier;
+  }
+  return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
+}
+
+function limitsOf({ plan, own, plans }: Terms): LimitsByField {
+  return own ?? plans.get(plan) ?? {};
+}
+
+/** @returns the same object where the change edited no limits */
+function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 'no_key' {
+  if (change.action === 'reload') {
+    const { plans, keys } = change.limitsBefore ?? {};
+    const known = { ...terms, ...(plans && { plans: new Map([...terms.plans, ...Object.entries(plans)]) }) };
+    const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;
+    if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits };
+    return plans ? known : terms;
+  }
+  if (!('key' in change) || change.key !== id) return terms;
+  const { action, before = {}, after = {} } = change;
+  if (action === 'create') return 'no_key';
+  if (action !== 'update') return terms;
+  const plan = typeof before.plan === 'string' ? before.plan : terms.plan;
+  const isOther = 'limits' in before || 'limits' in after;
+  return plan === terms.plan && !isOther
+    ? terms
+    : { ...terms, plan, own: isOther ? limitsIn(before) : terms.own };
+}
+
+/** The grants of a key, each with the instant at which it was given; undefined where a grant was ended. The oldest first. */
+function grantsOf(
+  id: string,
+  present: Grant | undefined,
+  changes: readonly RecordedChange[],
+): readonly Held<Granted | undefined>[] {
+  const given: Held<Granted | undefined>[] = [];
+  let first: Granted | undefined = present && {
+    limits: toLimitFields(present.limits),
+    fromMs: present.fromMs ?? Number.NEGATIVE_INFINITY,
+    untilMs: present.untilMs,
+  };
+  for (const change of changes) {
+    // A change with an error may not be in force.
+    if (!('key' in change) || change.key !== id || change.error !== undefined) continue;
+    const { action, before = {}, after = {} } = change;
+    if (action !== 'grant' && action !== 'ungrant' && action !== 'delete') continue;
+    given.unshift({ fromMs: Date.parse(change.at), value: action === 'grant' ? grantIn(after) : undefined });
+    first = grantIn(before);
+  }
+  return [{ fromMs: Number.NEGATIVE_INFINITY, value: first }, ...given];
+}
+
+function grantIn(members: ChangedMembers): Granted | undefined {
+  const limits = limitsIn(members);
+  const untilMs = Date.parse(String(members.untilAt));
+  if (limits === undefined || Number.isNaN(untilMs)) return undefined;
+  const fromMs = Date.parse(String(members.fromAt));
+  return { limits, fromMs: Number.isNaN(fromMs) ? Number.NEGATIVE_INFINITY : fromMs, untilMs };
+}
+
+/** Members that a command reported may have any values. */
+function limitsIn({ limits }: ChangedMembers): LimitsByField | undefined {
+  if (typeof limits !== 'object' || limits === null) return undefined;
+  return Object.fromEntries(
+    Object.entries(limits).filter(
+      ([field, max]) => limitFieldNames.some((name) => name === field) && typeof max === 'number',
+    ),
+  );
+}
