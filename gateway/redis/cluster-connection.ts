@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
+import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { createCork } from './cork.ts';
-import { keySlot, slotsCount } from './key-slot.ts';
 import {
   type ConnectionBounds,
   clockOfNode,
@@ -10,7 +10,10 @@ import {
   type ServerOptions,
 } from './redis-connection.ts';
 
-/** How many keys are tried in search of one that a server keeps: a server with a single slot of 16,384 has one too. */
+/** All keys are divided into so many slots, and each slot is on one server. */
+const slotsCount = 16_384;
+
+/** How many keys are tried in search of one that a server keeps: a server with a single slot has one too. */
 const triedKeysMax = 200_000;
 
 /**

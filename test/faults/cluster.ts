@@ -1,5 +1,5 @@
+import keySlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
-import { keySlot } from '../../gateway/redis/key-slot.ts';
 import type { Decision } from '../../gateway/shared/model.ts';
 import { type ClusterServer, moveSlot, startCluster } from '../support/start-cluster.ts';
 import { patientStore } from '../support/tuning.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keySlot } from '../../gateway/redis/key-slot.ts';
+import keySlot from 'cluster-key-slot';
 import { makeToken } from '../support/admin-client.ts';
 import { originOf, readiness } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';

@@ -1,6 +1,6 @@
+import keySlot from 'cluster-key-slot';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createRedisDirectoryStore } from '../../gateway/keys/directory/store/redis-directory-store.ts';
-import { keySlot } from '../../gateway/redis/key-slot.ts';
 import type { RedisConnection } from '../../gateway/redis/redis-connection.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
