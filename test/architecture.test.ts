@@ -111,7 +111,6 @@ describe('the architecture', () => {
       'gateway/cli/check-upstream-names.ts',
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/with-lock.ts',
-      'gateway/cli/what-if/commands.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];

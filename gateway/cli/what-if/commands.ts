@@ -3,7 +3,6 @@ import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
-import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
@@ -19,7 +18,6 @@ import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type Tried } from './edits-between.ts';
 import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
-import { simulateLog } from './simulate-log.ts';
 import type { Simulation } from './simulation-shape.ts';
 import { simulationLines } from './simulation-view.ts';
 
@@ -32,8 +30,6 @@ interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
   readonly plan?: string;
   readonly key?: string;
   readonly days?: number;
-  readonly log?: readonly string[];
-  readonly against?: string;
   readonly limit: number;
   readonly json?: true;
 }
@@ -57,11 +53,6 @@ export function addWhatIfCommands(program: Command): void {
     .option('--days <count>', 'the last so many days (default: the last 24 hours)', wholeNumber)
     .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
     .option('--to <when>', 'the same; what it falls into is in the period (default: now)')
-    .option(
-      '--log <file...>',
-      "the gateway's log in place of the record, also compressed; - is standard input",
-    )
-    .option('--against <file>', 'with --log: the configuration in force, in place of the gateway’s', fromHere)
     .option('--limit <count>', 'keys that are listed at most', wholeNumber, 20)
     .option('--json', 'one JSON document')
     .addHelpText(
@@ -125,7 +116,7 @@ export function addWhatIfCommands(program: Command): void {
 const dayMs = 86_400_000;
 
 async function runSimulation(options: SimulateOptions, isEditedFile: boolean): Promise<Simulation> {
-  const { log, against, days } = options;
+  const { days } = options;
   const nowMs = Date.now();
   if (days !== undefined && options.from !== undefined) {
     throw new CommandError('Since when? Say --days or --from, not both.');
@@ -136,37 +127,26 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
   if (isEditedFile && stated !== undefined) {
     throw new CommandError('What is tried? Say --config FILE, or --plan or --key with limits, not both.');
   }
-  const client = against === undefined || log === undefined ? clientOf(options) : undefined;
-  const inForce = () =>
-    client === undefined ? settingsOfFile(against ?? '', process.env) : settingsInForce(client);
+  const client = clientOf(options);
   const tried: Tried = isEditedFile
-    ? editsBetween(await inForce(), await settingsOfFile(options.config ?? '', process.env))
+    ? editsBetween(await settingsInForce(client), await settingsOfFile(options.config ?? '', process.env))
     : (stated ?? {});
   if (isEditedFile && Object.keys(tried).length === 0) {
     throw new CommandError(
       `${options.config} has the limits that are in force: "tollgate diff" says what else differs.`,
     );
   }
-  if (log === undefined && client !== undefined) {
-    try {
-      return await askSimulation(client, { ...period, ...tried }, progress());
-    } catch (error) {
-      // For a key that is not there, the error of this call names the key that was probably meant.
-      if (options.key !== undefined) await readKey(client, options.key);
-      throw error;
-    }
+  try {
+    return await askSimulation(client, { ...period, ...tried }, progress());
+  } catch (error) {
+    // For a key that is not there, the error of this call names the key that was probably meant.
+    if (options.key !== undefined) await readKey(client, options.key);
+    throw error;
   }
-  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
-  const files = { files: log ?? [], stdin: process.stdin, present: await inForce(), tried };
-  return simulateLog(
-    { ...files, fromMs: msOf(period.from), toMs: msOf(period.to) },
-    progress('lines'),
-    defaultBounds,
-  );
 }
 
-function progress(unit = 'keys') {
-  return createProgress(process.stderr, process.env, unit);
+function progress() {
+  return createProgress(process.stderr, process.env);
 }
 
 /** The limits of the command line. @throws a CommandError where it is not clear whose they are */

@@ -53,15 +53,6 @@ export function toFields(edit: LimitEdit): EditByField {
   );
 }
 
-export function toEdit(fields: EditByField): LimitEdit {
-  const edit: { [Window in PlanWindow]?: number | null } = {};
-  for (const window of planWindows) {
-    const max = fields[limitFieldOf[window]];
-    if (max !== undefined) edit[window] = max;
-  }
-  return edit;
-}
-
 /** "60 a minute, 1,000 a day". */
 export function limitsText(limits: Limits): string {
   return limits.map(({ window, max }) => `${max.toLocaleString('en-US')} ${per(window)}`).join(', ');

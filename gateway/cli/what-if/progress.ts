@@ -10,8 +10,8 @@ export interface Progress {
 const shownAfterMs = 1_000;
 const barColumns = 30;
 
-/** Shown on a terminal once it takes longer than a second; `unit` says what is counted. */
-export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv, unit: string): Progress {
+/** How many keys are done: shown on a terminal once it takes longer than a second. */
+export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Progress {
   const isLive = terminalOf(stream, env)?.rewrites === true;
   const startedMs = performance.now();
   let isShown = false;
@@ -21,7 +21,7 @@ export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEn
       isShown = true;
       const filled = of === 0 ? barColumns : Math.round((barColumns * Math.min(done, of)) / of);
       const bar = `${'█'.repeat(filled)}${'░'.repeat(barColumns - filled)}`;
-      stream.write(`\r${bar} ${figure(done)} of ${figure(of)} ${unit}\u001b[K`);
+      stream.write(`\r${bar} ${figure(done)} of ${figure(of)} keys\u001b[K`);
     },
     end() {
       if (isShown) stream.write('\r\u001b[K');

@@ -23,7 +23,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key that these limits are for' : 'None of these keys';
-    return [`${none} sent a request from ${period}, as far as ${sourceText(found)} tells.`];
+    return [`${none} sent a request from ${period}, as far as the usage record tells.`];
   }
   const names = plans.map(({ name }) => name).join(', ');
   const lines = [
@@ -88,18 +88,11 @@ function thenText({
   return `${figure(refusedThen)} (${figure(refusedThenMin)}–${figure(refusedThenMax)})`;
 }
 
-function sourceText({ source }: Pick<Simulation, 'source'>): string {
-  return source === 'log' ? 'the log' : 'the usage record';
-}
-
 /** "Reproduced 41,203 of 41,203 refusals", and where it did not. */
-function proofLines(
-  { reproduced, ...found }: Pick<Simulation, 'reproduced' | 'source'>,
-  screen: Screen,
-): string[] {
+function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Screen): string[] {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const agreed = recordedRefusals - missed(reproduced);
-  const proof = `Replayed ${sourceText(found)} under the present limits: reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
+  const proof = `Replayed the usage record under the present limits: reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
   if (minutesThatDiffer === 0) return [screen.paint('good', proof)];
   const rest = differences.length - differencesShown;
   return [

@@ -13,7 +13,7 @@ function stream(isTTY: boolean) {
 it('a bar is shown on a terminal once it takes longer than a second, and removed at the end', async () => {
   const clock = stopClock();
   const { written, output } = stream(true);
-  const progress = createProgress(output, { TERM: 'xterm' }, 'keys');
+  const progress = createProgress(output, { TERM: 'xterm' });
   clock.pass(999);
   progress.show(10, 10_000);
   expect(written).toEqual([]);
@@ -26,10 +26,7 @@ it('a bar is shown on a terminal once it takes longer than a second, and removed
 
 it('nothing is written where nobody would see it replaced', async () => {
   const [pipe, dumb] = [stream(false), stream(true)];
-  const all = [
-    createProgress(pipe.output, {}, 'keys'),
-    createProgress(dumb.output, { TERM: 'dumb' }, 'keys'),
-  ];
+  const all = [createProgress(pipe.output, {}), createProgress(dumb.output, { TERM: 'dumb' })];
   await sleep(1_050);
   for (const progress of all) {
     progress.show(1, 2);

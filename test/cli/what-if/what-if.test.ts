@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { changesOf, verdictText } from '../../../gateway/cli/what-if/diff-verdicts.ts';
@@ -11,7 +10,6 @@ import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../su
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientStore } from '../../support/tuning.ts';
-import { until } from '../../support/until.ts';
 import { withinOneMinute } from '../../support/within-one-minute.ts';
 
 const token = makeToken('read');
@@ -132,32 +130,6 @@ it('simulate --config tries the limits of an edited file, and says so where ther
   ]);
   const both = await run('simulate', '--config', file, '--plan', 'free', '--per-day', '1');
   expect([both.exitCode, both.stderr]).toEqual([1, expect.stringContaining('not both')]);
-});
-
-it('simulate --log says the same of access lines, compressed too, with a configuration in place of the gateway', async () => {
-  await until(
-    'the access lines are written',
-    () => gateway.lines.filter(({ decision }) => decision).length === 102,
-  );
-  const log = join(folder, 'gateway.log.gz');
-  await writeFile(log, gzipSync(gateway.lines.map((line) => JSON.stringify(line)).join('\n')));
-  const tried = ['--plan', 'free', '--per-day', '10', '--json'];
-  const [fromLog, fromRecord] = await Promise.all([
-    run('simulate', ...tried, '--log', log),
-    run('simulate', ...tried),
-  ]);
-  const pick = (text: string) => {
-    const { reproduced, totals, keys } = JSON.parse(text);
-    return {
-      reproduced,
-      totals,
-      ids: keys.map(({ id, refusedThen }: { id: string; refusedThen: number }) => [id, refusedThen]),
-    };
-  };
-  expect(JSON.parse(fromLog.stdout).source).toBe('log');
-  expect(pick(fromLog.stdout)).toEqual(pick(fromRecord.stdout));
-  const alone = await runTollgate(['simulate', '--log', log, '--against', await draft({}), ...tried]);
-  expect(pick(alone.stdout)).toEqual(pick(fromLog.stdout));
 });
 
 it('diff says what an edit adds, removes and changes, what needs a restart, and whom each limit would have hit', async () => {
