@@ -8,12 +8,12 @@ export interface KeyEdit {
   readonly edit: 'added' | 'removed' | 'disabled' | 'enabled' | 'changed';
 }
 
-/** Keys that are compared between two values of the generator: about a millisecond. */
+/** Keys that are compared between two values of the generator. */
 const keysPerStep = 2_000;
 
 /**
- * The keys that differ between two tables, by id in each of the two steps. Packed keys are compared by their bytes: 100,000
- * take 30 ms, in steps, so that the caller may let requests pass in between.
+ * The keys that differ between two tables, by id in each of the two steps. Packed keys are compared by their bytes, in
+ * steps, so that the caller may let requests pass in between.
  *
  * @returns undefined after each step
  */

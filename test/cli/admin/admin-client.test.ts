@@ -8,6 +8,7 @@ const bounds = { adminCallTimeoutMs: 60_000, adminReplyBytesMax: 10_000 };
 const change = {
   at: '2026-11-22T10:00:00Z',
   action: 'reload',
+  text: 'the configuration was reloaded',
   by: 'file',
   before: 'a',
   process: 'p',
