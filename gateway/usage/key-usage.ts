@@ -72,7 +72,7 @@ export class KeyUsage {
   private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
   /** The secrets that are not valid and have a field of their own on `invalidDay`. */
-  private readonly invalidSecrets = new Set<string>();
+  private invalidSecrets: Set<string> | undefined;
   private invalidDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
@@ -112,8 +112,9 @@ export class KeyUsage {
     const day = Math.floor(atMs / dayMs);
     const field = unauthorizedField(Math.floor(atMs / hourMs));
     if (!this.unsent.add(day, field, unauthorizedNumber(Math.floor(atMs / minuteMs)), 1)) return;
-    if (day !== this.invalidDay) this.invalidSecrets.clear();
+    if (day !== this.invalidDay) this.invalidSecrets = undefined;
     this.invalidDay = day;
+    this.invalidSecrets ??= new Set();
     if (!this.invalidSecrets.has(secret) && this.invalidSecrets.size >= this.secretsMax) return;
     this.invalidSecrets.add(secret);
     this.unsent.add(day, invalidSecretField(secret), latest, atMs - day * dayMs);

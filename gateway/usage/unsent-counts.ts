@@ -24,7 +24,8 @@ export class UnsentRoom {
 
 /** Counts by day and field that were not put into a batch yet. */
 export class UnsentCounts {
-  private readonly days = new Map<number, Map<string, Counts>>();
+  /** Undefined while there are none: most keys have sent all. */
+  private days: Map<number, Map<string, Counts>> | undefined;
   private readonly room: UnsentRoom;
 
   constructor(room: UnsentRoom) {
@@ -32,16 +33,17 @@ export class UnsentCounts {
   }
 
   get isEmpty(): boolean {
-    return this.days.size === 0;
+    return this.days === undefined;
   }
 
   /** @returns false if there is no room for one more number */
   add(day: number, field: string, number: number, value: number): boolean {
-    let fields = this.days.get(day);
+    let fields = this.days?.get(day);
     let counts = fields?.get(field);
     if (counts?.has(number) !== true && !this.room.take()) return false;
     if (fields === undefined) {
       fields = new Map();
+      this.days ??= new Map();
       this.days.set(day, fields);
     }
     if (counts === undefined) {
@@ -53,18 +55,20 @@ export class UnsentCounts {
   }
 
   of(day: number): ReadonlyMap<string, Counts> | undefined {
-    return this.days.get(day);
+    return this.days?.get(day);
   }
 
   /** Takes counts of the earliest day out, so many fields at most. Their room is given back when they are sent. */
   takeDay(
     fieldsMax: number,
   ): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
+    if (this.days === undefined) return undefined;
     const day = Math.min(...this.days.keys());
     const fields = this.days.get(day);
     if (fields === undefined) return undefined;
     if (fields.size <= fieldsMax) {
       this.days.delete(day);
+      if (this.days.size === 0) this.days = undefined;
       return { day, fields };
     }
     const taken = new Map([...fields].slice(0, fieldsMax));
