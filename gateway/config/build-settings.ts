@@ -1,10 +1,8 @@
-import { toLimits } from '../keys/limit-fields.ts';
 import type {
   Certificate,
   Keys,
   ListenAddress,
   Operation,
-  Plan,
   RedisSettings,
   Settings,
   Upstream,
@@ -102,14 +100,4 @@ function buildUpstream(
       ...(total !== undefined && { totalMs: total }),
     },
   };
-}
-
-export function buildPlans({ plans }: Pick<RawSettings, 'plans'>): Settings['plans'] {
-  return new Map(Object.entries(plans).map(([name, plan]) => [name, buildPlan(plan)]));
-}
-
-function buildPlan(plan: RawSettings['plans'][string]): Plan {
-  if (plan === 'custom') return { limits: 'custom' };
-  const { operations, ...limits } = plan;
-  return { limits: toLimits(limits), ...(operations && { operations }) };
 }

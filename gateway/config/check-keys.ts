@@ -1,4 +1,5 @@
 import { anyLimitField } from '../keys/limit-fields.ts';
+import { isStatedCustom } from '../keys/plans.ts';
 import { closestName, listNames } from '../shared/schema/closest-name.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
@@ -48,7 +49,7 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
       }));
       return;
     }
-    const isCustom = definedPlans[entry.plan] === 'custom';
+    const isCustom = isStatedCustom(definedPlans[entry.plan]);
     if (isCustom && entry.limits === undefined) {
       problems.add(() => ({
         ...source.placeOf(at),

@@ -25,7 +25,7 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
   const known = new Set(operations.map(({ id }) => id));
 
   for (const [name, plan] of Object.entries(raw.plans)) {
-    if (plan !== 'custom') check(plan.operations, main, ['plans', name, 'operations']);
+    check(plan.operations, main, ['plans', name, 'operations']);
   }
   keyList.keys.forEach((key, index) => {
     check(key.operations, keyList.source, [...keyList.path, index, 'operations']);

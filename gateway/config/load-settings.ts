@@ -1,11 +1,12 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
+import { compilePlans } from '../keys/plans.ts';
 import type { Operation, Settings, UpstreamTls } from '../shared/model.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
-import { buildPlans, buildSettings } from './build-settings.ts';
+import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check-admin.ts';
 import { checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
@@ -104,7 +105,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     return { kind: 'invalid', problems: [other], suspects: [[file]], digests, version };
   }
   const raw = main && parseShape(main, problems);
-  const plans = raw && buildPlans(raw);
+  const plans = raw && compilePlans(raw.plans);
   const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);
   const others = onlyKeys
     ? nothingElse
@@ -218,9 +219,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
     }
   };
   for (const [name, plan] of Object.entries(raw.plans)) {
-    if (plan === 'custom') continue;
-    const { operations: _, ...limits } = plan;
-    warn(main, { path: ['plans', name], limits: toLimits(limits) });
+    warn(main, { path: ['plans', name], limits: toLimits(plan) });
   }
   if (keyList.entries?.uses.warned === 0) return warnings;
   const { path, source, written } = keyList;
@@ -281,7 +280,7 @@ function publish(
 ): Settings['docs'] | undefined {
   const { docsPath: path, limitsPath, baseUrl } = raw;
   if (path === undefined) return undefined;
-  const json = apiDocument(document, { baseUrl, plans: buildPlans(raw), limitsPath });
+  const json = apiDocument(document, { baseUrl, plans: compilePlans(raw.plans), limitsPath });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
   problems.push({ ...main.placeOf(['docsPath']), message });

@@ -1,4 +1,4 @@
-import type { FoundKey, Key, Keys, Plan, Secret } from '../shared/model.ts';
+import type { FoundKey, Key, Keys, Plans, Secret } from '../shared/model.ts';
 import type { RawKey } from './key-schema.ts';
 import { toLimits } from './limit-fields.ts';
 import {
@@ -15,8 +15,6 @@ import { termsOnPlan } from './terms-on-plan.ts';
 
 /** Keys by id in place of those that are packed; undefined for a key that is gone. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
-
-type Plans = ReadonlyMap<string, Plan>;
 
 /**
  * The keys of a configuration: packed ones, which many tables share, and the changes since they were packed. So a table with

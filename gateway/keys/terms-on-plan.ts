@@ -11,7 +11,7 @@ export function termsOnPlan(
   plan: Plan | undefined,
   own: OwnTerms,
 ): { readonly limits: Limits; readonly operations?: readonly string[] } | undefined {
-  const limits = plan?.limits === 'custom' ? own.limits : plan?.limits;
+  const limits = plan?.isCustom ? own.limits : plan?.limits;
   if (limits === undefined) return undefined;
   const operations = scopeOf(plan?.operations, own.operations);
   return { limits, ...(operations && { operations }) };

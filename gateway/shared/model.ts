@@ -17,12 +17,19 @@ export interface Limit {
 /** The limits of a plan or key: at least one, shortest window first, each window at most once. */
 export type Limits = readonly Limit[];
 
-/** A plan: its limits, or `custom` where each key states its own. */
+/** A plan, as `compilePlan` makes it. */
 export interface Plan {
-  readonly limits: Limits | 'custom';
-  /** Ids of the operations that its keys may call; absent: all. */
-  readonly operations?: readonly string[];
+  readonly name: string;
+  /** Each of its keys states its own limits. */
+  readonly isCustom: boolean;
+  /** None of a custom plan. */
+  readonly limits: Limits;
+  /** Ids of the operations that its keys may call; undefined: all. */
+  readonly operations: readonly string[] | undefined;
 }
+
+/** By name, in the order of the configuration. */
+export type Plans = ReadonlyMap<string, Plan>;
 
 /** One entry of `keys`: who calls, on which plan, with which limits. Quota and ban belong to its id. */
 export interface Key {
@@ -394,7 +401,8 @@ export interface Settings {
   readonly redis?: RedisSettings;
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
-  readonly plans: ReadonlyMap<string, Plan>;
+  /** Read through `plansAt`, which says when they hold. */
+  readonly plans: Plans;
   readonly keys: Keys;
   /** Whether there are also keys that are issued while gateways run, in the directory. */
   readonly directory: boolean;

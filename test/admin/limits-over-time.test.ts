@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { limitsOverTime } from '../../gateway/admin/keys/limits-over-time.ts';
 import type { RecordedChange } from '../../gateway/fleet/changes.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
-import type { Settings } from '../../gateway/shared/model.ts';
+import { compilePlans } from '../../gateway/keys/plans.ts';
 import { startGateways } from './change-fixture.ts';
 
 const at = (time: string) => `2026-11-24T${time}:00.000Z`;
@@ -18,11 +18,11 @@ const granted = (perMinute: number, until: string, from?: string) => ({
   untilAt: at(until),
 });
 
-const plans: Settings['plans'] = new Map([
-  ['free', { limits: toLimits({ perMinute: 50, perDay: 900 }) }],
-  ['pro', { limits: toLimits({ perMinute: 500 }) }],
-  ['own', { limits: 'custom' }],
-]);
+const plans = compilePlans({
+  free: { custom: false, perMinute: 50, perDay: 900 },
+  pro: { custom: false, perMinute: 500 },
+  own: { custom: true },
+});
 const free = { id: 'acme', plan: 'free', limits: toLimits({ perMinute: 50, perDay: 900 }) };
 const own = { id: 'acme', plan: 'own', limits: toLimits({ perMinute: 7 }) };
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { configSizes } from '../../gateway/config/config-sizes.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { compilePlans } from '../../gateway/keys/plans.ts';
 import { apiDocument, configFolder, digestOf, keysDocument, mainDocument } from '../support/config-folder.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
@@ -40,10 +41,10 @@ test('a small configuration gets every default', () => {
     upstreams: [
       { name: 'default', url: 'http://backend:3000', health: '/healthz', host: 'keep', timeouts: {} },
     ],
-    plans: new Map<string, unknown>([
-      ['free', { limits: limitsOf({ perMinute: 60, perDay: 1000 }) }],
-      ['enterprise', { limits: 'custom' }],
-    ]),
+    plans: compilePlans({
+      free: { custom: false, perMinute: 60, perDay: 1000 },
+      enterprise: { custom: true },
+    }),
     keysFile: { path: 'keys.yaml', lines: Uint32Array.of(2) },
     operations: [
       { id: 'listPets', method: 'GET', template: '/pets', upstream: 'default' },

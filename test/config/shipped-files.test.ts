@@ -38,7 +38,7 @@ test.each(['production', 'staging', 'local'])(
         ['free', { limits: limitsOf({ perMinute: 60, perDay: 1_000 }) }],
         ['pro', { limits: limitsOf({ perMinute: 300, perDay: 10_000 }) }],
         ['business', { limits: limitsOf({ perMinute: 1_000, perDay: 100_000 }) }],
-        ['enterprise', { limits: 'custom' }],
+        ['enterprise', { isCustom: true, limits: [] }],
       ]),
     });
   },

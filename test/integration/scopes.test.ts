@@ -14,7 +14,11 @@ async function start(entry: Partial<KeyEntry>) {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   const settings = await settingsOf({
     upstream: { url: backend.url, health: '/healthz' },
-    plans: { narrow, wide: { perMinute: 60, perDay: 1_000 } },
+    plans: {
+      narrow,
+      wide: { perMinute: 60, perDay: 1_000 },
+      own: { custom: true, operations: narrow.operations },
+    },
     keys: [key.entry],
   });
   const gateway = createGateway({
@@ -52,6 +56,16 @@ it('a key may call the operations of its plan; others are 403 and charged', asyn
   // A path that does not exist is 404 as for any key.
   expect((await send('GET', '/nothing')).said).toEqual([404, 'not_found']);
   expect((await send('DELETE', '/pets')).said).toEqual([405, 'method_not_allowed']);
+});
+
+it('a key on a custom plan has its own limits, and may call the operations of the plan', async () => {
+  const send = await start({ plan: 'own', limits: { perMinute: 3 } });
+  expect(await send('GET', '/pets')).toMatchObject({ said: [200, undefined], remaining: 2, forwarded: 1 });
+  expect(await send('GET', '/store/orders')).toMatchObject({
+    said: [403, 'operation_not_allowed'],
+    remaining: 1,
+    forwarded: 1,
+  });
 });
 
 it('operations of a key restrict those of its plan and cannot extend them', async () => {

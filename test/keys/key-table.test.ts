@@ -6,12 +6,12 @@ import type { RawKey } from '../../gateway/keys/key-schema.ts';
 import { KeyTable, tableOf } from '../../gateway/keys/key-table.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { createPacker, unpackable } from '../../gateway/keys/packed-keys.ts';
-import type { Plan } from '../../gateway/shared/model.ts';
+import { compilePlans } from '../../gateway/keys/plans.ts';
 
-const plans = new Map<string, Plan>([
-  ['free', { limits: toLimits({ perMinute: 60 }), operations: ['getPet', 'listPets'] }],
-  ['enterprise', { limits: 'custom' }],
-]);
+const plans = compilePlans({
+  free: { custom: false, perMinute: 60, operations: ['getPet', 'listPets'] },
+  enterprise: { custom: true },
+});
 
 const ids = ['a', 'b', 'B', 'a.b', 'a-b', 'ab', 'zz', '1', '10', '2', '@', '_'];
 
@@ -150,7 +150,7 @@ describe('a table of keys', () => {
 
   it('gives keys what their plan gives now', () => {
     const { keys } = tableOf([{ id: 'a', plan: 'free', disabled: false, secrets: [] }], plans);
-    const raised = keys.with(new Map(), new Map([['free', { limits: toLimits({ perDay: 7 }) }]]));
+    const raised = keys.with(new Map(), compilePlans({ free: { custom: false, perDay: 7 } }));
     expect(raised.get('a')?.limits).toEqual(toLimits({ perDay: 7 }));
     expect(keys.get('a')?.limits).toEqual(toLimits({ perMinute: 60 }));
   });

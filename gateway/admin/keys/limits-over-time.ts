@@ -79,10 +79,8 @@ function limitsWithoutGrants(
   plans: Settings['plans'],
   changes: readonly RecordedChange[],
 ): readonly Held<LimitsByField>[] {
-  const stated = [...plans].flatMap(([name, one]): [string, LimitsByField][] => {
-    return one.limits === 'custom' ? [] : [[name, toLimitFields(one.limits)]];
-  });
-  const ofPlans = new Map(stated);
+  const limited = [...plans.values()].filter(({ isCustom }) => !isCustom);
+  const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
   let terms: Terms = { plan, own: ofPlans.has(plan) ? undefined : toLimitFields(limits), plans: ofPlans };
   const steps: Held<LimitsByField>[] = [];
   for (const change of changes) {

@@ -86,9 +86,9 @@ export function createPlanDistributions(
     const issued = ofPlan.filter(({ source }) => source === 'directory').length;
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
-    const limits = plans.get(plan)?.limits ?? 'custom';
+    const limits = plans.get(plan)?.limits;
     const spread = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
-      const limit = limits === 'custom' ? undefined : limits.find((one) => one.window === window)?.max;
+      const limit = limits?.find((one) => one.window === window)?.max;
       return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf), limit) };
     };
     return {

@@ -1,7 +1,7 @@
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { limitsView } from '../settings/settings-view.ts';
+import { planView } from '../settings/settings-view.ts';
 
 /** How many keys are on each plan. */
 interface KeyCounts {
@@ -33,11 +33,9 @@ export function createPlansView(
     }
     const { byPlan, isComplete } = kept.counts;
     return {
-      plans: [...inForce.plans].map(([name, { limits, operations }]) => ({
-        name,
-        ...limitsView(limits),
-        ...(operations && { operations }),
-        ...(byPlan.get(name) ?? { keys: 0, disabledKeys: 0 }),
+      plans: [...inForce.plans.values()].map((plan) => ({
+        ...planView(plan),
+        ...(byPlan.get(plan.name) ?? { keys: 0, disabledKeys: 0 }),
       })),
       isComplete,
     };

@@ -45,7 +45,7 @@ function limitsThen(
   const plans = [...before.plans]
     .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
     .slice(0, editTextsMax)
-    .map(([name, { limits }]) => [name, limits === 'custom' ? {} : toLimitFields(limits)]);
+    .map(([name, { limits }]) => [name, toLimitFields(limits)]);
   const [from, to] = [tableIn(before.keys), tableIn(after.keys)];
   const keys = changedIds.flatMap((id) => {
     const [stated, now] = [from.statedOf(id), to.statedOf(id)];

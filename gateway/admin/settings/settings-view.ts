@@ -4,6 +4,7 @@ import type {
   Certificate,
   Key,
   Limits,
+  Plan,
   RedisSettings,
   Secret,
   Settings,
@@ -52,13 +53,7 @@ export function settingsMembers(settings: Settings): Readonly<Record<string, unk
     },
     ...(redis && { redis: redisView(redis) }),
     upstreams: settings.upstreams.map(upstreamView),
-    plans: [...settings.plans]
-      .sort(([a], [b]) => compare(a, b))
-      .map(([name, { limits, operations }]) => ({
-        name,
-        ...limitsView(limits),
-        ...(operations && { operations }),
-      })),
+    plans: [...settings.plans.values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     ...(limitsPath !== undefined && { limitsPath }),
     ...(docs && { docsPath: docs.path }),
@@ -124,20 +119,23 @@ function tlsView(tls: Certificate | undefined): object {
   return { tls: { file, certDigestStart: digestStart(hash('sha256', cert)), expiresAt } };
 }
 
+/** A plan with every member that it has. */
+export function planView({ name, isCustom, limits, ...rest }: Plan): object {
+  return { name, isCustom, windows: windowsView(limits), ...rest };
+}
+
 /** As windows are named in all of the API. */
-export function limitsView(limits: Limits | 'custom'): object {
-  if (limits === 'custom') return { isCustom: true, windows: [] };
-  return { isCustom: false, windows: limits.map(({ window, max }) => ({ name: window, limit: max })) };
+function windowsView(limits: Limits): object {
+  return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
 function keyView(key: Key, secrets: readonly Secret[]): object {
   const { id, plan, name, limits, operations, disabled } = key;
-  const { windows } = limitsView(limits) as { windows: unknown };
   return {
     id,
     plan,
     ...(name !== undefined && { name }),
-    windows,
+    windows: windowsView(limits),
     ...(operations && { operations }),
     disabled,
     secrets: secrets

@@ -153,11 +153,11 @@ function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
     throw new CommandError(`There is no plan ${key.plan}${advice}`);
   }
   const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
-  if (plan.limits === 'custom' && stated.length === 0) {
+  if (plan.isCustom && stated.length === 0) {
     const all = listNames(limitFieldNames.map(limitOption));
     throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
   }
-  if (plan.limits !== 'custom' && stated.length > 0) {
+  if (!plan.isCustom && stated.length > 0) {
     throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
   }
 }

@@ -154,7 +154,7 @@ function reasonAgainst(
   settings: Settings,
   taken: ReadonlySet<string>,
 ): string | undefined {
-  const isCustom = settings.plans.get(plan)?.limits === 'custom';
+  const isCustom = settings.plans.get(plan)?.isCustom;
   if (!settings.plans.has(plan)) return `there is no plan ${plan}`;
   if (isCustom && limits === undefined) return `the plan ${plan} is custom, and it has no limits of its own`;
   if (!isCustom && limits !== undefined)

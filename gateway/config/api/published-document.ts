@@ -1,11 +1,11 @@
-import { type Plan, planWindows, type Settings } from '../../shared/model.ts';
+import { type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 
 /** What the document that clients read says beside the operator's own. */
 interface Published {
   readonly baseUrl: string;
-  readonly plans: Settings['plans'];
+  readonly plans: Plans;
   /** Where a key reads its limits, if anywhere. */
   readonly limitsPath: string | undefined;
 }
@@ -58,14 +58,14 @@ function charsOf(value: unknown, charsMax: number): number {
 
 /** A Markdown section: a row for each plan, a column for each window that any of them limits. */
 function plansText({ baseUrl, plans, limitsPath }: Published): string {
-  const all = [...plans];
-  const windows = planWindows.filter((window) => all.some(([, plan]) => maxOf(plan, window) !== undefined));
-  const isScoped = all.some(([, { operations }]) => operations !== undefined);
+  const all = [...plans.values()];
+  const windows = planWindows.filter((window) => all.some((plan) => maxOf(plan, window) !== undefined));
+  const isScoped = all.some(({ operations }) => operations !== undefined);
   const rows = [
     ['Plan', ...windows.map((window) => `Requests per ${window}`), ...(isScoped ? ['Operations'] : [])],
     ['---', ...windows.map(() => '---:'), ...(isScoped ? ['---'] : [])],
-    ...all.map(([name, plan]) => [
-      name,
+    ...all.map((plan) => [
+      plan.name,
       ...windows.map((window) => maxOf(plan, window)?.toLocaleString('en') ?? noMax(plan)),
       ...(isScoped ? [scopeOf(plan)] : []),
     ]),
@@ -79,11 +79,11 @@ function plansText({ baseUrl, plans, limitsPath }: Published): string {
 }
 
 function maxOf({ limits }: Plan, window: string): number | undefined {
-  return limits === 'custom' ? undefined : limits.find((limit) => limit.window === window)?.max;
+  return limits.find((limit) => limit.window === window)?.max;
 }
 
-function noMax({ limits }: Plan): string {
-  return limits === 'custom' ? 'custom' : 'unlimited';
+function noMax({ isCustom }: Plan): string {
+  return isCustom ? 'custom' : 'unlimited';
 }
 
 function scopeOf({ operations }: Plan): string {

@@ -1,5 +1,6 @@
 import type { RawKey } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
+import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check-limits.ts';
 
 /**
@@ -42,7 +43,7 @@ export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, un
   return [...plans].every(([plan, { limited, unlimited }]) => {
     if (limited === 0 && unlimited === 0) return true;
     if (!Object.hasOwn(defined, plan)) return false;
-    return defined[plan] === 'custom' ? unlimited === 0 : limited === 0;
+    return isStatedCustom(defined[plan]) ? unlimited === 0 : limited === 0;
   });
 }
 

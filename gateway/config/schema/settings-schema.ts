@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { keyListSchema, limit, limitFieldsShape, operationIds } from '../../keys/key-schema.ts';
-import { anyLimitField, limitFieldNames } from '../../keys/limit-fields.ts';
+import { keyListSchema, limit } from '../../keys/key-schema.ts';
+import { planSchema } from '../../keys/plan-schema.ts';
 import {
   agePattern,
   durationPattern,
@@ -25,16 +25,6 @@ import { defaults } from './defaults.ts';
 
 const bodyBytesMax = 1_073_741_824;
 const portMax = 65_535;
-
-const plan = fields(`a mapping with ${anyLimitField}`, {
-  ...limitFieldsShape,
-  operations: operationIds.optional().describe('What keys on this plan may call; absent: every operation.'),
-})
-  .refine(
-    ({ operations, ...stated }) => Object.keys(stated).length > 0,
-    expects(`a mapping with ${anyLimitField}`),
-  )
-  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
 
 const duration = z
   .string(expects('a duration such as 60s, 5m or 24h'))
@@ -222,12 +212,10 @@ export const settingsSchema = fields('a mapping of settings', {
     .optional()
     .describe('Several, by name, in place of `upstream`: x-upstream names one, the first is the default.'),
   plans: z
-    .record(
-      planName,
-      z.union([plan, z.literal('custom')], expects(`a mapping with ${anyLimitField}, or the word custom`)),
-      expects('a mapping of plan names to limits'),
-    )
-    .describe('By name: its limits, or `custom` when each key states its own.'),
+    .record(planName, planSchema, expects('a mapping of plan names to limits'))
+    .describe(
+      'By name: its limits and operations; `custom` or `custom: true` when each key states its own limits.',
+    ),
   keys: z
     .union(
       [text('the path of the keys file'), keyListSchema, keySources],

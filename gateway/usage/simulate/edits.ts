@@ -21,7 +21,7 @@ export interface Edits {
 
 /** The terms that are edited: what is in force. */
 export interface Present {
-  readonly plans: ReadonlyMap<string, Plan>;
+  readonly plans: ReadonlyMap<string, Pick<Plan, 'isCustom' | 'limits'>>;
   readonly bans: BanPolicy;
 }
 
@@ -38,8 +38,7 @@ export function problemOf(
       const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
       return `There is no plan ${JSON.stringify(name)}${advice}`;
     }
-    if (plan.limits === 'custom')
-      return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
+    if (plan.isCustom) return `On the plan ${JSON.stringify(name)} each key has its own limits: edit keys.`;
     if (edited(plan.limits, edit).length === 0)
       return `The plan ${JSON.stringify(name)} would have no limit left.`;
   }

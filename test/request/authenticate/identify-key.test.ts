@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tableOf } from '../../../gateway/keys/key-table.ts';
+import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { createIdentifyKey } from '../../../gateway/request/authenticate/identify-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
@@ -24,7 +25,7 @@ function ring(...entries: readonly [secret: string, key: Key, expiresMs?: number
     disabled: ofKey[0]?.[1].disabled ?? false,
     secrets: ofKey.map(([secret, , expires]) => ({ sha256: sha256(secret), ...(expires && { expires }) })),
   }));
-  return tableOf(stated, new Map([['free', { limits: acme.limits }]]));
+  return tableOf(stated, compilePlans({ free: { custom: false, perMinute: 60, perDay: 1000 } }));
 }
 
 const known = ring(

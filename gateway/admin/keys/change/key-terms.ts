@@ -25,7 +25,7 @@ export function termsFault(
   if (definition === undefined) {
     return `The member \`plan\` names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
   }
-  const isCustom = definition.limits === 'custom';
+  const { isCustom } = definition;
   if (isCustom && limits === undefined) {
     return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
   }

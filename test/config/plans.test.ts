@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { plansAt } from '../../gateway/keys/plans.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { limitsOf } from '../support/limits-of.ts';
+
+const withPlan = (written: string) => mainDocument.replace('enterprise: custom', `enterprise: ${written}`);
+
+function load(written: string, key = '') {
+  const keys = key === '' ? '[]' : `- { id: acme, plan: enterprise, secrets: [], ${key} }`;
+  const folder = configFolder({ 'tollgate.yaml': withPlan(written), 'keys.yaml': keys });
+  const loaded = loadSettings({ file: folder.file, env: { CUSTOM: 'true' } });
+  if (loaded.kind === 'valid') return loaded.settings;
+  return formatProblems(loaded.problems).replaceAll(folder.pathOf(''), '').split('\n')[0];
+}
+
+const ajv = new Ajv2020({ strict: false });
+const isValidForEditors = ajv.compile(JSON.parse(readFileSync('config/tollgate.schema.json', 'utf8')));
+
+const own = 'limits: { perDay: 7 }';
+
+test.each([
+  ['limits of windows', '{ perHour: 5 }', '', { limits: limitsOf({ perHour: 5 }) }],
+  ['limits, and the word that says so', '{ custom: false, perHour: 5 }', '', { isCustom: false }],
+  [
+    'limits and operations',
+    '{ perHour: 5, operations: [getPet, getPet] }',
+    '',
+    { limits: limitsOf({ perHour: 5 }), operations: ['getPet'] },
+  ],
+  ['the word custom', 'custom', own, { isCustom: true, limits: [], operations: undefined }],
+  ['custom as a member', '{ custom: true }', own, { isCustom: true, limits: [], operations: undefined }],
+  ['custom by a variable', '\n    custom: $' + '{CUSTOM}', own, { isCustom: true, limits: [] }],
+  [
+    'custom with operations',
+    '{ custom: true, operations: [getPet] }',
+    own,
+    { isCustom: true, limits: [], operations: ['getPet'] },
+  ],
+])('a plan may have %s', (_, written, key, plan) => {
+  const settings = load(written, key);
+  if (typeof settings !== 'object') throw new Error(settings);
+  const made = plansAt(settings, 0).get('enterprise');
+  expect(made).toMatchObject({ name: 'enterprise', isCustom: key !== '', ...plan });
+  expect(settings.keys.get('acme')).toEqual(
+    key === ''
+      ? undefined
+      : {
+          id: 'acme',
+          plan: 'enterprise',
+          limits: limitsOf({ perDay: 7 }),
+          ...(made?.operations && { operations: made.operations }),
+          disabled: false,
+        },
+  );
+  expect(isValidForEditors(parse(withPlan(written)))).toBe(true);
+});
+
+const aPlan =
+  'a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or the word custom';
+const keyFields = 'at least one of perSecond, perMinute, perHour, perDay, perMonth';
+
+test.each([
+  ['another word', 'costum', `6:15: \`plans.enterprise\` must be ${aPlan}`],
+  ['nothing', '', `6:3: \`plans.enterprise\` must be ${aPlan}`],
+  ['an empty mapping', '{}', `6:15: \`plans.enterprise\` must be ${aPlan}`],
+  ['operations alone', '{ operations: [getPet] }', `6:15: \`plans.enterprise\` must be ${aPlan}`],
+  ['custom: false alone', '{ custom: false }', `6:15: \`plans.enterprise\` must be ${aPlan}`],
+  ['custom: yes', '{ custom: yes }', '6:25: `plans.enterprise.custom` must be true or false'],
+  [
+    'limits on a custom plan',
+    '{ custom: true, perDay: 9 }',
+    '6:39: `plans.enterprise.perDay` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
+  ],
+  [
+    'a member that is unknown',
+    '{ custom: true, operation: [getPet] }',
+    '6:31: the field `operation` is unknown; did you mean `operations`?',
+  ],
+])('a plan of %s is reported with its place and a correction', (_, written, report) => {
+  expect(load(written)).toBe(`tollgate.yaml:${report}`);
+  expect(isValidForEditors(parse(withPlan(written)))).toBe(false);
+});
+
+test.each([
+  [
+    'an operation that does not exist, on a custom plan',
+    '{ custom: true, operations: [getPets] }',
+    own,
+    'tollgate.yaml:6:44: `plans.enterprise.operations[0]` names no operation of the API document; did you mean `getPet`?',
+  ],
+  [
+    'a key without limits on a custom plan',
+    '{ custom: true }',
+    'disabled: true',
+    `keys.yaml:1:21: \`[0]\` is on a custom plan; write its \`limits: { … }\` with ${keyFields}`,
+  ],
+  [
+    'limits of a key on a plan with its own',
+    '{ custom: false, perDay: 9 }',
+    own,
+    'keys.yaml:1:46: `[0].limits` is for custom plans only; remove it or choose a custom plan',
+  ],
+])('%s is reported with its place and a correction', (_, written, key, report) => {
+  expect(load(written, key)).toBe(report);
+});
