@@ -6,7 +6,8 @@ import type { Key, Operation } from '../shared/model.ts';
  * @param digestStart the first digits of the digest of the secret that was presented
  */
 export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: string): string {
-  return `,"keyId":${quoted(id)},"plan":${quoted(plan)},"secret":"${digestStart}"`;
+  // Joined, since V8 keeps the parts of a template as a tree, which takes three times the memory.
+  return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
 /** The member that depends on an operation alone: likewise made once. */

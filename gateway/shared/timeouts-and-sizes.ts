@@ -121,7 +121,7 @@ export const defaultBounds = Object.freeze({
    */
   directoryCachedKeysMax: 100_000,
   directoryCachedBytesMax: 67_108_864,
-  /** Secrets of theirs whose digest it need not compute again: about 1,100 octets each. Beyond it all are computed anew. */
+  /** Secrets of theirs whose digest it need not compute again: about 930 octets each. Beyond it all are computed anew. */
   directoryCachedSecretsMax: 50_000,
   /**
    * For how long it remembers that a secret is nobody's or its key is refused, and of how many; and, while Redis is away, how

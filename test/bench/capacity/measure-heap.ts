@@ -22,7 +22,10 @@ const limits = [
 ] as const;
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
-/** What a process holds of a key, heap and buffers, octets each. Ids are strings of their own, as those that were parsed. */
+/**
+ * What a process holds of a key, heap and buffers, octets each. Ids are strings of their own, as those that were parsed. These are
+ * live objects: their bounds times these octets is what a process remembers; `capacity.md` has the sum and the peak beside it.
+ */
 export async function measureHeap(keys: number) {
   console.log('heap of keys');
   return {
