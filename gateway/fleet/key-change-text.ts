@@ -25,7 +25,9 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
     case 'delete':
       return `${by} deleted the key ${key}.`;
     case 'unban':
-      return `${by} lifted the ban of ${key}.`;
+      return before?.bannedUntilAt === undefined
+        ? `${by} lifted bans of ${key}, which was not banned.`
+        : `${by} lifted the ban of ${key}.`;
     case 'grant':
       return `${by} granted ${key} ${limitsText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
     case 'ungrant':

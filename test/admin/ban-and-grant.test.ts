@@ -59,7 +59,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     // Strikes that are not sent yet.
     for (let request = 0; request < 15; request++) await other.call(key.secret);
     const lifted = await one.ask('POST', '/keys/acme/unban');
-    expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', strikes: 0 }]);
+    expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', wasBanned: true, strikes: 0 }]);
     await one.ask('POST', '/keys/acme/grant', { limits: { perMinute: 1_000 }, untilAt: at(hourMs) });
     for (const gateway of [one, other]) {
       await expect.poll(() => gateway.call(key.secret)).toBe(200);

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { LimitsByField } from '../../keys/limit-fields.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import { keyItem } from '../admin/api-shapes.ts';
@@ -8,7 +8,9 @@ import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 
 /** What holds for a key after its ban or its grant was changed. */
-const nowHeld = keyItem.pick({ id: true, ban: true, grant: true });
+const nowHeld = keyItem
+  .pick({ id: true, ban: true, grant: true })
+  .extend({ wasBanned: z.boolean().optional() });
 
 export type NowHeld = z.output<typeof nowHeld>;
 
@@ -30,14 +32,17 @@ export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHe
   return changeKey(id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
 }
 
-export function heldText({ id, ban, grant }: NowHeld, what: 'ban' | 'grant', nowMs: number): string {
+export function heldText(
+  { id, ban, grant, wasBanned }: NowHeld,
+  what: 'ban' | 'grant',
+  nowMs: number,
+): string {
   if (what === 'grant') {
     if (grant === undefined) return `${id} has no grant.`;
     return `${id} ${grant.fromMs === undefined ? 'has' : 'will have'} a grant: ${grantText(grant, nowMs)}.`;
   }
-  return ban
-    ? `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`
-    : `${id} is no longer banned.`;
+  if (ban) return `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`;
+  return wasBanned === false ? `${id} was not banned.` : `${id} is no longer banned.`;
 }
 
 /** Why the key gets now what it gets: a window may refuse what no ban refuses any more. What was done is done in any case. */

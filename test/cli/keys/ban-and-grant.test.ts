@@ -63,6 +63,7 @@ test('unban lets a banned key in on another process, and says what limits it sti
     new RegExp(`^${id} is no longer banned\\.\n${id} \\(enterprise\\) has used .* of this minute`),
   );
   await expect.poll(async () => (await call(banned.secret)).headers.get('ratelimit')).not.toContain('"ban"');
+  expect((await run(`unban ${id}`)).stdout).toMatch(new RegExp(`^${id} was not banned\\.\n`));
 });
 
 test('grant gives a key more for a while on every process, ungrant ends it; --json is what holds', async () => {

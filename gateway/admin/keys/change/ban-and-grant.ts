@@ -35,6 +35,8 @@ interface Verb {
   /** What of the key's status it changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
+  /** What else of the status before the response tells. */
+  readonly tells?: (status: KeyStatus) => object;
 }
 
 /** Bans and grants lie beside the counts of a key: they are changed alike for keys of the configuration and of the directory. */
@@ -53,6 +55,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           run: limiter.liftBan,
           before: ({ rateLimit: { banUntilMs } }) =>
             banUntilMs === undefined ? {} : { bannedUntilAt: new Date(banUntilMs).toISOString() },
+          tells: ({ rateLimit: { banUntilMs } }) => ({ wasBanned: banUntilMs !== undefined }),
         })),
     }),
     defineRoute({
@@ -118,7 +121,7 @@ async function change(
   const { key } = found;
   const verb = verbFor(key);
   if (verb.kind === 'refused') return verb.response;
-  const { action, run, obstacle, before, after } = verb;
+  const { action, run, obstacle, before, after, tells } = verb;
   const { readStatus, record } = sources;
   const [earlier] = (await readStatus([key])) ?? [];
   if (earlier === undefined) return storeUnavailable();
@@ -132,6 +135,7 @@ async function change(
     const { strikes, bannedUntilMs, banLevel, grant } = reply.state;
     return jsonResponse({
       id: key.id,
+      ...tells?.(earlier),
       strikes,
       ...banAndGrant({
         banUntilMs: bannedUntilMs > reply.nowMs ? bannedUntilMs : undefined,

@@ -63,12 +63,22 @@ function Members({ before = {}, after = {} }) {
       value === undefined ? undefined : html`<bdi>${inWords(value)}</bdi>`,
     );
     const separator = index === 0 ? '' : ' · ';
-    if (from === undefined) return html`${separator}${name} ${to}`;
+    const word = wordOf[name] ?? name;
+    if (from === undefined) return html`${separator}${word} ${to}`;
     return to === undefined
-      ? html`${separator}${name} was ${from}`
-      : html`${separator}${name} ${from} → ${to}`;
+      ? html`${separator}${word} was ${from}`
+      : html`${separator}${word} ${from} → ${to}`;
   });
 }
+
+/** Members whose name is no word. @type {Record<string, string>} */
+const wordOf = {
+  fromAt: 'from',
+  untilAt: 'until',
+  expiresAt: 'ends',
+  bannedUntilAt: 'banned until',
+  digestStart: 'secret',
+};
 
 /** @param {any} value @returns {string} */
 function inWords(value) {
