@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
-import { compilePlans } from '../keys/plans.ts';
-import type { Operation, Settings, UpstreamTls } from '../shared/model.ts';
+import { compilePlans, plansAt } from '../keys/plans.ts';
+import type { Operation, Plans, Settings, UpstreamTls } from '../shared/model.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
@@ -105,16 +105,18 @@ export function loadSettings(options: LoadOptions): Loaded {
     return { kind: 'invalid', problems: [other], suspects: [[file]], digests, version };
   }
   const raw = main && parseShape(main, problems);
-  const plans = raw && compilePlans(raw.plans);
+  const nowMs = Date.now();
+  const stated = raw && compilePlans(raw.plans);
+  const plans = stated && plansAt({ plans: stated }, nowMs);
   const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);
   const others = onlyKeys
     ? nothingElse
-    : main && readOthers({ ...options, main, raw, keyList, reader }, problems);
+    : main && readOthers({ ...options, main, raw, plans, keyList, reader }, problems);
 
   const digests = reader.digests();
   const version = reader.version();
   const all = mergeProblems(reader.problems(), problems);
-  if (!main || !raw || !plans || !keyList || !others || all.length > 0) {
+  if (!main || !raw || !stated || !plans || !keyList || !others || all.length > 0) {
     const suspects = all.map(({ file: at, related, files = [at, related?.file ?? at] }) => files);
     return { kind: 'invalid', problems: all.map(withoutFiles), suspects, digests, version };
   }
@@ -123,7 +125,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   const { keys, order } = keyList.table(plans);
   const settings = buildSettings({
     raw,
-    plans,
+    plans: stated,
     keys,
     keysFile:
       keyList.shownAs === undefined
@@ -132,7 +134,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...others,
     version,
   });
-  const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, Date.now())];
+  const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, nowMs)];
   for (const name of unusedUpstreams(settings)) {
     warnings.push(
       `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
@@ -159,19 +161,20 @@ const nothingElse: Others = { operations: [], redis: undefined, upstreamTls: new
 interface OthersToRead extends Pick<LoadOptions, 'file' | 'inForce'> {
   readonly main: YamlSource;
   readonly raw: RawSettings | undefined;
+  readonly plans: Plans | undefined;
   readonly keyList: ReadKeyList | undefined;
   readonly reader: SourceReader;
 }
 
 /** Undefined when some of it could not be read. */
 function readOthers(
-  { file, main, raw, keyList, reader, inForce }: OthersToRead,
+  { file, main, raw, plans, keyList, reader, inForce }: OthersToRead,
   problems: Problem[],
 ): Others | undefined {
   const upstreams = readUpstreamNames(main);
   problems.push(...upstreams.problems);
   const api = readApi({ main, mainFile: file, reader, upstreamNames: upstreams.names }, problems);
-  if (raw === undefined) return undefined;
+  if (raw === undefined || plans === undefined) return undefined;
   if (api !== undefined) {
     const { operations } = api;
     const misfits = [
@@ -184,7 +187,7 @@ function readOthers(
   const upstreamTls = readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
   const redis = readRedis(raw, { main, reader, fileOf }, problems);
   const certificates = readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
-  const docs = api && publish(raw, main, api.document, problems);
+  const docs = api && publish(raw, main, { document: api.document, plans }, problems);
   return api && { operations: api.operations, upstreamTls, redis, certificates, ...(docs && { docs }) };
 }
 
@@ -275,12 +278,12 @@ function readApi(
 function publish(
   raw: RawSettings,
   main: YamlSource,
-  document: Mapping,
+  { document, plans }: { readonly document: Mapping; readonly plans: Plans },
   problems: Problem[],
 ): Settings['docs'] | undefined {
   const { docsPath: path, limitsPath, baseUrl } = raw;
   if (path === undefined) return undefined;
-  const json = apiDocument(document, { baseUrl, plans: compilePlans(raw.plans), limitsPath });
+  const json = apiDocument(document, { baseUrl, plans, limitsPath });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
   problems.push({ ...main.placeOf(['docsPath']), message });

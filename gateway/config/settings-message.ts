@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KeyChanges, KeyTable, tableIn } from '../keys/key-table.ts';
 import { type PackedKeys, unpackable } from '../keys/packed-keys.ts';
+import { plansAt } from '../keys/plans.ts';
 import type { Settings } from '../shared/model.ts';
 
 /**
@@ -63,17 +64,21 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
  * @param previous what the message before this one led to. Messages of `onValid` in `watchSettings` each build on the one
  *   before, so none may be left out; a full message builds on nothing
  */
-export function applyMessage(previous: Settings | undefined, message: SettingsMessage): Settings {
+export function applyMessage(
+  previous: Settings | undefined,
+  message: SettingsMessage,
+  nowMs = Date.now(),
+): Settings {
   switch (message.kind) {
     case 'full': {
       const { members, packed, changes } = message;
-      return { ...members, keys: new KeyTable(unpackable(packed), changes, members.plans) };
+      return { ...members, keys: new KeyTable(unpackable(packed), changes, plansAt(members, nowMs)) };
     }
     case 'difference': {
       if (previous === undefined) throw new Error('a difference from settings that there are not');
       const { keys, ...members } = { ...previous, ...message.members };
       for (const name of message.gone) delete (members as Partial<Members>)[name];
-      return { ...members, keys: tableIn(keys).with(message.changes, members.plans) };
+      return { ...members, keys: tableIn(keys).with(message.changes, plansAt(members, nowMs)) };
     }
   }
 }

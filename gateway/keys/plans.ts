@@ -3,8 +3,8 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans that hold at an instant. They are always the same today. This function is the only reader of `settings.plans`, so
- * a plan that changes at some instant changes here.
+ * The plans that hold at an instant: today always all of `settings.plans`. Whatever applies a plan asks here. What is made
+ * once for a configuration (its keys, the API reference) is made of the plans at the instant of the load.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, _nowMs: number): Plans {
   return plans;

@@ -401,7 +401,7 @@ export interface Settings {
   readonly redis?: RedisSettings;
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
-  /** Read through `plansAt`, which says when they hold. */
+  /** As they are stated; `plansAt` says which hold. */
   readonly plans: Plans;
   readonly keys: Keys;
   /** Whether there are also keys that are issued while gateways run, in the directory. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
+import { plansAt } from '../../keys/plans.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { exportRoute } from '../keys/change/export-route.ts';
@@ -73,7 +74,7 @@ export function createReadRoutes({ keys, events, changes, presence, bounds }: Re
       needs: 'read',
       query: queryOf({ hours: wholeNumber(1, distributionHoursMax).default(distributionHoursMax) }),
       async respond({ params: { name = '' }, query: { hours } }) {
-        if (!settings().plans.has(name))
+        if (!plansAt(settings(), keys.nowMs()).has(name))
           return errorResponse('not_found', 'There is no plan with this name.');
         const distribution = await planDistribution(name, hours);
         return distribution === undefined ? storeUnavailable() : jsonResponse(distribution);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChangedMembers, RecordedChange } from '../../fleet/changes.ts';
 import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
-import type { Grant, Key, Settings } from '../../shared/model.ts';
+import type { Grant, Key, Plans } from '../../shared/model.ts';
 
 /** The limits of a key from an instant until the next step. */
 export interface LimitsStep {
@@ -46,7 +46,7 @@ export function limitsOverTime({
   toMs,
 }: {
   readonly key: Pick<Key, 'id' | 'plan' | 'limits'>;
-  readonly plans: Settings['plans'];
+  readonly plans: Plans;
   readonly grant: Grant | undefined;
   readonly changes: readonly RecordedChange[];
   readonly fromMs: number;
@@ -76,7 +76,7 @@ export function limitsOverTime({
 /** The oldest first. */
 function limitsWithoutGrants(
   { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
-  plans: Settings['plans'],
+  plans: Plans,
   changes: readonly RecordedChange[],
 ): readonly Held<LimitsByField>[] {
   const limited = [...plans.values()].filter(({ isCustom }) => !isCustom);

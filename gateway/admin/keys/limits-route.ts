@@ -1,4 +1,5 @@
 import type { Changes, RecordedChange } from '../../fleet/changes.ts';
+import { plansAt } from '../../keys/plans.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, queryOf } from '../api/query-parameters.ts';
@@ -37,11 +38,10 @@ export function limitsRoute({
       }
       const status = (await statusesOf(keys, found ?? []))?.get(id);
       if (listed === undefined || status === undefined) return storeUnavailable();
-      const { plans } = keys.settings();
       const { grant } = status;
       const limits = limitsOverTime({
         key: listed.key,
-        plans,
+        plans: plansAt(keys.settings(), toMs),
         grant,
         changes: await newestChanges(),
         fromMs,

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { plansAt } from '../../keys/plans.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -74,7 +75,6 @@ export function createPlanDistributions(
   };
 
   async function make(plan: string, hours: number): Promise<PlanDistribution | undefined> {
-    const { plans } = settings();
     const toMs = nowMs();
     const fromMs = (Math.floor(toMs / minuteMs) - 60 * hours + 1) * minuteMs;
     const active = usage === undefined ? [] : await usage.reader.active();
@@ -86,7 +86,7 @@ export function createPlanDistributions(
     const issued = ofPlan.filter(({ source }) => source === 'directory').length;
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
-    const limits = plans.get(plan)?.limits;
+    const limits = plansAt(settings(), toMs).get(plan)?.limits;
     const spread = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
       const limit = limits?.find((one) => one.window === window)?.max;
       return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf), limit) };

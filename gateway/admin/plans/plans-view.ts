@@ -1,3 +1,4 @@
+import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -10,7 +11,7 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
 
 /**
  * Every plan with its limits and how many keys are on it, in the order of the configuration. It looks at every key of the
@@ -21,7 +22,7 @@ type CountSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
 export function createPlansView(
   sources: CountSources & { readonly bounds: Pick<Bounds, 'planDistributionKeptMs'> },
 ): () => Promise<object | undefined> {
-  const { settings, bounds } = sources;
+  const { settings, nowMs, bounds } = sources;
   let kept: { readonly of: Settings; readonly untilMs: number; readonly counts: KeyCounts } | undefined;
 
   return async () => {
@@ -33,7 +34,7 @@ export function createPlansView(
     }
     const { byPlan, isComplete } = kept.counts;
     return {
-      plans: [...inForce.plans.values()].map((plan) => ({
+      plans: [...plansAt(inForce, nowMs()).values()].map((plan) => ({
         ...planView(plan),
         ...(byPlan.get(plan.name) ?? { keys: 0, disabledKeys: 0 }),
       })),
@@ -42,9 +43,16 @@ export function createPlansView(
   };
 }
 
-async function countKeys({ settings, directory, bounds }: CountSources): Promise<KeyCounts | undefined> {
-  const { plans, keys } = settings();
-  const byPlan = new Map([...plans.keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]));
+async function countKeys({
+  settings,
+  directory,
+  nowMs,
+  bounds,
+}: CountSources): Promise<KeyCounts | undefined> {
+  const { keys } = settings();
+  const byPlan = new Map(
+    [...plansAt(settings(), nowMs()).keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]),
+  );
   const count = (plan: string, isDisabled: boolean) => {
     const counted = byPlan.get(plan);
     if (counted === undefined) return;

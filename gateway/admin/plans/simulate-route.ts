@@ -4,6 +4,7 @@ import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
 import { limitFieldNames, limitFieldOf } from '../../keys/limit-fields.ts';
+import { plansAt } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -80,14 +81,14 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
-      const settings = keys.settings();
+      const present = { plans: plansAt(keys.settings(), keys.nowMs()), bans: keys.settings().bans };
       const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };
       const named = await findKeys(keys, Object.keys(ofKeys));
       if (named === undefined) return storeUnavailable();
       const byId = new Map(named.map(({ key }) => [key.id, key]));
-      const problem = problemOf(edits, settings, (id) => byId.get(id));
+      const problem = problemOf(edits, present, (id) => byId.get(id));
       if (problem !== undefined) return errorResponse('invalid_request', problem);
-      if (asked.plan !== undefined && !settings.plans.has(asked.plan)) {
+      if (asked.plan !== undefined && !present.plans.has(asked.plan)) {
         return errorResponse('invalid_request', 'There is no plan with the name in `plan`.');
       }
       const toMs = to ?? keys.nowMs();

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { plansAt } from '../../keys/plans.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Key, Limits } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -78,8 +79,8 @@ export function createSimulations(
     keysListed,
     minutesOf,
   }: Simulation): Promise<Simulated | undefined> {
-    const { plans, bans } = settings();
-    const present: Present = { plans, bans };
+    const { bans } = settings();
+    const present: Present = { plans: plansAt(settings(), nowMs()), bans };
     const period = keptPart(asked);
     const active = usage === undefined ? [] : await usage.reader.active();
     if (active === undefined) return undefined;

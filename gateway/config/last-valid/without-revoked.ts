@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { RawKey } from '../../keys/key-schema.ts';
 import { type KeyTable, tableIn, tableOf } from '../../keys/key-table.ts';
+import { plansAt } from '../../keys/plans.ts';
 import type { AdminToken, Settings } from '../../shared/model.ts';
 import { changesMax, type ReadEntries } from '../keys/read-entries.ts';
 import { readKeyList } from '../keys/read-key-list.ts';
@@ -77,7 +78,7 @@ export function withoutRevoked(
   return {
     ...settings,
     version: hash('sha256', `${settings.version} ${digest}`, 'hex').slice(0, settings.version.length),
-    keys: withChanges(table, narrowed, settings.plans),
+    keys: withChanges(table, narrowed, plansAt(settings, Date.now())),
     admin: {
       ...settings.admin,
       tokens: tokens

@@ -4,6 +4,7 @@ import type { RedisConnection } from '../../redis/redis-connection.ts';
 import type { ReadSecret, Settings } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { plansAt } from '../plans.ts';
 import type { DirectoryKey, KeyVersion } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, type LookUps, lookUpOutcomes } from './look-ups.ts';
@@ -96,16 +97,20 @@ export function createKeyDirectory({
   });
 
   return {
-    keysRead: (settings) => ({
-      find(digest, atMs) {
-        const key = held.find(digest, atMs);
-        return typeof key === 'object' ? readSecret(key, digest, settings, warn) : key;
-      },
-      secretsMax: bounds.directoryCachedSecretsMax,
-    }),
+    keysRead(settings) {
+      const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
+      return {
+        find(digest, atMs) {
+          const key = held.find(digest, atMs);
+          return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
+        },
+        secretsMax: bounds.directoryCachedSecretsMax,
+      };
+    },
     async lookUp(digest, holder, settings) {
       const key = await lookUps.lookUp(digest, holder);
-      return typeof key === 'object' ? readSecret(key, digest, settings, warn) : key;
+      const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
+      return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
     },
     readAgain: lookUps.readAgain,
     counts: () => ({ lookUps: counts, heldKeys: held.size }),

@@ -1,3 +1,4 @@
+import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
@@ -19,11 +20,12 @@ export interface KeyCount {
  * from Prometheus.
  */
 export function countKeys(
-  { plans, keys }: Pick<Settings, 'plans' | 'keys'>,
+  settings: Pick<Settings, 'plans' | 'keys'>,
   bannedKeys: Iterable<string>,
   nowMs: number,
 ): readonly KeyCount[] {
-  const counts = new Map([...plans.keys()].map((plan) => [plan, countsOfNone()]));
+  const { keys } = settings;
+  const counts = new Map([...plansAt(settings, nowMs).keys()].map((plan) => [plan, countsOfNone()]));
   keys.tally((plan, isDisabled, lastEndMs) => {
     const ofPlan = counts.get(plan);
     if (ofPlan !== undefined) ofPlan[isDisabled ? 'disabled' : lastEndMs <= nowMs ? 'expired' : 'ok'] += 1;
