@@ -21,7 +21,7 @@ import { defaultBounds } from './shared/timeouts-and-sizes.ts';
  */
 const youngRequests = '--no-allocation-site-pretenuring';
 
-export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs' | 'windowsMs'> {
+export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
   readonly configFile: string;
 }
 

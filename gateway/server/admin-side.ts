@@ -19,7 +19,6 @@ import type { Log } from '../observe/create-log.ts';
 import { createMetricsText, type ObservedState } from '../observe/metrics/metrics-text.ts';
 import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
-import { calendarWindowsMs, type WindowsMs } from '../shared/calendar-windows.ts';
 import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
@@ -58,7 +57,6 @@ export interface AdminSideOptions {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly windowsMs?: Partial<WindowsMs> | undefined;
 }
 
 export function createAdminSide({
@@ -70,7 +68,6 @@ export function createAdminSide({
   log: { logger },
   bounds,
   nowMs,
-  windowsMs,
 }: AdminSideOptions): AdminSide {
   let settings = firstSettings;
   let loadedAtMs = nowMs();
@@ -111,7 +108,6 @@ export function createAdminSide({
       readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
     },
     data: {
-      windowsMs: { ...calendarWindowsMs, ...windowsMs },
       keptDays: usage?.state().keptDays,
       hasDirectory: directory !== undefined,
     },

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../admin/readiness.ts';
 import type { Log } from '../observe/create-log.ts';
-import type { WindowsMs } from '../shared/calendar-windows.ts';
 import type { Settings } from '../shared/model.ts';
 import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { createAdminSide } from './admin-side.ts';
@@ -19,8 +18,6 @@ export interface GatewayOptions {
   readonly nowMs?: () => number;
   /** Of this process; for the list of processes. */
   readonly pid?: number;
-  /** Lengths of the plan's windows; tests use short ones. */
-  readonly windowsMs?: Partial<WindowsMs>;
 }
 
 export interface Gateway {
@@ -48,7 +45,6 @@ export function createGateway({
   bounds = defaultBounds,
   nowMs = Date.now,
   pid = 0,
-  windowsMs,
 }: GatewayOptions): Gateway {
   let settings = firstSettings;
   let phase: Phase = 'starting';
@@ -59,7 +55,6 @@ export function createGateway({
     onEvent: (happening) => admin.recordEvent(happening),
     bounds,
     nowMs,
-    windowsMs,
   });
   const requests = createRequestSide({
     settings,
@@ -80,7 +75,6 @@ export function createGateway({
     log,
     bounds,
     nowMs,
-    windowsMs,
   });
 
   return {

@@ -4,7 +4,6 @@ import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-dir
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createLimiter, type Limiter } from '../request/limit/limiter.ts';
-import { calendarWindowsMs, type WindowsMs } from '../shared/calendar-windows.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createUsage, type Usage } from '../usage/usage.ts';
@@ -33,20 +32,11 @@ export interface StoresOptions {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly windowsMs?: Partial<WindowsMs> | undefined;
   /** Where bans are logged, in place of `log`. */
   readonly banLog?: Logger | undefined;
 }
 
-export function openStores({
-  settings,
-  log,
-  onEvent,
-  bounds,
-  nowMs,
-  windowsMs,
-  banLog,
-}: StoresOptions): Stores {
+export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: StoresOptions): Stores {
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
   // A connection of its own: a look-up must not wait behind a page of the usage record.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
@@ -68,7 +58,6 @@ export function openStores({
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
     banLog,
     ...(redis && { redis }),
-    ...(windowsMs && { windowsMs }),
   });
   const usage =
     usageSettings.keepDays === 0
@@ -76,7 +65,7 @@ export function openStores({
       : createUsage({
           ...(records && { redis: records }),
           keepDays: usageSettings.keepDays,
-          minuteMs: windowsMs?.minute ?? calendarWindowsMs.minute,
+          minuteMs: bounds.windowsMs.minute,
           nowMs: limiter.nowMs,
           onPause: reportPause,
           bounds,

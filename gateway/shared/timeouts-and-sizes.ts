@@ -1,3 +1,5 @@
+import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
+
 /**
  * The bounds of every wait, queue, body, header block and retry, each with its unit in the name and its reason beside it.
  * They are handed in from here (`../main.ts`, `../server/gateway.ts`, `server/`), so that a test can pass its own. What operators tune (body size, ban ladder, address bucket) is in the configuration instead; its
@@ -519,7 +521,12 @@ export const defaultBounds = Object.freeze({
   signalEchoMs: 500,
   /** Under `npx`: how often the process looks whether its parent is still there. */
   parentPollMs: 500,
+
+  /** How long each window of a plan is; tests use short ones. */
+  windowsMs: calendarWindowsMs,
 });
 
 /** The bounds that a part of the gateway is given: those above, or a test's own. */
-export type Bounds = { readonly [Name in keyof typeof defaultBounds]: number };
+export type Bounds = { readonly [Name in BoundName]: number } & { readonly windowsMs: WindowsMs };
+
+export type BoundName = Exclude<keyof typeof defaultBounds, 'windowsMs'>;

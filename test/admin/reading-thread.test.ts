@@ -11,7 +11,7 @@ const { token, entry } = makeToken('read');
 
 /** One in memory; its bounds can be changed while it runs. */
 async function start() {
-  const bounds: { -readonly [Name in keyof Bounds]: number } = { ...tunedBounds({}) };
+  const bounds: { -readonly [Name in keyof Bounds]: Bounds[Name] } = { ...tunedBounds({}) };
   const logged: string[] = [];
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },

@@ -109,7 +109,8 @@ describe('the memory store', () => {
     open(windowsMs) {
       const id = JSON.stringify(windowsMs);
       const store =
-        stores.get(id) ?? createMemoryQuotaStore({ windowsMs, nowMs: Date.now, bounds: defaultBounds });
+        stores.get(id) ??
+        createMemoryQuotaStore({ nowMs: Date.now, bounds: { ...defaultBounds, windowsMs } });
       stores.set(id, store);
       return store;
     },

@@ -29,8 +29,7 @@ export async function openBareLimiters(
       log: pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line).msg) }),
       nowMs: Date.now,
       planOf: () => 'free',
-      windowsMs,
-      bounds: tunedBounds(bounds),
+      bounds: tunedBounds({ ...bounds, windowsMs }),
     });
     return { limiter, logged };
   });

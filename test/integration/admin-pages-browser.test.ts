@@ -36,9 +36,12 @@ const [calm, limited, banned, hostile] = [
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
 // A busy machine is no target that is silent, which would stand among what happened.
-const bounds = tunedBounds({ ...patientGateway, presenceExpiryMs: 60_000 });
-/** A key that has used up its minute is still limited when the page has asked again. */
-const windowsMs = freshWindows(Date.now());
+const bounds = tunedBounds({
+  ...patientGateway,
+  presenceExpiryMs: 60_000,
+  // A key that has used up its minute is still limited when the page has asked again.
+  windowsMs: freshWindows(Date.now()),
+});
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 interface Running {
@@ -64,7 +67,7 @@ async function start(
     })),
     ...change,
   };
-  const gateway = createGateway({ settings, log, bounds, windowsMs });
+  const gateway = createGateway({ settings, log, bounds });
   const { listen, admin } = await gateway.start();
   return {
     gateway,

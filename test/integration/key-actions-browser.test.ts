@@ -66,8 +66,7 @@ beforeAll(async () => {
         admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, reader.entry] },
       }),
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({ ...patientGateway, presenceExpiryMs: 60_000 }),
-      windowsMs,
+      bounds: tunedBounds({ ...patientGateway, presenceExpiryMs: 60_000, windowsMs }),
     });
     const { listen, admin } = await gateway.start();
     gateways.push({ gateway, port: listen.port, adminPort: admin.port });

@@ -36,9 +36,8 @@ async function start(
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
-    bounds: tunedBounds(patientStore),
+    bounds: tunedBounds({ ...patientStore, windowsMs }),
     nowMs: () => nowMs,
-    ...(windowsMs && { windowsMs }),
   });
   const { listen, admin } = await gateway.start();
   const { port } = listen;

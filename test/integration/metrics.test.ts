@@ -48,8 +48,7 @@ async function start(
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },
-    bounds: tunedBounds({ healthTimeoutMs: 20_000, metricsKeptMs }),
-    windowsMs: freshWindows(Date.now()),
+    bounds: tunedBounds({ healthTimeoutMs: 20_000, metricsKeptMs, windowsMs: freshWindows(Date.now()) }),
   });
   const { listen, admin } = await gateway.start();
   onTestFinished(async () => {

@@ -5,6 +5,7 @@ import { freshWindows } from '../support/fresh-windows.ts';
 import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
 
@@ -24,7 +25,7 @@ async function start(entry: Partial<KeyEntry>) {
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },
-    windowsMs: freshWindows(Date.now()),
+    bounds: tunedBounds({ windowsMs: freshWindows(Date.now()) }),
   });
   const { port } = (await gateway.start()).listen;
   onTestFinished(async () => {

@@ -1,6 +1,10 @@
+import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { type Bounds, defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /** The default bounds, with those that a test sets replaced. */
-export function tunedBounds(tuning: Partial<Bounds>): Bounds {
-  return { ...defaultBounds, ...tuning };
+export function tunedBounds({
+  windowsMs,
+  ...tuning
+}: Partial<Omit<Bounds, 'windowsMs'>> & { readonly windowsMs?: Partial<WindowsMs> | undefined }): Bounds {
+  return { ...defaultBounds, ...tuning, windowsMs: { ...defaultBounds.windowsMs, ...windowsMs } };
 }

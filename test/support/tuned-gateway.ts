@@ -16,9 +16,8 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   if (hostsFile !== undefined) resolveFrom(hostsFile);
   await runGateway({
     configFile,
-    bounds: tunedBounds(tuning.bounds ?? {}),
+    bounds: tunedBounds({ ...tuning.bounds, windowsMs }),
     nowMs: () => Date.now() + aheadMs,
-    ...(windowsMs && { windowsMs }),
   });
 }
 

@@ -1,4 +1,3 @@
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
@@ -70,16 +69,11 @@ interface Entry {
 /** What a ledger bounds, as in `timeouts-and-sizes.ts`. */
 export type LedgerBounds = Pick<
   Bounds,
-  'refusalRememberedMs' | 'strikesPerReportMax' | 'strikesHeldShareMax' | 'rememberedKeysMax'
+  'refusalRememberedMs' | 'strikesPerReportMax' | 'strikesHeldShareMax' | 'rememberedKeysMax' | 'windowsMs'
 >;
 
-export function createKeyLedger({
-  windowsMs,
-  bounds,
-}: {
-  readonly windowsMs: WindowsMs;
-  readonly bounds: LedgerBounds;
-}): KeyLedger {
+export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
+  const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
   const unsentIds = new Set<string>();
 

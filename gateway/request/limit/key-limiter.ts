@@ -1,4 +1,3 @@
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { BanLog } from './ban-log.ts';
@@ -54,7 +53,7 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 /** What it bounds, as in `timeouts-and-sizes.ts`. */
 export type KeyLimiterBounds = Pick<
   Bounds,
-  'banRepeatedMs' | 'storeProbeIntervalMs' | 'keysPerReportMax' | 'requestsPerCallMax'
+  'banRepeatedMs' | 'storeProbeIntervalMs' | 'keysPerReportMax' | 'requestsPerCallMax' | 'windowsMs'
 >;
 
 /**
@@ -73,7 +72,6 @@ export function createKeyLimiter(deps: {
   ledger: KeyLedger;
   clock: StoreClock;
   nowMs: () => number;
-  windowsMs: WindowsMs;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
   /** Under the key's name in the store lies what the store cannot use. */
@@ -82,7 +80,8 @@ export function createKeyLimiter(deps: {
   bans: Pick<BanLog, 'observe'>;
   bounds: KeyLimiterBounds;
 }): KeyLimiter {
-  const { store, source, health, ledger, clock, nowMs, windowsMs, onFailure, bounds } = deps;
+  const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
+  const { windowsMs } = bounds;
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
   /** What banned keys were told, on the store's clock since `toldFromMs`. */

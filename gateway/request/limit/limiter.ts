@@ -3,7 +3,6 @@ import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
 import { addressGroup } from '../../shared/address-group.ts';
-import { calendarWindowsMs, type WindowsMs } from '../../shared/calendar-windows.ts';
 import type {
   BanEvent,
   BanPolicy,
@@ -117,14 +116,12 @@ export interface LimiterDeps {
   readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
   /** Where bans are logged, in place of `log`. */
   readonly banLog?: Logger | undefined;
-  /** Windows of other lengths; for tests. */
-  readonly windowsMs?: Partial<WindowsMs>;
   readonly bounds: Bounds;
 }
 
 export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps): Limiter {
-  const windowsMs: WindowsMs = { ...calendarWindowsMs, ...deps.windowsMs };
-  const ledger = createKeyLedger({ windowsMs, bounds });
+  const { windowsMs } = bounds;
+  const ledger = createKeyLedger(bounds);
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openShared(redis);
   const { addresses, preflights, docs, limits } = backing;
@@ -140,7 +137,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     ledger,
     clock,
     nowMs,
-    windowsMs,
     bounds,
     onFailure: redis?.onFailure ?? 'local',
     bans,
@@ -235,7 +231,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
 
   function openMemory(): Backing {
     return {
-      store: createMemoryQuotaStore({ windowsMs, nowMs, bounds }),
+      store: createMemoryQuotaStore({ nowMs, bounds }),
       health: alwaysThere,
       ...openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),

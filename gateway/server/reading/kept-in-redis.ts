@@ -3,21 +3,20 @@ import { untilConnected } from '../../redis/first-contact.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
 import { createRedisQuotaStore } from '../../request/limit/store/redis-quota-store.ts';
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { RedisSettings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createRedisUsageStore } from '../../usage/store/redis-usage-store.ts';
 import type { Kept } from './reading-messages.ts';
 
 /** What is kept of keys in Redis, over a connection of its own: nothing else waits for the replies. */
-export async function keptInRedis(redis: RedisSettings, windowsMs: WindowsMs, bounds: Bounds): Promise<Kept> {
+export async function keptInRedis(redis: RedisSettings, bounds: Bounds): Promise<Kept> {
   const connection = openRedis(redis, bounds);
   await untilConnected(connection, bounds.storeStartTimeoutMs);
   const records = createRedisUsageStore({ redis: connection, keptMs: 0, bounds });
   const directory = createRedisDirectoryStore({ redis: connection, bounds });
   const counts = createRedisQuotaStore({
     redis: connection,
-    windowsMs,
+    windowsMs: bounds.windowsMs,
     deadlineMs: bounds.storePatientDeadlineMs,
     patientDeadlineMs: bounds.storePatientDeadlineMs,
     keysPerCallMax: bounds.keysPerCallMax,
@@ -27,7 +26,7 @@ export async function keptInRedis(redis: RedisSettings, windowsMs: WindowsMs, bo
     readStatuses: createStatusReader({
       store: counts,
       reach: () => (connection.oneServer || !isThere() ? 'none' : 'some'),
-      windowsMs,
+      windowsMs: bounds.windowsMs,
     }),
     readRecords: records.read,
     readActive: records.active,

@@ -8,7 +8,7 @@ import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
 /** What the routes of the reading thread read: in Redis over a connection of its own, and what only the other thread knows. */
 export async function openReadSources({
-  data: { bounds, windowsMs, keptDays, hasDirectory },
+  data: { bounds, keptDays, hasDirectory },
   settings,
   nowMs,
   lent,
@@ -31,7 +31,7 @@ export async function openReadSources({
               unsent: (records) => manyOf(records, (part) => lent.unsent(part)),
               lastSeen: () => lent.lastSeen(),
             },
-            calendar: usageCalendar(windowsMs.minute),
+            calendar: usageCalendar(bounds.windowsMs.minute),
             bounds,
           }),
           // In memory nothing is older than a day.
@@ -61,7 +61,7 @@ export async function openReadSources({
   /** The library of Redis is loaded only where there is one. */
   async function openKept(redis: RedisSettings): Promise<Kept> {
     const { keptInRedis } = await import('./kept-in-redis.ts');
-    return keptInRedis(redis, windowsMs, bounds);
+    return keptInRedis(redis, bounds);
   }
 
   /** What is in the memory of the other thread, in questions that it answers in a fraction of a millisecond each. */

@@ -6,7 +6,6 @@ import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageStore } from '../../usage/store/usage-store.ts';
 import type { UnsentSource } from '../../usage/usage-reader.ts';
@@ -14,7 +13,6 @@ import type { UnsentSource } from '../../usage/usage-reader.ts';
 /** What the reading thread is started with. */
 export interface ReadingData {
   readonly bounds: Bounds;
-  readonly windowsMs: WindowsMs;
   /** Undefined: nothing is recorded. */
   readonly keptDays: number | undefined;
   readonly hasDirectory: boolean;

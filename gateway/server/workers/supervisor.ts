@@ -69,7 +69,6 @@ export function createSupervisor({
   log,
   bounds,
   nowMs = Date.now,
-  windowsMs,
 }: SupervisorOptions): Supervisor {
   const { logger } = log;
   let settings = firstSettings;
@@ -105,7 +104,6 @@ export function createSupervisor({
     onEvent: (happening) => admin.recordEvent(happening),
     bounds,
     nowMs,
-    windowsMs,
   });
   const admin = createAdminSide({
     settings,
@@ -126,7 +124,6 @@ export function createSupervisor({
     log,
     bounds,
     nowMs,
-    windowsMs,
   });
 
   function serving(): WorkerProcess[] {
@@ -146,7 +143,6 @@ export function createSupervisor({
       worker: place.number,
       settings: fullMessage(settings),
       bounds: workerBounds,
-      windowsMs,
       ticketSecret,
     });
     worker.tell({ kind: 'listen' }, socketOf(place));

@@ -71,7 +71,7 @@ async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
 }
 
 function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
-  const { bounds, windowsMs, ticketSecret, worker: number } = message;
+  const { bounds, ticketSecret, worker: number } = message;
   const settings = applyMessage(undefined, message.settings);
   const log = createLog({
     terminal: terminalOf(process.stdout, process.env),
@@ -91,7 +91,6 @@ function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
     onEvent,
     bounds,
     nowMs: Date.now,
-    windowsMs,
   });
   const requests = createRequestSide({
     settings,

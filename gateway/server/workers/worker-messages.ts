@@ -1,7 +1,6 @@
 import type { SettingsMessage } from '../../config/settings-message.ts';
 import type { Happening } from '../../fleet/event-text.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
-import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
@@ -14,7 +13,6 @@ export type ToWorker =
       readonly worker: number;
       readonly settings: SettingsMessage;
       readonly bounds: Bounds;
-      readonly windowsMs: Partial<WindowsMs> | undefined;
       /** For the session tickets of TLS: the same for all workers, so that each resumes the sessions of all. */
       readonly ticketSecret: Uint8Array;
     }

@@ -4,7 +4,6 @@ import { runInNewContext } from 'node:vm';
 import { HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
 import { createKeyLedger } from '../../../gateway/request/limit/key-ledger.ts';
 import { emptyQuotaState } from '../../../gateway/request/limit/store/decide-quota.ts';
-import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import type { Decision } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
@@ -89,7 +88,7 @@ async function recordKeys(keys: number): Promise<unknown> {
 
 async function rememberKeys(keys: number): Promise<unknown> {
   const bounds = { ...defaultBounds, rememberedKeysMax: keys };
-  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds });
+  const ledger = createKeyLedger(bounds);
   for (let key = 0; key < keys; key++) {
     const call = ledger.openCall({ keyId: idOf(key), limits, bans }, 1);
     const state = { ...emptyQuotaState, minute: 60_000, minuteUsed: 1, day: 86_400_000, dayUsed: 1 };

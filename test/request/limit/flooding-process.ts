@@ -25,8 +25,7 @@ const limiter = createLimiter({
   log: pino(process.stderr),
   nowMs: () => Date.now() + skewMs,
   planOf: () => undefined,
-  windowsMs,
-  bounds: tunedBounds(patientStore),
+  bounds: tunedBounds({ ...patientStore, windowsMs }),
 });
 const key = { id: keyId, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
 const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };

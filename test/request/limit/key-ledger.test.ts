@@ -23,7 +23,7 @@ function reply(strikes: number) {
 }
 
 it('strikes in an open call are counted once, even if other keys push the key out of the ledger meanwhile', () => {
-  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds: few });
+  const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, 1), reply(0));
   for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, nowMs)?.refused).toBe(1);
@@ -36,7 +36,7 @@ it('strikes in an open call are counted once, even if other keys push the key ou
 });
 
 it('a refusal is remembered until a grant begins, and not a millisecond longer', () => {
-  const ledger = createKeyLedger({ windowsMs: calendarWindowsMs, bounds: few });
+  const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   const spent = reply(0);
   const [fromMs, untilMs] = [nowMs + 10, nowMs + 20];

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../../gateway/request/limit/limiter.ts';
+import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import type { BanPolicy, Decision, Key } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
@@ -29,22 +30,22 @@ type Options = {
   onFailure?: 'local' | 'refuse';
   /** Default: `patientStore`, so that a busy machine does not count as an outage. */
   tuning?: Partial<Bounds>;
-} & Partial<Pick<LimiterDeps, 'nowMs' | 'windowsMs'>>;
+  windowsMs?: Partial<WindowsMs>;
+} & Partial<Pick<LimiterDeps, 'nowMs'>>;
 
 /** A limiter that is closed when the test ends. */
 export function openLimiter(options: Options): LoggedLimiter {
-  const { url, prefix = freshPrefix(), onFailure = 'local', tuning = patientStore, ...deps } = options;
+  const { url, prefix = freshPrefix(), onFailure = 'local', nowMs = Date.now } = options;
+  const { tuning = patientStore, windowsMs = freshWindows(Date.now()) } = options;
   const logged: LogLine[] = [];
   const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const redis = url === undefined ? {} : { redis: { url, prefix, onFailure } };
   const limiter = createLimiter({
     log,
-    nowMs: Date.now,
+    nowMs,
     planOf: () => 'free',
-    windowsMs: freshWindows(Date.now()),
-    bounds: tunedBounds(tuning),
+    bounds: tunedBounds({ ...tuning, windowsMs }),
     ...redis,
-    ...deps,
   });
   onTestFinished(() => limiter.close());
   return {

@@ -19,6 +19,7 @@ import { until } from '../../support/until.ts';
 const windowsMs: WindowsMs = { second: 50, minute: 150, hour: 450, day: 1_350, month: 2_700 };
 const calendar = { minuteMs: windowsMs.minute, windowsMs };
 const bounds = tunedBounds({
+  windowsMs,
   ...patientStore,
   // What was counted last is sent when the gateways end.
   usageCloseTimeoutMs: 20_000,
@@ -46,7 +47,7 @@ it('reproduces what two gateways on one Redis did with random plans in windows t
     bans: { after: 1_000_000 },
   });
   const log = { logger: pino({ level: 'silent' }), access: () => {} };
-  const gateways = [1, 2].map(() => createGateway({ settings, log, bounds, windowsMs }));
+  const gateways = [1, 2].map(() => createGateway({ settings, log, bounds }));
   const started = await Promise.all(gateways.map((gateway) => gateway.start()));
   const startMs = Date.now();
   const admitted = new Map<string, number>();

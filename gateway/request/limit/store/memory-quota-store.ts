@@ -1,4 +1,3 @@
-import type { WindowsMs } from '../../../shared/calendar-windows.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import {
   decideQuota,
@@ -14,11 +13,11 @@ import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
 /** The embedded store of a single process: a Map and `decideQuota`. It holds at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
-  windowsMs: WindowsMs;
   nowMs: () => number;
-  bounds: Pick<Bounds, 'rememberedKeysMax'>;
+  bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
 }): QuotaStore {
-  const { windowsMs, nowMs, bounds } = deps;
+  const { nowMs, bounds } = deps;
+  const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
 
   return {
