@@ -74,7 +74,7 @@ export function createAdminSide({
   let notInForce: NotInForce = {};
   let recording = Promise.resolve();
 
-  const events = createEvents({ records, processId, nowMs: limiter.nowMs, bounds });
+  const events = createEvents({ records, processId, nowMs: limiter.storeNowMs, bounds });
   const changes = createChanges({ records, processId, nowMs, bounds });
   const presence = createPresence({
     records,
@@ -111,7 +111,7 @@ export function createAdminSide({
       keptDays: usage?.state().keptDays,
       hasDirectory: directory !== undefined,
     },
-    nowMs: limiter.nowMs,
+    nowMs: limiter.storeNowMs,
     log: logger,
     bounds,
   });
@@ -142,7 +142,7 @@ export function createAdminSide({
             },
             ...(directory && { directory }),
             ...(usage && { usage }),
-            nowMs: limiter.nowMs,
+            nowMs: limiter.storeNowMs,
             bounds,
           },
           bounds,

@@ -95,7 +95,7 @@ export function createRequestSide({
     records: [
       (exchange) => access(accessLine(exchange)),
       metrics.end,
-      (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.nowMs)),
+      (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.storeNowMs)),
     ],
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
@@ -190,13 +190,13 @@ export function createRequestSide({
 }
 
 /** What the usage record needs of an exchange that is over. */
-function endedExchange(exchange: Exchange, nowMs: () => number): EndedExchange {
+function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
   const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
   return {
     // What a bucket decides is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
     unauthorized: unauthorizedOf(invalidSecret),
-    atMs: decision?.rateLimit.nowMs ?? nowMs(),
+    atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
     ending: trafficEndingOf(exchange),

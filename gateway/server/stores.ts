@@ -44,7 +44,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     ? createKeyDirectory({
         redis: directoryRecords,
         nowMs,
-        storeNowMs: () => limiter.nowMs(),
+        storeNowMs: () => limiter.storeNowMs(),
         log,
         bounds,
       })
@@ -66,7 +66,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
           ...(records && { redis: records }),
           keepDays: usageSettings.keepDays,
           minuteMs: bounds.windowsMs.minute,
-          nowMs: limiter.nowMs,
+          nowMs: limiter.storeNowMs,
           onPause: reportPause,
           bounds,
         });

@@ -68,7 +68,7 @@ export interface Limiter {
   observeBan(event: BanEvent): void;
   state(): StoreState;
   /** The clock that decides, as this process knows it, epoch ms. */
-  nowMs(): number;
+  storeNowMs(): number;
   /** What this process asked of the store since it started, and what it decided without it. */
   counts(): StoreCounts;
   /** Sends what is left to send, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
@@ -206,7 +206,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       bans.observe(event.keyId, ban, clock.nowMs());
     },
     state: backing.state,
-    nowMs: clock.nowMs,
+    storeNowMs: clock.nowMs,
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
     async close() {
       clearInterval(reportTimer);
