@@ -9,10 +9,6 @@ export interface ProcessState {
   readonly startedAt: string;
   readonly phase: 'starting' | 'serving' | 'draining';
   readonly configVersion: string;
-  /** Files of its configuration that keep their last valid content. */
-  readonly keptFiles?: readonly string[];
-  /** The names of changed settings that take effect when it is started again. */
-  readonly waitsForRestart?: readonly string[];
   readonly configLoadedAt: string;
   /** In the last ten seconds. */
   readonly requestsPerSecond: number;

@@ -215,8 +215,6 @@ export function createAdminSide({
       ...process,
       host: hostname(),
       phase: phase(),
-      ...(notInForce.kept && { keptFiles: notInForce.kept.map(({ file }) => file) }),
-      ...(notInForce.waitsForRestart && { waitsForRestart: notInForce.waitsForRestart }),
       ...recent,
       upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
       faults: faults.read(),
