@@ -44,8 +44,8 @@ const keysPerTurn = 10;
 const minuteMs = 60_000;
 
 /**
- * Reads every minute of every active key of a plan. That is dear, so one is made at a time, for a bounded time, and kept for a
- * moment for whoever asks again. Undefined when the store gives no answer.
+ * Reads every minute of every active key of a plan. That is dear, so it is made for a bounded time, and kept for a moment for
+ * whoever asks again; how many are made at once is a matter of the turns of tokens. Undefined when the store gives no answer.
  */
 export function createPlanDistributions(
   sources: Pick<KeySources, 'settings' | 'directory' | 'usage' | 'nowMs'> & {
@@ -55,16 +55,14 @@ export function createPlanDistributions(
 ): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;
   const kept = new Map<string, { readonly untilMs: number; readonly made: ReturnType<typeof make> }>();
-  let last: Promise<unknown> = Promise.resolve();
 
   return (plan, hours) => {
     for (const [name, { untilMs }] of kept) if (untilMs <= performance.now()) kept.delete(name);
     const name = JSON.stringify([plan, hours, settings().version]);
     const known = kept.get(name);
     if (known !== undefined) return known.made;
-    const made = last.then(() => make(plan, hours));
-    last = made.catch(() => undefined);
-    // While it waits or is being made, nobody starts it again.
+    const made = make(plan, hours);
+    // While it is being made, nobody starts it again.
     kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
     const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
     made.then(
