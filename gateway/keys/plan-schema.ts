@@ -37,7 +37,7 @@ const planFields = fields(aPlan, planShape)
     ],
   });
 
-/** A plan as operators state it. The word `custom` stands for a plan that states nothing else. */
+/** A plan as operators state it. The word `custom` means `{ custom: true }`. */
 export const planSchema = z.union(
   [planFields, z.literal('custom').transform((): StatedPlan => ({ custom: true }))],
   expects(aPlan),

@@ -3,8 +3,8 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans that hold at an instant: today always all of `settings.plans`. Whatever applies a plan asks here. What is made
- * once for a configuration (its keys, the API reference) is made of the plans at the instant of the load.
+ * The plans that hold at an instant: today always all of `settings.plans`. Code that applies a plan calls this function. The
+ * keys of a configuration and its API reference are made once, from the plans at the instant of the load.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, _nowMs: number): Plans {
   return plans;
@@ -23,7 +23,7 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
   };
 }
 
-/** Whether a plan is custom, of which it is not known yet whether it has the shape of one. */
+/** Whether a plan is custom, before the schema has checked it. */
 export function isStatedCustom(stated: unknown): boolean {
   return (
     stated === 'custom' ||
