@@ -32,7 +32,7 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
 /** Each once, also where the list has one several times. */
 export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
-  .transform((ids) => [...new Set(ids)]);
+  .transform((ids): readonly string[] => [...new Set(ids)]);
 
 const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
 export const date = z
@@ -82,3 +82,6 @@ export const keyListSchema = list(keySchema, 'a list of keys');
 export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawKey = z.output<typeof keySchema>;
+
+/** What an operator states of a key, without its secrets. Whoever stores, moves or shows it handles it as a whole. */
+export type StatedKey = Readonly<Omit<RawKey, 'secrets'>>;

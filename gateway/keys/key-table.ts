@@ -1,6 +1,6 @@
 import type { FoundKey, Key, Keys, Plans, Secret } from '../shared/model.ts';
+import { compileKey } from './compile-key.ts';
 import type { RawKey } from './key-schema.ts';
-import { toLimits } from './limit-fields.ts';
 import {
   createPacker,
   idAt,
@@ -11,7 +11,6 @@ import {
   recordAt,
   recordOfDigest,
 } from './packed-keys.ts';
-import { termsOnPlan } from './terms-on-plan.ts';
 
 /** Keys by id in place of those that are packed; undefined for a key that is gone. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
@@ -62,7 +61,7 @@ export class KeyTable implements Keys {
 
   get(id: string): Key | undefined {
     const stated = this.statedOf(id);
-    return stated && this.#keyOf(stated);
+    return stated && this.#compiled(stated);
   }
 
   secretsOf(id: string): readonly Secret[] {
@@ -72,7 +71,7 @@ export class KeyTable implements Keys {
   find(digest: string): FoundKey | undefined {
     const stated = this.#statedByDigest(digest);
     const raw = stated?.secrets.find(({ sha256 }) => sha256 === digest);
-    return stated && raw && { key: this.#keyOf(stated), secret: secretOf(raw) };
+    return stated && raw && { key: this.#compiled(stated), secret: secretOf(raw) };
   }
 
   *ids(after = ''): Generator<string> {
@@ -136,12 +135,11 @@ export class KeyTable implements Keys {
     return stated !== undefined && this.changes.has(stated.id) ? undefined : stated;
   }
 
-  #keyOf({ id, plan, name, limits, operations, disabled }: RawKey): Key {
-    const own = { operations, limits: limits && toLimits(limits) };
-    const terms = termsOnPlan(this.#plans.get(plan), own);
+  #compiled(stated: RawKey): Key {
+    const key = compileKey(stated, this.#plans);
     // `checkKeys` has refused every other key.
-    if (terms === undefined) throw new Error('a key without limits passed validation');
-    return { id, plan, ...(name !== undefined && { name }), ...terms, disabled };
+    if (key === undefined) throw new Error('a key without limits passed validation');
+    return key;
   }
 }
 

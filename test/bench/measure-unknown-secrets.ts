@@ -52,7 +52,7 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
   const secret = randomUUID();
   writeFileSync(secretsFile, `${secret}\n`);
   const directory = await directoryOf({ url: `redis://127.0.0.1:${stage.redisPort}`, prefix: name });
-  const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
+  const limits = { perMinute: 1_000_000_000 };
   await directory.issue('issued', [secret], { plan: 'enterprise', limits });
   directory.close();
 

@@ -48,7 +48,7 @@ export async function measureRevocation({
       ),
     );
   try {
-    const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
+    const limits = { perMinute: 1_000_000_000 };
     for (const id of ['revoked', 'other']) await directory.issue(id, [id], { plan: 'enterprise', limits });
     const load = startLoad({ origins: fleet.origins, secrets: ['revoked', 'other'], clients: 9, pauseMs: 3 });
     const disturbance = disturb(redis.relays);

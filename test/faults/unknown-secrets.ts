@@ -30,7 +30,7 @@ export async function measureUnknownSecrets(options: UnknownSecretsOptions): Pro
   const directory = await directoryOf({ url: fleet.redis.url, prefix: fleet.prefix });
   try {
     const secret = 'a secret that was issued';
-    const limits = [{ window: 'minute' as const, max: 1_000_000_000 }];
+    const limits = { perMinute: 1_000_000_000 };
     await directory.issue('issued', [secret], { plan: 'enterprise', limits });
     const { origins } = fleet;
     const flooding = startFlood({ origin: origins[0] ?? '', ...options });

@@ -1,4 +1,5 @@
-import { type DirectoryKey, expiryOf, type KeyVersion, keyOf } from '../../keys/directory/directory-key.ts';
+import { compileKey } from '../../keys/compile-key.ts';
+import { type DirectoryKey, expiryOf, type KeyVersion } from '../../keys/directory/directory-key.ts';
 import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
@@ -70,7 +71,7 @@ function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
   const { id, plan, name, disabled } = record;
   const withoutPlan = { id, plan, ...(name !== undefined && { name }), limits: [], disabled };
   return {
-    key: keyOf(record, plans) ?? withoutPlan,
+    key: compileKey(record, plans) ?? withoutPlan,
     source: 'directory',
     version: record,
     secrets: record.secrets.map((secret) => ({

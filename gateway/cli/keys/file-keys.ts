@@ -114,22 +114,9 @@ function changed({ file, before, after }: EditedKeys, id: string): ChangedKey {
 }
 
 /** A key of the configuration in the form in which the admin API shows those of the directory. */
-export function definitionOf({
-  secrets,
-  id,
-  plan,
-  name,
-  limits,
-  operations,
-  disabled,
-}: WrittenKey['key']): KeyDefinition {
+export function definitionOf({ secrets, ...stated }: WrittenKey['key']): KeyDefinition {
   return {
-    id,
-    plan,
-    ...(name !== undefined && { name }),
-    ...(limits && { limits: { ...limits } as Record<string, number> }),
-    ...(operations && { operations }),
-    disabled,
+    ...stated,
     source: 'file',
     secrets: secrets.map(({ sha256, created, expires }) => ({
       digestStart: digestStart(sha256),

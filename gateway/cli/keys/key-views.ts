@@ -1,5 +1,4 @@
-import { toLimits } from '../../keys/limit-fields.ts';
-import { termsOnPlan } from '../../keys/terms-on-plan.ts';
+import { compileKey } from '../../keys/compile-key.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -21,9 +20,10 @@ export function configuredTable(
   nowMs: number,
   screen: Screen,
 ): string[] {
-  const rows = written.map(({ key: { id, plan, limits, disabled, name, secrets } }) => {
+  const rows = written.map(({ key }) => {
+    const { id, plan, disabled, name, secrets } = key;
     const valid = secrets.filter(({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs).length;
-    const all = termsOnPlan(plans.get(plan), { limits: limits && toLimits(limits) })?.limits ?? [];
+    const all = compileKey(key, plans)?.limits ?? [];
     return [
       id,
       plan,

@@ -29,14 +29,8 @@ export async function tellChange(options: GatewayOptions, change: ToldChange): P
 }
 
 /** What of a new key is told. */
-export function toldKey({ plan, name, limits, operations, secrets: [first] }: KeyDefinition) {
-  return {
-    plan,
-    ...(name !== undefined && { name }),
-    ...(limits && { limits }),
-    ...(operations && { operations }),
-    ...(first && toldSecret(first)),
-  };
+export function toldKey({ id: _, disabled: __, source: ___, secrets: [first], ...terms }: KeyDefinition) {
+  return { ...terms, ...(first && toldSecret(first)) };
 }
 
 export function toldSecret({ digestStart, expiresAt }: KeyDefinition['secrets'][number]) {

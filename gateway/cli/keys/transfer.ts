@@ -3,7 +3,6 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema, movedSecretSchema } from '../../keys/key-schema.ts';
-import { toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
 import { fields, list } from '../../shared/schema/schema-parts.ts';
@@ -144,16 +143,17 @@ export async function importToFile(
 }
 
 /** The same text for keys that are the same, however their members and secrets are ordered. */
-function likenessOf({ id, plan, name, limits, operations, disabled, secrets }: MovedKey): string {
+function likenessOf({ operations, secrets, ...stated }: MovedKey): string {
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
-  return JSON.stringify([id, plan, name, limits && toLimits(limits), operations?.toSorted(), disabled, ends]);
+  return JSON.stringify([stated, operations?.toSorted(), ends]);
 }
 
 function reasonAgainst(
-  { plan, name, limits, operations = [], secrets }: MovedKey,
+  { secrets, ...stated }: MovedKey,
   settings: Settings,
   taken: ReadonlySet<string>,
 ): string | undefined {
+  const { plan, limits, operations = [] } = stated;
   const isCustom = settings.plans.get(plan)?.isCustom;
   if (!settings.plans.has(plan)) return `there is no plan ${plan}`;
   if (isCustom && limits === undefined) return `the plan ${plan} is custom, and it has no limits of its own`;
@@ -161,28 +161,18 @@ function reasonAgainst(
     return `it has limits of its own, and the plan ${plan} is not custom`;
   const unknown = operations.find((wanted) => !settings.operations.some(({ id }) => id === wanted));
   if (unknown !== undefined) return `there is no operation ${unknown}`;
-  if (isFilledIn(name)) return 'its name has `${` in it, which a configuration fills in from the environment';
+  const filledIn = Object.entries(stated).find(([, member]) => isFilledIn(JSON.stringify(member)));
+  if (filledIn !== undefined)
+    return `its ${filledIn[0]} has \`\${\` in it, which a configuration fills in from the environment`;
   const digests = secrets.map(({ sha256 }) => sha256);
   return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
     ? 'a secret of it is that of another key, or is there twice'
     : undefined;
 }
 
-function entryOf({
-  id,
-  plan,
-  name,
-  limits,
-  operations,
-  disabled,
-  secrets,
-}: MovedKey): Record<string, unknown> {
+function entryOf({ disabled, secrets, ...stated }: MovedKey): Record<string, unknown> {
   return {
-    id,
-    plan,
-    ...(name !== undefined && { name }),
-    ...(limits && { limits }),
-    ...(operations && { operations }),
+    ...stated,
     ...(disabled && { disabled }),
     secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
       sha256,

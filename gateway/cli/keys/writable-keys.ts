@@ -5,13 +5,9 @@ import { keyItem } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** A key as it is defined, in the words of the admin API. */
-export const keyDefinition = z.object({
+/** A key as it is defined, in the words of the admin API. It also has the other members that are stated of it. */
+export const keyDefinition = z.looseObject({
   id: z.string(),
-  plan: z.string(),
-  name: z.string().optional(),
-  limits: z.record(z.string(), z.number()).optional(),
-  operations: z.array(z.string()).optional(),
   disabled: z.boolean(),
   source: z.string(),
   secrets: z.array(

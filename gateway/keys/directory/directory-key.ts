@@ -1,16 +1,9 @@
-import type { Key, Limits, Settings } from '../../shared/model.ts';
-import { termsOnPlan } from '../terms-on-plan.ts';
+import type { StatedKey } from '../key-schema.ts';
+import { toLimitFields } from '../limit-fields.ts';
 
-/** A key that was issued while gateways run: its record in the directory. Instants are epoch ms. */
-export interface DirectoryKey {
-  readonly id: string;
-  readonly plan: string;
-  readonly name?: string;
-  /** On a custom plan. */
-  readonly limits?: Limits;
-  /** Ids of the operations that it may call, of those of its plan; absent: all of these. */
-  readonly operations?: readonly string[];
-  readonly disabled: boolean;
+/** A key that was issued while gateways run: its record in the directory. It has what was stated, and beside that: */
+export interface DirectoryKey extends StatedKey {
+  /** Instants are epoch ms. */
   readonly createdMs: number;
   readonly changedMs: number;
   /** 1 when it was created, and one more with each change. */
@@ -32,11 +25,26 @@ export interface DirectorySecret {
   readonly expiresMs?: number;
 }
 
-/** As the request path uses it, on the plans in force; undefined when its plan is not among them, or is custom without limits. */
-export function keyOf(record: DirectoryKey, plans: Settings['plans']): Key | undefined {
-  const { id, plan, name, disabled } = record;
-  const terms = termsOnPlan(plans.get(plan), record);
-  return terms && { id, plan, ...(name !== undefined && { name }), ...terms, disabled };
+/** What an operator stated of a key of the directory. */
+export function statedOf({
+  createdMs: _,
+  changedMs: __,
+  revision: ___,
+  secrets: ____,
+  ...stated
+}: StatedKey & Partial<DirectoryKey>): StatedKey {
+  return stated;
+}
+
+/** Undefined for a value that is no record. Records of earlier versions have their limits as a list. */
+export function fromRecord(
+  id: string,
+  revision: number,
+  record: Record<string, unknown>,
+): DirectoryKey | undefined {
+  const limits = Array.isArray(record.limits) ? { limits: toLimitFields(record.limits) } : {};
+  const key = Object.assign({ id }, record, { id, revision }, limits) as unknown as DirectoryKey;
+  return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
 }
 
 export function expiryOf({ expiresMs = Number.POSITIVE_INFINITY }: DirectorySecret): number {

@@ -118,9 +118,9 @@ export type HeldBounds = Pick<
   | 'directoryAbsentMax'
 >;
 
-/** About: an object with its strings, a place in two Maps, and what each secret and each operation adds. */
-function bytesOf({ id, name = '', secrets, operations = [] }: FoundKey['key']): number {
-  let bytes = 300 + id.length + 2 * name.length + 250 * secrets.length;
+/** About: an object with its members, a place in two Maps, and what each secret and each operation adds. */
+function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): number {
+  let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;
   return bytes;
 }

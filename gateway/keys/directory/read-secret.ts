@@ -1,6 +1,7 @@
 import type { ReadSecret, Settings } from '../../shared/model.ts';
 import type { WarnOfKey } from '../../shared/structures/warn-of-key.ts';
-import { expiryOf, keyOf } from './directory-key.ts';
+import { compileKey } from '../compile-key.ts';
+import { expiryOf } from './directory-key.ts';
 import type { HeldKey } from './held-keys.ts';
 
 /** What a secret of a key of the directory is worth under a configuration, which wins where both have an id or a secret. */
@@ -23,7 +24,7 @@ export function readSecret(
   const expiresMs = expiryOf(secret);
   if (record.disabled)
     return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
-  const key = keyOf(record, plans);
+  const key = compileKey(record, plans);
   if (key === undefined) {
     warn(id, `this key of the directory gets 401: the configuration gives it no limits on its plan ${plan}`);
     return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };

@@ -31,7 +31,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
 
   it('a key that one process created is found by every one of its secrets on another', async () => {
     const [one, other] = await open();
-    const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: [{ window: 'day', max: 5 }] });
+    const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: { perDay: 5 } });
     expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
     expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'absent']);
     expect(await other.read('acme')).toMatchObject({ kind: 'found', key: { ...key, revision: 1 } });
@@ -373,6 +373,20 @@ describe('the directory in Redis', () => {
     expect(await store.count()).toMatchObject({ keys: 1 });
     await store.create(keyWith('acme', ['acme']));
     expect(await store.page({ limit: 9 })).toMatchObject({ ids });
+  });
+
+  it('the record of an earlier version, with its limits as a list, is read as it was stated', async () => {
+    const { store, client, prefix } = await open();
+    const { id, ...record } = keyWith('acme', ['a']);
+    const limits = [
+      { window: 'minute', max: 60 },
+      { window: 'day', max: 1_000 },
+    ];
+    const written = { revision: 1, record: JSON.stringify({ ...record, limits }) };
+    await client.hset(redisKeys.directoryRecord.name(prefix, id), written);
+    expect(await store.read(id)).toMatchObject({
+      key: { ...record, limits: { perMinute: 60, perDay: 1_000 } },
+    });
   });
 
   it('an index entry without a record, or of a digest that its record has not, finds nothing', async () => {

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
-import { keyOf } from '../../../keys/directory/directory-key.ts';
+import { compileKey } from '../../../keys/compile-key.ts';
 import { date, limits } from '../../../keys/key-schema.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
 import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
@@ -106,7 +106,7 @@ async function findKey(
   if (written !== undefined) return { kind: 'found', key: written };
   const found = await findInDirectory(sources, id);
   if (found.kind === 'refused') return found;
-  const key = keyOf(found.key, plans);
+  const key = compileKey(found.key, plans);
   if (key !== undefined) return { kind: 'found', key };
   return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
 }

@@ -1,8 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
-import type { DirectoryKey, DirectorySecret, KeyVersion } from '../../../keys/directory/directory-key.ts';
-import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
-import { type LimitsByField, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import {
+  type DirectoryKey,
+  type DirectorySecret,
+  type KeyVersion,
+  statedOf,
+} from '../../../keys/directory/directory-key.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
 import type { KeptOfId } from './kept-of-id.ts';
@@ -17,11 +20,9 @@ export function definitionResponse(
   status: 200 | 201 = 200,
   issued: { readonly secret?: string; readonly kept?: KeptOfId | undefined } = {},
 ): AdminResponse {
-  const { id, disabled, revision, createdMs, changedMs, secrets } = key;
+  const { revision, createdMs, changedMs, secrets } = key;
   const body = {
-    id,
     ...statedOf(key),
-    disabled,
     source: 'directory',
     revision,
     createdAt: instantOf(createdMs),
@@ -30,40 +31,6 @@ export function definitionResponse(
     ...issued,
   };
   return { status, body: JSON.stringify(body), fields: { ETag: entityTag(key) } };
-}
-
-/** A definition out of what a request states. */
-export function toDefinition({
-  name,
-  limits,
-  operations,
-  ...key
-}: Pick<KeyDefinition, 'id' | 'plan' | 'disabled' | 'createdMs' | 'secrets'> & {
-  readonly name?: string | undefined;
-  readonly limits?: LimitsByField | undefined;
-  readonly operations?: readonly string[] | undefined;
-}): KeyDefinition {
-  return {
-    ...key,
-    ...(name !== undefined && { name }),
-    ...(limits && { limits: toLimits(limits) }),
-    ...(operations && { operations }),
-  };
-}
-
-/** What somebody states of a key, as in a request. */
-export function statedOf({
-  plan,
-  name,
-  limits,
-  operations,
-}: Pick<KeyDefinition, 'plan' | 'name' | 'limits' | 'operations'>) {
-  return {
-    plan,
-    ...(name !== undefined && { name }),
-    ...(limits && { limits: toLimitFields(limits) }),
-    ...(operations && { operations }),
-  };
 }
 
 function secretView({ digest, createdMs, expiresMs }: DirectorySecret): object {

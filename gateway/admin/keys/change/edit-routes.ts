@@ -1,27 +1,31 @@
-import type * as z from 'zod';
-import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
-import { keySchema } from '../../../keys/key-schema.ts';
-import { toLimitFields } from '../../../keys/limit-fields.ts';
-import { fields, flag } from '../../../shared/schema/schema-parts.ts';
+import * as z from 'zod';
+import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
+import { keySchema, type StatedKey } from '../../../keys/key-schema.ts';
+import { fields } from '../../../shared/schema/schema-parts.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
-import { definitionResponse, differences, statedOf, toDefinition } from './definition.ts';
+import { definitionResponse, differences } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 import { keptOfId } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
 
-const { plan, name, limits, operations } = keySchema.shape;
+const { id: _, secrets: __, ...changeable } = keySchema.shape;
 
-const changesBody = fields('an object with plan, name, limits, operations and disabled', {
-  plan: plan.optional(),
-  name: name.nullable(),
-  limits: limits.nullable(),
-  operations: operations.nullable(),
-  disabled: flag().optional(),
-});
+const changesBody = fields(
+  `an object with ${Object.keys(changeable).join(', ')}`,
+  Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
+);
+
+type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
+
+/** What is optional can be removed, by null. What has a default can only be stated anew. */
+function changeOf(member: z.ZodType): z.ZodType {
+  if (member instanceof z.ZodOptional) return member.nullable();
+  return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
+}
 
 /** Changes of what a key of the directory is, and its end. */
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {
@@ -45,7 +49,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
       async respond(request) {
         const edited = await editKey(sources, request, (key) => {
           const secrets = key.secrets.map(({ digest }) => digestStart(digest));
-          const before = { ...statedOf(key), disabled: key.disabled, secrets };
+          const { id: _, ...before } = { ...statedOf(key), secrets };
           return { kind: 'edit', to: 'removed', change: { action: 'delete', before } };
         });
         return edited.kind === 'refused' ? edited.response : endGrant(sources, edited.key);
@@ -68,37 +72,24 @@ async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<A
 function update(
   { settings }: Pick<KeyChangeSources, 'settings'>,
   key: DirectoryKey,
-  body: z.output<typeof changesBody>,
+  body: Changes,
 ): Edit | { readonly kind: 'unchanged' } | Refused {
-  const terms = {
-    plan: body.plan ?? key.plan,
-    limits: merged(body.limits, key.limits && toLimitFields(key.limits)),
-    operations: merged(body.operations, key.operations),
-  };
-  const to = toDefinition({
-    id: key.id,
-    ...terms,
-    name: merged(body.name, key.name),
-    disabled: body.disabled ?? key.disabled,
-    createdMs: key.createdMs,
-    secrets: key.secrets,
-  });
-  const changed = differences(
-    { ...statedOf(key), disabled: key.disabled },
-    { ...statedOf(to), disabled: to.disabled },
-  );
+  const { createdMs, secrets } = key;
+  const to = { ...changedBy(body, statedOf(key)), createdMs, secrets };
+  const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
   // A key whose plan is not in the configuration any more can still be revoked and renamed.
-  const isOnTerms = names.some((one) => one !== 'disabled' && one !== 'name');
-  const fault = isOnTerms ? termsFault(terms, settings()) : undefined;
+  const isOnTerms = ['plan', 'limits', 'operations'].some((term) => names.includes(term));
+  const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
   const isOnlyDisabled = names.length === 1 && names[0] === 'disabled';
   const action = !isOnlyDisabled ? 'update' : to.disabled ? 'revoke' : 'restore';
   return { kind: 'edit', to, change: { action, ...changed } };
 }
 
-/** Absent: as it was; null: none. */
-function merged<T>(stated: T | null | undefined, before: T | undefined): T | undefined {
-  return stated === undefined ? before : (stated ?? undefined);
+/** Members that are absent stay as they were, and null removes one. */
+function changedBy(changes: Changes, stated: StatedKey): StatedKey {
+  const members = Object.entries({ ...stated, ...changes });
+  return Object.fromEntries(members.filter(([, member]) => member !== null)) as unknown as StatedKey;
 }

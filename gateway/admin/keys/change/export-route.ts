@@ -1,4 +1,4 @@
-import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
+import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
@@ -6,7 +6,7 @@ import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { KeySources } from '../key-sources.ts';
 import { noDirectory, storeFailed } from './change-sources.ts';
-import { instantOf, statedOf } from './definition.ts';
+import { instantOf } from './definition.ts';
 
 /**
  * `GET /directory`: all of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may
@@ -44,9 +44,7 @@ async function exportPage(
 
 export function movedView(key: DirectoryKey | KeyDefinition) {
   return {
-    id: key.id,
     ...statedOf(key),
-    disabled: key.disabled,
     secrets: key.secrets.map(({ digest, createdMs, expiresMs }) => ({
       sha256: digest,
       createdAt: instantOf(createdMs),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
@@ -8,7 +9,6 @@ import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
-import { toDefinition } from './definition.ts';
 import { movedView } from './export-route.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
@@ -100,14 +100,14 @@ async function importOne(
     return { kind: 'refused', reason: 'The configuration has a key with this id.' };
   const read = await directory.read(id);
   if (read.kind === 'away') return read;
-  const definition = toDefinition({
+  const definition = {
     ...stated,
     secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt }) => {
       return { digest, createdMs: createdAt, ...(expiresAt !== undefined && { expiresMs: expiresAt }) };
     }),
-  });
+  };
   if (read.kind === 'found') {
-    if (textOf(read.key) !== textOf(definition))
+    if (!isDeepStrictEqual(likenessOf(read.key), likenessOf(definition)))
       return { kind: 'refused', reason: 'There is a key with this id already.' };
     return withIndex(directory, read.key);
   }
@@ -153,8 +153,8 @@ function keptFault(
 }
 
 /** Equal where two definitions are; when a secret was created says nothing of what the key is. */
-function textOf(key: DirectoryKey | KeyDefinition): string {
-  const { secrets, ...definition } = movedView(key);
+function likenessOf(key: DirectoryKey | KeyDefinition): object {
+  const { secrets, ...stated } = movedView(key);
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).sort();
-  return JSON.stringify([definition, ends]);
+  return { ...stated, ends };
 }

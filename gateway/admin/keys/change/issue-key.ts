@@ -15,18 +15,15 @@ import {
   refused,
   storeFailed,
 } from './change-sources.ts';
-import { definitionResponse, instantOf, statedOf, toDefinition } from './definition.ts';
+import { definitionResponse, instantOf } from './definition.ts';
 import { keptOfId } from './kept-of-id.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
-const { plan, name, limits, operations } = keySchema.shape;
+const { disabled: _, secrets: __, ...members } = keySchema.shape;
 
 const keyBody = fields('an object with id and plan', {
+  ...members,
   id: newKeyId,
-  plan,
-  name,
-  limits,
-  operations,
   expiresAt: date.optional(),
 });
 
@@ -106,13 +103,14 @@ async function create(
     createdMs,
     ...(expiresAt !== undefined && { expiresMs: expiresAt }),
   };
-  const definition = toDefinition({ ...stated, disabled: false, createdMs, secrets: [issued] });
+  const { id, ...terms } = stated;
+  const definition = { ...stated, disabled: false, createdMs, secrets: [issued] };
   const change = {
     action: 'create',
     by: token.name,
-    key: stated.id,
+    key: id,
     after: {
-      ...statedOf(definition),
+      ...terms,
       secret: digestStart(issued.digest),
       ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
     },
@@ -125,13 +123,13 @@ async function create(
       return definitionResponse(reply.key, 201, { secret, kept: await keptOfId(sources, reply.key) });
     case 'taken': {
       // The same request, sent again, was faster.
-      const own = isRepeatable ? await findOwn(directory, stated.id, { createdMs }) : undefined;
-      return own ?? taken(stated.id).response;
+      const own = isRepeatable ? await findOwn(directory, id, { createdMs }) : undefined;
+      return own ?? taken(id).response;
     }
     case 'removed':
       return refused(
         'conflict',
-        `The request with this Idempotency-Key has issued ${stated.id}, and the key was deleted since. To issue it anew, send another Idempotency-Key.`,
+        `The request with this Idempotency-Key has issued ${id}, and the key was deleted since. To issue it anew, send another Idempotency-Key.`,
       ).response;
     case 'away': {
       const failed = storeFailed(reply);

@@ -1,4 +1,5 @@
-import { type DirectoryKey, keyOf } from '../../../keys/directory/directory-key.ts';
+import { compileKey } from '../../../keys/compile-key.ts';
+import type { StatedKey } from '../../../keys/key-schema.ts';
 import { banAndGrant, type KeyItem } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
@@ -10,9 +11,9 @@ export interface KeptOfId extends Pick<KeyItem, 'ban' | 'grant'> {
 /** Undefined when nothing is kept, or the store gives no answer. */
 export async function keptOfId(
   { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
-  record: DirectoryKey,
+  stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = keyOf(record, settings().plans);
+  const key = compileKey(stated, settings().plans);
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;

@@ -1,24 +1,17 @@
-import { keyId } from '../../../keys/key-schema.ts';
-import { anyLimitField, type LimitsByField } from '../../../keys/limit-fields.ts';
+import { keyId, type StatedKey } from '../../../keys/key-schema.ts';
+import { anyLimitField } from '../../../keys/limit-fields.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
 /** Dot segments are none: clients take them out of a path, so that such a key could not be asked for. */
 export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must be more than dots');
 
-/** What a request states of a key, where the configuration in force decides whether it makes sense. */
-export interface StatedTerms {
-  readonly plan: string;
-  readonly limits?: LimitsByField | undefined;
-  readonly operations?: readonly string[] | undefined;
-}
-
 /**
  * The rules of the configuration for its own keys: the plan exists, a key has limits of its own exactly when its plan is
  * custom, and its operations are in the API document. @returns a sentence that names the member
  */
 export function termsFault(
-  { plan, limits, operations = [] }: StatedTerms,
+  { plan, limits, operations = [] }: Pick<StatedKey, 'plan' | 'limits' | 'operations'>,
   { plans, operations: known }: Pick<Settings, 'plans' | 'operations'>,
 ): string | undefined {
   const definition = plans.get(plan);

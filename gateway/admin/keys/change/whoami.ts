@@ -1,4 +1,5 @@
-import { type DirectoryKey, expiryOf, keyOf } from '../../../keys/directory/directory-key.ts';
+import { compileKey } from '../../../keys/compile-key.ts';
+import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
 import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
@@ -64,7 +65,7 @@ export function whoamiRoute({
   function refusalOf(key: DirectoryKey): RefusedFor | undefined {
     const { keys, plans } = settings();
     if (keys.has(key.id)) return 'id_in_configuration';
-    return keyOf(key, plans) === undefined ? 'no_plan' : undefined;
+    return compileKey(key, plans) === undefined ? 'no_plan' : undefined;
   }
 
   function ownerView({ id, plan, disabled, expiresMs, from, refusedFor }: Owner): object {

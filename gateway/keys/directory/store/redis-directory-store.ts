@@ -5,7 +5,7 @@ import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
+import { type DirectoryKey, fromRecord, type KeyVersion } from '../directory-key.ts';
 import {
   type Absent,
   type Away,
@@ -318,8 +318,7 @@ function toKey(
 ): DirectoryKey | undefined {
   if (!revision || !record) return undefined;
   try {
-    const key: DirectoryKey = { ...JSON.parse(record), id, revision: Number(revision) };
-    return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
+    return fromRecord(id, Number(revision), JSON.parse(record));
   } catch {
     return undefined;
   }
