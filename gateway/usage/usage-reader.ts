@@ -157,6 +157,48 @@ export interface UnsentSource {
   lastSeen(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>;
 }
 
+/** Reads records as they will be once this process has sent everything, by field. */
+function createRecordReader(
+  store: Pick<UsageStore, 'read'>,
+  recorder: Pick<UnsentSource, 'unsent'>,
+  bounds: Pick<Bounds, 'usageReadsPerTurnMax'>,
+) {
+  return { read, readKnown };
+
+  /** Undefined when one of them is unknown. */
+  async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
+    const records = (await readKnown(reads)) ?? [undefined];
+    const known = records.filter((record) => record !== undefined);
+    return known.length === records.length ? known : undefined;
+  }
+
+  /** Those that are known. */
+  async function readKnown(
+    reads: readonly RecordRead[],
+  ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
+    const found: (Map<string, Counts> | undefined)[] = [];
+    for (let from = 0; from < reads.length; from += bounds.usageReadsPerTurnMax) {
+      const part = reads.slice(from, from + bounds.usageReadsPerTurnMax);
+      const stored = await store.read(part);
+      if (stored === undefined) return undefined;
+      const unsent = await recorder.unsent(part.map(({ record }) => record));
+      for (const [index, { fields }] of part.entries()) {
+        const known = stored[index];
+        if (known === undefined) {
+          found.push(undefined);
+          continue;
+        }
+        const complete = completeRecord(known, unsent[index]);
+        if (fields !== undefined) {
+          for (const field of complete.keys()) if (!fields.includes(field)) complete.delete(field);
+        }
+        found.push(complete);
+      }
+    }
+    return found;
+  }
+}
+
 export function createUsageReader({
   store,
   recorder,
@@ -169,6 +211,7 @@ export function createUsageReader({
   readonly bounds: Pick<Bounds, 'usageActiveKeysMax' | 'usageReadsPerTurnMax'>;
 }): UsageReader {
   const { minuteMs, hourMs, dayMs } = calendar;
+  const { read, readKnown } = createRecordReader(store, recorder, bounds);
 
   return {
     async minutes(keyId, { fromMs, toMs }) {
@@ -416,39 +459,6 @@ export function createUsageReader({
       .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
       .slice(0, bounds.usageActiveKeysMax);
-  }
-
-  /** The records as they will be once this process has sent everything, by field. Undefined when one of them is unknown. */
-  async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
-    const records = (await readKnown(reads)) ?? [undefined];
-    const known = records.filter((record) => record !== undefined);
-    return known.length === records.length ? known : undefined;
-  }
-
-  /** The same, with those that are known. */
-  async function readKnown(
-    reads: readonly RecordRead[],
-  ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
-    const found: (Map<string, Counts> | undefined)[] = [];
-    for (let from = 0; from < reads.length; from += bounds.usageReadsPerTurnMax) {
-      const part = reads.slice(from, from + bounds.usageReadsPerTurnMax);
-      const stored = await store.read(part);
-      if (stored === undefined) return undefined;
-      const unsent = await recorder.unsent(part.map(({ record }) => record));
-      for (const [index, { fields }] of part.entries()) {
-        const known = stored[index];
-        if (known === undefined) {
-          found.push(undefined);
-          continue;
-        }
-        const complete = completeRecord(known, unsent[index]);
-        if (fields !== undefined) {
-          for (const field of complete.keys()) if (!fields.includes(field)) complete.delete(field);
-        }
-        found.push(complete);
-      }
-    }
-    return found;
   }
 
   function daysOf({ fromMs, toMs }: Period): number[] {
