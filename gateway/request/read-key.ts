@@ -14,7 +14,7 @@ export interface Presented {
 
 export interface KeyReader {
   /** Absent: all keys are in the configuration. */
-  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain'>;
+  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain'> | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
 }

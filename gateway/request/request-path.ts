@@ -31,11 +31,11 @@ export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   /** Absent: all keys are in the configuration. */
-  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'>;
+  readonly directory?: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** Absent: nothing is recorded. */
-  readonly usage?: Pick<UsageRecorder, 'decided'>;
+  readonly usage?: Pick<UsageRecorder, 'decided'> | undefined;
   readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds' | 'directoryRereadsMax'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's. */
   readonly nowMs: () => number;

@@ -140,8 +140,8 @@ export function createAdminSide({
               const read = await limiter.read(keys);
               return read.kind === 'read' ? read.keys : undefined;
             },
-            ...(directory && { directory }),
-            ...(usage && { usage }),
+            directory,
+            usage,
             nowMs: limiter.storeNowMs,
             bounds,
           },

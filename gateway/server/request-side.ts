@@ -88,8 +88,8 @@ export function createRequestSide({
     forwarder,
     atTurnEnd,
     unreadPages: createUnreadPages(bounds),
-    ...(directory && { directory }),
-    ...(usage && { usage: usage.recorder }),
+    directory,
+    usage: usage?.recorder,
     bounds,
     nowMs,
     records: [

@@ -11,12 +11,12 @@ import { createUsage, type Usage } from '../usage/usage.ts';
 /** What is kept of keys, in Redis or in memory. Requests are decided on it, and operators read and change it. */
 export interface Stores {
   readonly limiter: Limiter;
-  /** Absent: every key is in the configuration. */
-  readonly directory?: KeyDirectory;
-  /** Absent: nothing is recorded. */
-  readonly usage?: Usage;
-  /** For what is on no request's path; absent without Redis. */
-  readonly records?: RedisConnection;
+  /** Undefined: every key is in the configuration. */
+  readonly directory: KeyDirectory | undefined;
+  /** Undefined: nothing is recorded. */
+  readonly usage: Usage | undefined;
+  /** For what is on no request's path; undefined without Redis. */
+  readonly records: RedisConnection | undefined;
   /** Sends what is left to send of counts and usage, within their bounds. */
   flush(): Promise<void>;
   /** Disconnects. */
@@ -57,13 +57,13 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     planOf: (keyId) => settings().keys.get(keyId)?.plan ?? directory?.planOf(keyId),
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
     banLog,
-    ...(redis && { redis }),
+    redis,
   });
   const usage =
     usageSettings.keepDays === 0
       ? undefined
       : createUsage({
-          ...(records && { redis: records }),
+          redis: records,
           keepDays: usageSettings.keepDays,
           minuteMs: bounds.windowsMs.minute,
           nowMs: limiter.storeNowMs,
@@ -83,9 +83,9 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
 
   return {
     limiter,
-    ...(directory && { directory }),
-    ...(usage && { usage }),
-    ...(records && { records }),
+    directory,
+    usage,
+    records,
     async flush() {
       await Promise.all([limiter.close(), usage?.close()]);
     },

@@ -45,7 +45,7 @@ export function createUsage({
   bounds,
 }: {
   /** Absent: in memory, for a day. */
-  readonly redis?: RedisConnection;
+  readonly redis?: RedisConnection | undefined;
   readonly keepDays: number;
   /** How long a minute is; tests have shorter ones. */
   readonly minuteMs: number;

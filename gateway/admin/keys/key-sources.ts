@@ -11,12 +11,11 @@ export interface KeySources {
   /** Where keys are now in the store; undefined when it gives no answer, also for a single key. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
-  readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'>;
+  readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
   /** Absent: nothing is recorded. */
-  readonly usage?: Pick<Usage, 'totals'> & {
-    readonly reader: UsageReader;
-    state(): Pick<UsageState, 'keptDays'>;
-  };
+  readonly usage?:
+    | (Pick<Usage, 'totals'> & { readonly reader: UsageReader; state(): Pick<UsageState, 'keptDays'> })
+    | undefined;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'usageReadsPerTurnMax' | 'adminKeysExaminedMax' | 'adminUsageRowsMax'>;

@@ -49,7 +49,7 @@ export async function openReadSources({
         return read.kind === 'read' ? read.keys : undefined;
       },
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
-      ...(usage && { usage }),
+      usage,
       nowMs,
       bounds,
     },
