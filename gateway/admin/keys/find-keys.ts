@@ -1,6 +1,7 @@
 import { compileKey } from '../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from '../../keys/directory/directory-key.ts';
-import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
+import { plansAt } from '../../keys/plans.ts';
+import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
 
@@ -17,7 +18,7 @@ export interface ListedKey {
   readonly isUnread?: true;
 }
 
-type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
 
 /**
  * Keys by their ids, in that order, of the configuration and of the directory; an id that is in neither is left out.
@@ -36,8 +37,9 @@ export async function findKnownKeys(
   sources: DefinitionSources,
   ids: readonly string[],
 ): Promise<readonly ListedKey[] | undefined> {
-  const { directory, bounds } = sources;
+  const { directory, nowMs, bounds } = sources;
   const settings = sources.settings();
+  const plans = plansAt(settings, nowMs());
   const issued = new Map<string, ListedKey>();
   const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
   for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {
@@ -47,7 +49,7 @@ export async function findKnownKeys(
     for (const [index, id] of asked.entries()) {
       const record = read.keys[index];
       if (record === 'unknown') issued.set(id, unreadKey(id));
-      else if (record !== undefined) issued.set(id, issuedKey(record, settings));
+      else if (record !== undefined) issued.set(id, issuedKey(record, plans));
     }
   }
   return ids.flatMap((id) => configuredKey(id, settings) ?? issued.get(id) ?? []);
@@ -67,7 +69,7 @@ function unreadKey(id: string): ListedKey {
   return { key, source: 'directory', secrets: [], isUnread: true };
 }
 
-function issuedKey(record: DirectoryKey, { plans }: Settings): ListedKey {
+function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
   const { id, plan, name, disabled } = record;
   const withoutPlan = { id, plan, ...(name !== undefined && { name }), limits: [], disabled };
   return {

@@ -1,4 +1,5 @@
 import { compileKey } from '../../keys/compile-key.ts';
+import { plansAt } from '../../keys/plans.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -16,10 +17,11 @@ const columns: readonly Column[] = [
 
 /** The keys of a configuration; how many secrets are valid, never a digest. */
 export function configuredTable(
-  { settings: { plans }, written }: Pick<LoadedKeys, 'settings' | 'written'>,
+  { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
   nowMs: number,
   screen: Screen,
 ): string[] {
+  const plans = plansAt(settings, nowMs);
   const rows = written.map(({ key }) => {
     const { id, plan, disabled, name, secrets } = key;
     const valid = secrets.filter(({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs).length;

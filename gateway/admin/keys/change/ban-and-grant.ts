@@ -3,6 +3,7 @@ import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { date, limits } from '../../../keys/key-schema.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
+import { plansAt } from '../../../keys/plans.ts';
 import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
@@ -101,12 +102,12 @@ async function findKey(
   sources: KeyChangeSources,
   { params: { id = '' } }: ChangeRequest,
 ): Promise<{ readonly kind: 'found'; readonly key: Key } | Refused> {
-  const { keys, plans } = sources.settings();
-  const written = keys.get(id);
+  const settings = sources.settings();
+  const written = settings.keys.get(id);
   if (written !== undefined) return { kind: 'found', key: written };
   const found = await findInDirectory(sources, id);
   if (found.kind === 'refused') return found;
-  const key = compileKey(found.key, plans);
+  const key = compileKey(found.key, plansAt(settings, sources.nowMs()));
   if (key !== undefined) return { kind: 'found', key };
   return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
 }

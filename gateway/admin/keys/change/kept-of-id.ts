@@ -1,5 +1,6 @@
 import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
+import { plansAt } from '../../../keys/plans.ts';
 import { banAndGrant, type KeyItem } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
@@ -10,10 +11,10 @@ export interface KeptOfId extends Pick<KeyItem, 'ban' | 'grant'> {
 
 /** Undefined when nothing is kept, or the store gives no answer. */
 export async function keptOfId(
-  { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
+  { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = compileKey(stated, settings().plans);
+  const key = compileKey(stated, plansAt(settings(), nowMs()));
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;

@@ -1,5 +1,6 @@
 import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
+import { plansAt } from '../../../keys/plans.ts';
 import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
@@ -63,9 +64,8 @@ export function whoamiRoute({
   }
 
   function refusalOf(key: DirectoryKey): RefusedFor | undefined {
-    const { keys, plans } = settings();
-    if (keys.has(key.id)) return 'id_in_configuration';
-    return compileKey(key, plans) === undefined ? 'no_plan' : undefined;
+    if (settings().keys.has(key.id)) return 'id_in_configuration';
+    return compileKey(key, plansAt(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
   }
 
   function ownerView({ id, plan, disabled, expiresMs, from, refusedFor }: Owner): object {
