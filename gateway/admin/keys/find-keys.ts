@@ -1,5 +1,12 @@
 import { compileKey } from '../../keys/compile-key.ts';
-import { type DirectoryKey, expiryOf, type KeyVersion } from '../../keys/directory/directory-key.ts';
+import {
+  type DirectoryKey,
+  expiryOf,
+  type KeyVersion,
+  statedOf,
+} from '../../keys/directory/directory-key.ts';
+import type { StatedKey } from '../../keys/key-schema.ts';
+import { tableIn } from '../../keys/key-table.ts';
 import { plansAt } from '../../keys/plans.ts';
 import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
@@ -12,6 +19,8 @@ export interface ListedKey {
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
+  /** What is stated of it beside the members of `key`. */
+  readonly others?: object;
   /** Of its definition in the directory. */
   readonly version?: KeyVersion;
   /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
@@ -57,11 +66,27 @@ export async function findKnownKeys(
 
 function configuredKey(id: string, settings: Settings): ListedKey | undefined {
   const key = settings.keys.get(id);
-  if (key === undefined) return undefined;
-  const secrets = settings.keys.secretsOf(id).map(({ digest, ...instants }) => {
-    return { digestStart: digestStart(digest), ...instants };
-  });
-  return { key, source: 'file', place: placeOfKey(settings, id), secrets };
+  const stated = tableIn(settings.keys).statedOf(id);
+  if (key === undefined || stated === undefined) return undefined;
+  const secrets = stated.secrets.map(({ sha256, created, expires = Number.POSITIVE_INFINITY }) => ({
+    digestStart: digestStart(sha256),
+    expiresMs: expires,
+    ...(created !== undefined && { createdMs: created }),
+  }));
+  return { key, source: 'file', place: placeOfKey(settings, id), secrets, others: othersOf(stated) };
+}
+
+function othersOf({
+  id: _,
+  plan: _plan,
+  name: _name,
+  limits: _limits,
+  operations: _operations,
+  disabled: _disabled,
+  secrets: _secrets,
+  ...others
+}: StatedKey & { readonly secrets?: unknown }): object {
+  return others;
 }
 
 function unreadKey(id: string): ListedKey {
@@ -75,6 +100,7 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
   return {
     key: compileKey(record, plans) ?? withoutPlan,
     source: 'directory',
+    others: othersOf(statedOf(record)),
     version: record,
     secrets: record.secrets.map((secret) => ({
       digestStart: digestStart(secret.digest),

@@ -49,7 +49,7 @@ export async function showKey(
   if (found === undefined) return 'no_store';
   const [listed] = found;
   if (listed === undefined) return undefined;
-  const { key, secrets, version } = listed;
+  const { key, secrets, others, version } = listed;
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
@@ -77,6 +77,7 @@ export async function showKey(
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   const detail: KeyDetail = {
     ...item,
+    ...others,
     ...(version && { revision: version.revision }),
     ...(key.operations && { operations: key.operations }),
     secrets: secrets

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RawKey } from '../../keys/key-schema.ts';
+import { tableIn } from '../../keys/key-table.ts';
 import type {
   Certificate,
   Key,
   Limits,
   Plan,
   RedisSettings,
-  Secret,
   Settings,
   Upstream,
   UpstreamTls,
@@ -23,11 +24,11 @@ const keysPerTurn = 500;
  * operations by name, upstreams as configured, since the first is the default.
  */
 export async function settingsText(settings: Settings): Promise<string> {
-  const { keys } = settings;
+  const keys = tableIn(settings.keys);
   const texts: string[] = [];
-  for (const id of keys.ids()) {
-    const key = keys.get(id);
-    if (key !== undefined) texts.push(JSON.stringify(keyView(key, keys.secretsOf(id))));
+  for (const stated of keys.stated()) {
+    const key = keys.get(stated.id);
+    if (key !== undefined) texts.push(JSON.stringify(keyView(stated, key)));
     if (texts.length % keysPerTurn === 0) await nextTurn();
   }
   return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
@@ -129,20 +130,21 @@ function windowsView(limits: Limits): object {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
-function keyView(key: Key, secrets: readonly Secret[]): object {
-  const { id, plan, name, limits, operations, disabled } = key;
+/** A key as it is stated, with the limits and operations that it gets on its plan. */
+function keyView(
+  { limits: _, operations: __, disabled, secrets, ...stated }: RawKey,
+  { limits, operations }: Key,
+): object {
   return {
-    id,
-    plan,
-    ...(name !== undefined && { name }),
+    ...stated,
     windows: windowsView(limits),
     ...(operations && { operations }),
     disabled,
     secrets: secrets
-      .toSorted((a, b) => compare(a.digest, b.digest))
-      .map(({ digest, expiresMs }) => ({
-        digestStart: digestStart(digest),
-        ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+      .toSorted((a, b) => compare(a.sha256, b.sha256))
+      .map(({ sha256, expires }) => ({
+        digestStart: digestStart(sha256),
+        ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
       })),
   };
 }

@@ -58,7 +58,8 @@ export const monthUsage = z.object({
   ),
 });
 
-export const keyDetail = keyItem.extend({
+/** It also has what else is stated of the key. */
+export const keyDetail = keyItem.loose().extend({
   operations: z.array(z.string()).optional(),
   secrets: z.array(
     z.object({

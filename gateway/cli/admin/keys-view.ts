@@ -1,3 +1,4 @@
+import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { ago, beginning, clock, counted, ending, figure, instant, span } from '../output/figures.ts';
@@ -56,6 +57,15 @@ export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['gran
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }
 
+const shownApart = ['id', 'plan', 'name', 'limits', 'operations', 'disabled', 'secrets'];
+/** Members of a stated key without a line of their own. */
+const otherMembers = Object.keys(keySchema.shape).filter((name) => !shownApart.includes(name));
+
+function memberText(member: unknown): string {
+  if (Array.isArray(member)) return member.map(memberText).join(', ');
+  return typeof member === 'string' ? member : JSON.stringify(member);
+}
+
 /** With the space behind them: of the longest, `this minute`. */
 const factNamesWidth = 13;
 
@@ -68,6 +78,9 @@ export function keyLines(key: KeyDetail, nowMs: number, screen: Screen): string[
     ...(key.name === undefined ? [] : [['name', key.name] as const]),
     ...(key.source === undefined ? [] : [['written in', placeText(key)] as const]),
     ...(key.operations === undefined ? [] : [['may call', key.operations.join(', ')] as const]),
+    ...otherMembers.flatMap((name) =>
+      key[name] === undefined ? [] : [[name, memberText(key[name])] as const],
+    ),
     ...key.windows.map(
       ({ name, limit, used, resetMs }) =>
         [

@@ -49,6 +49,7 @@ export function Key({ params: { id }, query, live }) {
         <span class="muted"> ${placeOf(key)}</span>
         ${' '}<${Age} polled=${polled} />
       </p>
+      <${Others} of=${key} />
       <${KeyActions} of=${key} live=${live} result=${result} onDone=${done} />
     </header>
     <${Fresh} polled=${polled}>
@@ -62,6 +63,21 @@ export function Key({ params: { id }, query, live }) {
     </div>
     <${Refusals} rows=${key.recentRefusals} polled=${polled} />
   </div>`;
+}
+
+const shownApart = [
+  ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
+  ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h'],
+  ...['operations24h', 'recentRefusals'],
+];
+
+/** What is stated of the key and has no place of its own on the page. @param {any} props */
+function Others({ of: key }) {
+  const others = Object.entries(key).filter(([name]) => !shownApart.includes(name));
+  return others.map(
+    ([name, member]) =>
+      html`<p key=${name} class="muted">${name}: <bdi>${typeof member === 'string' ? member : JSON.stringify(member)}</bdi></p>`,
+  );
 }
 
 /** Where it is written, which is where it is edited. @param {any} key */
