@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { gatherPieces } from '../request/listen/gather-pieces.ts';
 import { dropRequests } from '../request/listen/parser-internals.ts';
 import { addressGroup, plainAddress } from '../shared/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
@@ -141,6 +142,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       return;
     }
     connection.unanswered += 1;
+    gatherPieces(req);
     pace.take(connection.group, () => {
       if (!socket.destroyed) void serve(req, res, make).then(() => answered(connection));
       return !socket.destroyed;

@@ -216,6 +216,11 @@ describe('a request', () => {
       `GET ${plans} HTTP/1.1\r\nHost: localhost\r\n${`Authorization: Bearer ${reader.token}\r\n`.repeat(2)}\r\n`,
       400,
     ],
+    [
+      'whose body of 20,000 chunks of one octet is no JSON',
+      `POST /api/v1/keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${writer.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`,
+      400,
+    ],
   ])('%s is answered with the status, fields and body of that error', async (_what, bytes, status) => {
     const client = await openRawClient(port);
     onTestFinished(() => client.destroy());
