@@ -44,8 +44,7 @@ export interface KeyItem {
     readonly resetMs: number;
   }[];
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** While it runs: what was given, which replaces the limits of those windows that the key has. */
-  /** `fromMs`: it has not begun. */
+  /** A grant that has not ended: its limits replace those of the same windows. With `fromMs` it has not begun. */
   readonly grant?: {
     readonly limits: LimitsByField;
     readonly fromMs?: number | undefined;
