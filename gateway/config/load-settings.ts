@@ -23,7 +23,7 @@ import { type RawSettings, type RawUpstream, settingsSchema } from './schema/set
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';
-import type { Contents, Digests, FileContent } from './source/read-config-file.ts';
+import type { Contents, Digests, FileContent, ReadFile } from './source/read-config-file.ts';
 import { readRedis } from './source/read-redis.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
@@ -46,6 +46,8 @@ export interface LoadOptions {
   readonly before?: ReadEntries | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
+  /** Reads a file that is no draft; absent: from disk. */
+  readonly readFile?: (file: string) => ReadFile;
   /** Called with the keys of a valid configuration as they are written: without the limits and operations of their plans. */
   readonly onKeys?: (keys: readonly WrittenKey[]) => void;
 }
@@ -93,9 +95,9 @@ export interface InvalidSettings {
  * can find at once, up to `configSizes.problemsMax`.
  */
 export function loadSettings(options: LoadOptions): Loaded {
-  const { file, env, drafts, makesKeysFile = false, onlyKeys = false, before, onRead } = options;
+  const { file, env, drafts, makesKeysFile = false, onlyKeys = false, before, onRead, readFile } = options;
   const fileOf = (path: string) => besideFile(file, path);
-  const reader = createSourceReader({ env, drafts, makesKeysFile, onRead });
+  const reader = createSourceReader({ env, drafts, makesKeysFile, onRead, readFile });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });

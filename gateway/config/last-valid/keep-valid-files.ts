@@ -1,6 +1,11 @@
 import { type Loaded, type LoadOptions, loadSettings, type ValidSettings } from '../load-settings.ts';
 import type { Problem } from '../problems/problem.ts';
-import { type Contents, type FileContent, readConfigFile } from '../source/read-config-file.ts';
+import {
+  type Contents,
+  type FileContent,
+  type ReadFile,
+  readConfigFile,
+} from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
 /** What a load falls back on: what the settings in force were made of. */
@@ -50,8 +55,16 @@ export function loadKeepingValid(
 ): Exclude<Loaded, ValidSettings> | KeepingSettings {
   const contents: Contents = lastValid?.contents ?? new Map();
   const inForce = new Map([...contents].map(([file, { digest }]) => [file, digest]));
+  const read = new Map<string, ReadFile>();
   const onDisk = new Map<string, string>();
   const kept = new Map<string, Fault[]>();
+
+  /** All attempts of one load use the same content. An edit between two attempts would otherwise seem to be loaded. */
+  function readOnce(file: string): ReadFile {
+    const result = read.get(file) ?? readConfigFile(file);
+    read.set(file, result);
+    return result;
+  }
 
   function load(): Loaded {
     const drafts = new Map<string, FileContent>();
@@ -59,13 +72,13 @@ export function loadKeepingValid(
       const content = contents.get(file);
       if (content !== undefined) drafts.set(file, content);
     }
-    const loaded = loadSettings({ ...options, drafts, inForce });
+    const loaded = loadSettings({ ...options, drafts, inForce, readFile: readOnce });
     for (const [file, digest] of loaded.digests) if (!drafts.has(file)) onDisk.set(file, digest);
     return loaded;
   }
 
   function digestOnDisk(file: string): string {
-    const digest = onDisk.get(file) ?? readConfigFile(file).digest;
+    const digest = onDisk.get(file) ?? readOnce(file).digest;
     onDisk.set(file, digest);
     return digest;
   }
@@ -102,7 +115,10 @@ export function loadKeepingValid(
     for (const [file, its] of further) kept.set(file, its);
     loaded = load();
   }
-  return { ...withKept(loaded, { options, lastValid, kept, onDisk }), versionOnDisk: first.version };
+  return {
+    ...withKept(loaded, { options, lastValid, kept, onDisk, readOnce }),
+    versionOnDisk: first.version,
+  };
 }
 
 interface Fault {
@@ -118,11 +134,13 @@ function withKept(
     lastValid,
     kept,
     onDisk,
+    readOnce,
   }: {
     readonly options: Pick<LoadOptions, 'file' | 'env'>;
     readonly lastValid: LastValid | undefined;
     readonly kept: ReadonlyMap<string, readonly Fault[]>;
     readonly onDisk: ReadonlyMap<string, string>;
+    readonly readOnce: (file: string) => ReadFile;
   },
 ): Omit<KeepingSettings, 'versionOnDisk'> {
   const { keysFile, entries } = loaded;
@@ -130,7 +148,7 @@ function withKept(
   let { settings } = loaded;
   for (const file of new Set([mainFile, keysFile])) {
     if (file === undefined || !kept.has(file)) continue;
-    const now = readConfigFile(file);
+    const now = readOnce(file);
     const before = lastValid?.revoking?.get(file);
     for (const content of [now.kind === 'read' ? now : undefined, before]) {
       const access = content && readStatedAccess({ file, content, mainFile, env, before: entries });

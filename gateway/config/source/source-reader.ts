@@ -58,14 +58,16 @@ export interface SourceReader {
  * @param drafts what to take instead of files' contents
  * @param makesKeysFile a keys file that is missing counts as an empty one
  * @param onRead called with each file that a setting names and the digest of its content, before it is parsed; not for drafts
+ * @param readFile reads a file that is no draft
  */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly drafts: ReadonlyMap<string, string | FileContent> | undefined;
   readonly makesKeysFile: boolean;
   readonly onRead: ((file: string, digest: string) => void) | undefined;
+  readonly readFile?: ((file: string) => ReadFile) | undefined;
 }): SourceReader {
-  const { env, drafts, makesKeysFile, onRead } = options;
+  const { env, drafts, makesKeysFile, onRead, readFile = readConfigFile } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
@@ -73,7 +75,7 @@ export function createSourceReader(options: {
 
   function readContent(file: string): ReadFile {
     const draft = drafts?.get(file);
-    const result = draft === undefined ? readConfigFile(file) : contentOf(draft);
+    const result = draft === undefined ? readFile(file) : contentOf(draft);
     digests.set(file, result.digest);
     if (result.kind === 'read') contents.set(file, result);
     return result;

@@ -214,6 +214,26 @@ test.each([
   });
 });
 
+test('a load reads each file once, so an edit during the load is left to the next load', () => {
+  const upstreams = (name: string) =>
+    mainDocument.replace(/^upstream: .*$/m, `upstreams: { ${name}: { url: http://${name} } }`);
+  const document = (name: string) =>
+    apiDocument.replace('operationId: listPets', `operationId: listPets, x-upstream: ${name}`);
+  const folder = configFolder({ 'tollgate.yaml': upstreams('before'), 'openapi.yaml': document('before') });
+  const inForce = load(folder, undefined);
+  folder.write('openapi.yaml', document('after'));
+  const onRead = (name: string) => {
+    if (name.endsWith('openapi.yaml')) folder.write('tollgate.yaml', upstreams('after'));
+  };
+  const during = loadKeepingValid({ file: folder.file, env: {}, onRead }, inForce);
+  expect(during).toMatchObject({ version: inForce.version, kept: [{ file: folder.pathOf('openapi.yaml') }] });
+  expect(during.digests.get(folder.file)).toBe(inForce.digests.get(folder.file));
+  expect(load(folder, during.kind === 'valid' ? during : undefined)).toMatchObject({
+    kept: [],
+    settings: { upstreams: [{ name: 'after' }] },
+  });
+});
+
 test('without content in force a broken file is an error', () => {
   const { file } = configFolder({ 'openapi.yaml': '{' });
   expect(loadKeepingValid({ file, env: {} }, undefined)).toMatchObject({ kind: 'invalid' });
