@@ -107,8 +107,8 @@ describe('the architecture', () => {
   it('parts get their bounds as arguments: only files that start or document something import the defaults', () => {
     const starting = [
       'gateway/cli/admin/commands.ts',
-      'gateway/cli/admin/gateway-options.ts',
       'gateway/cli/check-upstream-names.ts',
+      'gateway/cli/command.ts',
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/with-lock.ts',
       'gateway/server/gateway.ts',

@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from 'commander';
-import { examples } from './help-text.ts';
+import { examples } from './command.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 

@@ -1,48 +1,31 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { keyStates } from '../../admin/keys/key-item.ts';
 import { keySorts } from '../../admin/keys/list-keys.ts';
 import { usageSteps } from '../../admin/keys/usage-rows.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import { examples } from '../help-text.ts';
+import { type Asking, clientOf, examples, screenNow, show, wholeNumber, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { instant } from '../output/figures.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
 import { isRequestId, needsLog, whyRequest } from '../request/why-request.ts';
 import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
-import { state } from './api-shapes.ts';
-import type { GatewayOptions } from './find-gateway.ts';
-import { changesLines, eventsLines, incompleteText, processesTable } from './fleet-view.ts';
-import { clientOf, withGateway } from './gateway-options.ts';
-import { keyLines, keysTable } from './keys-view.ts';
+import { callers, state, usage } from './api-shapes.ts';
+import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
+import { keyLines, keysLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
-import {
-  readCallers,
-  readChanges,
-  readEvents,
-  readKey,
-  readKeys,
-  readMonth,
-  readUsage,
-  requirePlan,
-} from './read-api.ts';
+import { lists, ofKey, readKey, readList, requirePlan } from './read-api.ts';
 import {
   callersCsv,
-  callersTable,
+  callersLines,
   monthCsv,
   monthNotice,
   monthTable,
   usageCsv,
   usageTable,
 } from './usage-view.ts';
-
-/** What every command that asks a gateway can be told. */
-interface Asking extends GatewayOptions {
-  readonly json?: true;
-}
 
 interface ListOptions extends Asking {
   readonly state?: string;
@@ -53,34 +36,50 @@ interface ListOptions extends Asking {
   readonly all?: true;
 }
 
-interface UsageOptions extends Asking, PeriodOptions {
-  readonly step?: string;
-  readonly csv?: true | undefined;
-  readonly month?: string;
-  readonly all?: true;
+interface CallersOptions extends Asking, PeriodOptions {
+  readonly limit: number;
+  readonly csv?: true;
 }
 
-interface EventsOptions {
-  readonly kind?: string;
-  readonly limit: number;
+interface UsageOptions extends Asking, PeriodOptions {
+  readonly step?: string;
+  readonly csv?: true;
+  readonly month?: string;
 }
 
 /**
- * The commands that read: each asks the admin API of a gateway, and shows what it says as a table, a sentence or JSON.
+ * The commands that read. Each asks the admin API of a gateway, and prints its response as a table, a sentence or JSON.
  *
- * @param keys the command that those about keys belong to
+ * @param keys the parent of the commands about keys
  */
 export function addReadingCommands(program: Command, keys: Command): void {
-  const asking = (command: Command) =>
-    withGateway(command).option('--json', 'what the admin API says, as one JSON document');
-  const ofPeriod = (command: Command) =>
-    asking(command)
-      .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
-      .option('--to <when>', 'the same; what it falls into is in the period (default: now)');
+  addTop(program);
+  addKeys(keys);
+  addWhy(program);
+  addUsage(program);
+  addFleet(program);
+}
 
+function asking(command: Command): Command {
+  return withGateway(command).option('--json', 'the response of the admin API, as one JSON document');
+}
+
+function ofPeriod(command: Command): Command {
+  return asking(command)
+    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
+    .option('--to <when>', 'the same; the period includes the minute, hour or day of it (default: now)');
+}
+
+function withLimit(command: Command): Command {
+  return command.option('--limit <count>', 'how many at most', wholeNumber, 50);
+}
+
+function addTop(program: Command): void {
   asking(program.command('top'))
-    .description('how the gateway is, live: rates, times, processes, targets, busiest and most refused keys')
-    .option('--once', 'one picture, and the end')
+    .description(
+      'the state of the gateway, live: rates, times, processes, targets, busiest and most refused keys',
+    )
+    .option('--once', 'print one picture and end')
     .addHelpText('after', examples('top', 'top --once --admin http://127.0.0.1:9090'))
     .action(async (options: Asking & { once?: true }) => {
       const read = createTopReader(clientOf(options), defaultBounds);
@@ -89,7 +88,7 @@ export function addReadingCommands(program: Command, keys: Command): void {
       if (options.once || !isLive(process.stdout, process.env)) {
         return print(topPicture(data, { nowMs: Date.now() }, screenNow()));
       }
-      // A picture that is drawn over itself needs the true width.
+      // A live picture needs the true width of the terminal, because it is drawn over itself.
       const screen = () => screenOf(process.stdout, { ...process.env, COLUMNS: undefined });
       const terminal = { output: process.stdout, input: process.stdin, screen };
       await runLiveTop(data, {
@@ -98,33 +97,29 @@ export function addReadingCommands(program: Command, keys: Command): void {
         ending: process,
         bounds: defaultBounds,
       });
-      // A question that the gateway has not answered yet is not waited for.
+      // Do not wait for a response that is still on its way.
       process.exit();
     });
+}
 
-  asking(keys.command('list').helpGroup('Look:'))
-    .description('list keys with their state, those first that were refused most in the last 24 hours')
+function addKeys(keys: Command): void {
+  withLimit(asking(keys.command('list').helpGroup('Look:')))
+    .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
     .addHelpText(
       'after',
       examples('keys list --state near', 'keys list --plan free --sort offered --limit 20'),
     )
-    .addOption(new Option('--state <state>', 'only those that are in this state').choices(keyStates))
-    .option('--plan <plan>', 'only those on this plan')
-    .option('--q <text>', 'only those with this text in their id or name')
-    .addOption(new Option('--sort <by>', 'what stands first (default: refused)').choices(keySorts))
-    .option('--limit <count>', 'how many at most; 0: all', wholeNumber, 50)
-    .option('--all', 'all of them')
+    .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
+    .option('--plan <plan>', 'only keys on this plan')
+    .option('--q <text>', 'only keys with this text in their id or name')
+    .addOption(new Option('--sort <by>', 'what comes first (default: refused)').choices(keySorts))
+    .option('--all', 'all of them; --limit 0 is the same')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
       const client = clientOf(options);
-      const { body, json } = await readKeys(client, { state, plan, q, sort }, max);
-      if (options.json) return printJson(json);
-      if (body.keys.length === 0) {
-        if (plan !== undefined) await requirePlan(client, plan);
-        return print(['No key is like that.']);
-      }
-      const rest = body.next === undefined ? [] : ['There are more: --limit N shows so many, --all all.'];
-      print([...keysTable(body.keys, Date.now(), screenNow()), ...rest]);
+      const reply = await readList(client, lists.keys, { state, plan, q, sort }, max);
+      if (reply.body.keys.length === 0 && plan !== undefined) await requirePlan(client, plan);
+      show(options, reply, keysLines);
     });
 
   asking(keys.command('show').helpGroup('Look:'))
@@ -132,14 +127,14 @@ export function addReadingCommands(program: Command, keys: Command): void {
     .description('everything about a key')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
-      const { body, json } = await readKey(clientOf(options), id);
-      if (options.json) printJson(json);
-      else print(keyLines(body, Date.now(), screenNow()));
+      show(options, await readKey(clientOf(options), id), keyLines);
     });
+}
 
+function addWhy(program: Command): void {
   asking(program.command('why'))
-    .argument('[key or request]', 'the id of a key, or with --log of a request')
-    .description('why a key gets what it gets, or what became of a request, in a sentence to forward')
+    .argument('[key or request]', 'the id of a key, or with --log the id of a request')
+    .description('why a key gets its responses, or what happened to a request, in a sentence to forward')
     .addHelpText('after', examples('why acme', 'why 6f1f2f3a --log gateway.log'))
     .option('--log <file...>', "the gateway's log, also compressed; - is standard input")
     .action(async (given: string | undefined, options: Asking & { log?: readonly string[] }) => {
@@ -147,41 +142,44 @@ export function addReadingCommands(program: Command, keys: Command): void {
       if (files !== undefined) {
         const search = { requestId: id, files, stdin: process.stdin };
         const { entry, story } = await whyRequest(search, defaultBounds);
-        if (options.json) printJson(entry);
-        else print([story]);
-        return;
+        return show(options, { json: entry, body: story }, (text) => [text]);
       }
       try {
         const { body, json } = await readKey(clientOf(options), id);
-        if (options.json) printJson(Object(json).why);
-        else print([oneLine(body.why.sentence)]);
+        show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
       } catch (error) {
         throw isRequestId(id) ? needsLog(id, error) : error;
       }
     });
+}
 
+/** Where the id stands behind the files of `--log`, commander takes it for one more file. */
+function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
+  if (id !== undefined) return { id, files: log };
+  const last = log?.at(-1);
+  if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
+  throw new CommandError('Which one? Say the id of a key, or the id of a request and --log FILE.');
+}
+
+/** As many as one response has. */
+const callersMax = 10_000;
+
+function addUsage(program: Command): void {
   ofPeriod(program.command('callers'))
     .argument('<operation>', 'its operationId')
-    .description('who called an operation and when last, of the keys that were active lately')
+    .description('the keys that called an operation, with the time of their last call')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
     .option('--limit <count>', 'how many at most, up to 10,000', wholeNumber, 50)
     .option('--csv', 'all of them as comma-separated values: a mailing list')
-    .action(
-      async (operation: string, { from, to, limit, csv, ...options }: UsageOptions & { limit: number }) => {
-        const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
-        const { body, json } = await readCallers(clientOf(options), operation, query);
-        if (options.json) return printJson(json);
-        if (csv) return print(callersCsv(body));
-        const period = `from ${instant(body.fromAt)} to ${instant(body.toAt)} UTC`;
-        if (body.callers.length === 0)
-          return print([`Nobody called ${oneLine(body.operationId)} ${period}.`]);
-        print([`${oneLine(body.operationId)}, ${period}`, ...callersTable(body, Date.now(), screenNow())]);
-      },
-    );
+    .action(async (operation: string, { from, to, limit, csv, ...options }: CallersOptions) => {
+      const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
+      const path = `/operations/${encodeURIComponent(operation)}/callers`;
+      show(options, await clientOf(options).get(path, query, callers), csv ? callersCsv : callersLines);
+    });
 
   ofPeriod(program.command('usage'))
     .argument('[key]', 'its id')
-    .description('what a key asked for and got, or with --all every key in a month')
+    .description('the requests of a key and their outcome, or with --all those of every key in a month')
     .addHelpText(
       'after',
       examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
@@ -192,69 +190,30 @@ export function addReadingCommands(program: Command, keys: Command): void {
       'every key, with --month: also keys without requests, and removed keys that are on record',
     )
     .addOption(
-      new Option('--step <step>', 'what a row is (default: by the length of the period)').choices(usageSteps),
+      new Option('--step <step>', 'the length of a row (default: by the length of the period)').choices(
+        usageSteps,
+      ),
     )
     .option('--csv', 'comma-separated values')
-    .action(async (id: string | undefined, { all, csv, ...options }: UsageOptions) => {
+    .action(async (id: string | undefined, { all, ...options }: UsageOptions & { all?: true }) => {
       if ((id === undefined) === (all === undefined))
         throw new CommandError('Whose usage? Say the id of a key, or --all.');
-      if (id !== undefined) return showUsage(id, { csv, ...options });
-      const { month, from, to, step, json: asJson } = options;
-      if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
-        throw new CommandError('--all is for a month: say --month 2026-11, and no --from, --to or --step.');
-      daysOfMonth(month);
-      const { body, json } = await readMonth(clientOf(options), month);
-      const notice = monthNotice(body);
-      if (notice !== undefined) process.stderr.write(`${notice}\n`);
-      if (asJson) printJson(json);
-      else print(csv ? monthCsv(body) : monthTable(body, screenNow()));
-    });
-
-  asking(program.command('processes'))
-    .description('the gateway processes, and which configuration each has')
-    .addHelpText('after', examples('processes'))
-    .action(async (options: Asking) => {
-      const { body, json } = await clientOf(options).get('/state', {}, state);
-      if (options.json) {
-        const { isComplete, answeredBy, processes } = Object(json);
-        return printJson({ isComplete, answeredBy, processes });
-      }
-      const notice = body.isComplete ? [] : [incompleteText];
-      print([...notice, ...processesTable(body, Date.now(), screenNow())]);
-    });
-
-  ofPeriod(program.command('events'))
-    .description('what happened lately, the newest first: outages, bans and changes')
-    .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
-    .option(
-      '--kind <kinds>',
-      'only incident, ban or change, or a kind of the API such as target_unhealthy; several with commas',
-    )
-    .option('--limit <count>', 'how many at most', wholeNumber, 50)
-    .action(async ({ from, to, kind, limit, ...options }: UsageOptions & EventsOptions) => {
-      const query = { ...periodQuery({ from, to }, Date.now()), kind };
-      const { body, json } = await readEvents(clientOf(options), query, limit);
-      if (options.json) return printJson(json);
-      const notice = body.isComplete ? [] : [incompleteText];
-      if (body.events.length === 0) return print([...notice, 'No such event is on record.']);
-      print([...notice, ...eventsLines(body, screenNow())]);
-    });
-
-  asking(program.command('changes'))
-    .description('what was changed and when, the newest first')
-    .addHelpText('after', examples('changes --limit 10'))
-    .option('--limit <count>', 'how many at most', wholeNumber, 50)
-    .action(async ({ limit, ...options }: Asking & { limit: number }) => {
-      const { body, json } = await readChanges(clientOf(options), limit);
-      if (options.json) return printJson(json);
-      const notice = body.isComplete ? [] : [incompleteText];
-      // Redis may have lost the list since, and other processes may have changes that this one does not know.
-      if (body.changes.length === 0) return print([...notice, 'No change is on record.']);
-      print([...notice, ...changesLines(body, screenNow())]);
+      await (id === undefined ? showMonth(options) : showUsage(id, options));
     });
 }
 
-/** The record of one key. */
+/** Prints the usage of all keys in a month. */
+async function showMonth({ month, from, to, step, csv, ...options }: UsageOptions): Promise<void> {
+  if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
+    throw new CommandError('--all is for a month: say --month 2026-11, and no --from, --to or --step.');
+  daysOfMonth(month);
+  const reply = await readList(clientOf(options), lists.month, { month }, Number.POSITIVE_INFINITY);
+  const notice = monthNotice(reply.body);
+  if (notice !== undefined) process.stderr.write(`${notice}\n`);
+  show(options, reply, csv ? monthCsv : monthTable);
+}
+
+/** Prints the usage of one key. */
 async function showUsage(
   id: string,
   { month, from, to, step, csv, ...options }: UsageOptions,
@@ -264,29 +223,41 @@ async function showUsage(
   const nowMs = Date.now();
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
-  const { body, json } = await readUsage(clientOf(options), id, query);
-  if (options.json) return printJson(json);
-  if (csv) return print(usageCsv(body));
+  const client = clientOf(options);
+  const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
+  if (csv) return show(options, reply, usageCsv);
   const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
-  print(body.rows.length === 0 ? nothing : usageTable(body, screenNow()));
+  show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
 }
 
-/** As many as one response has. */
-const callersMax = 10_000;
+function addFleet(program: Command): void {
+  asking(program.command('processes'))
+    .description('the gateway processes, and the configuration that each has')
+    .addHelpText('after', examples('processes'))
+    .action(async (options: Asking) => {
+      const { body, json } = await clientOf(options).get('/state', {}, state);
+      const { isComplete, answeredBy, processes } = Object(json);
+      show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
+    });
 
-/** Options may stand before the id, which then looks like one more file of `--log`. */
-function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
-  if (id !== undefined) return { id, files: log };
-  const last = log?.at(-1);
-  if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
-  throw new CommandError('Which one? Say the id of a key, or that of a request and --log FILE.');
-}
+  withLimit(ofPeriod(program.command('events')))
+    .description('outages, bans and changes, the newest first')
+    .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
+    .option(
+      '--kind <kinds>',
+      'only incident, ban or change, or a kind of the API such as target_unhealthy; several with commas',
+    )
+    .action(
+      async ({ from, to, kind, limit, ...options }: ListOptions & PeriodOptions & { kind?: string }) => {
+        const query = { ...periodQuery({ from, to }, Date.now()), kind };
+        show(options, await readList(clientOf(options), lists.events, query, limit), eventsLines);
+      },
+    );
 
-function screenNow() {
-  return screenOf(process.stdout, process.env);
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
+  withLimit(asking(program.command('changes')))
+    .description('changes of configuration and keys, the newest first')
+    .addHelpText('after', examples('changes --limit 10'))
+    .action(async ({ limit, ...options }: Asking & { limit: number }) => {
+      show(options, await readList(clientOf(options), lists.changes, {}, limit), changesLines);
+    });
 }

@@ -1,63 +1,61 @@
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
-import { type Cell, type Column, type Row, table } from '../output/table.ts';
+import { type Column, table } from '../output/table.ts';
 import { timeList } from '../output/time-list.ts';
 import type { Changes, Events, GatewayProcess, State } from './api-shapes.ts';
 
-export const incompleteText = 'Redis gave no answer: only what the process that answered knows is shown.';
+export const incompleteText =
+  'Redis did not answer, so these are only the figures of the process that answered.';
 
-const processColumns: readonly Column[] = [
-  { title: 'PROCESS', cutsTo: 10 },
-  { title: 'WORKER', align: 'right', isOptional: true },
-  { title: 'PHASE' },
-  { title: 'UP', align: 'right' },
-  { title: 'REQ/S', align: 'right' },
-  { title: 'P50 MS', align: 'right' },
-  { title: 'P99 MS', align: 'right' },
-  { title: 'IN FLIGHT', align: 'right', isOptional: true },
-  { title: 'TARGETS', align: 'right' },
-  { title: 'VERSION' },
-];
-
-export function processesTable(
-  { processes, config }: Pick<State, 'processes' | 'config'>,
-  nowMs: number,
-  screen: Screen,
-): string[] {
-  const usual = usualVersion(processes, config.version);
-  return table(
-    processColumns,
-    processes.map((one) => processRow(one, usual, nowMs)),
-    screen,
-  );
+/** Lines with a warning in front where the figures of other processes are missing. */
+function withNotice(isComplete: boolean, lines: readonly string[]): readonly string[] {
+  return isComplete ? lines : [incompleteText, ...lines];
 }
 
-/** Of a configuration's version that many digits are enough to tell it from others. */
+export function processesLines(state: State, screen: Screen, nowMs: number): readonly string[] {
+  return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
+}
+
+/** Enough digits of a configuration's version to tell it from others. */
 const versionDigits = 8;
 
-function processRow(one: GatewayProcess, usualVersion: string, nowMs: number): Row {
-  const isHealthy = one.targets > 0 && one.healthyTargets === one.targets;
-  const isOther = one.configVersion !== usualVersion;
-  const phase: Cell = one.phase === 'serving' ? { text: one.phase } : { text: one.phase, tone: 'warning' };
+export function processColumns(
+  { processes, config }: Pick<State, 'processes' | 'config'>,
+  nowMs: number,
+): readonly Column<GatewayProcess>[] {
+  const usual = usualVersion(processes, config.version);
   return [
-    `${one.host}:${one.pid}`,
-    one.worker === undefined ? '' : String(one.worker),
-    phase,
-    duration(nowMs - Date.parse(one.startedAt)),
-    rate(one.requestsPerSecond),
-    milliseconds(one.p50Ms),
-    milliseconds(one.p99Ms),
-    figure(one.inFlight),
-    { text: `${one.healthyTargets} of ${one.targets}`, ...(!isHealthy && { tone: 'bad' as const }) },
+    { title: 'PROCESS', cell: ({ host, pid }) => `${host}:${pid}`, cutsTo: 10 },
+    { title: 'WORKER', cell: ({ worker }) => worker, align: 'right', isOptional: true },
     {
-      text: `${one.configVersion.slice(0, versionDigits)}${isOther ? ' other' : ''}`,
-      ...(isOther && { tone: 'bad' as const }),
+      title: 'PHASE',
+      cell: ({ phase }) => ({ text: phase, tone: phase === 'serving' ? undefined : 'warning' }),
+    },
+    { title: 'UP', cell: ({ startedAt }) => duration(nowMs - Date.parse(startedAt)), align: 'right' },
+    { title: 'REQ/S', cell: ({ requestsPerSecond }) => rate(requestsPerSecond), align: 'right' },
+    { title: 'P50 MS', cell: ({ p50Ms }) => milliseconds(p50Ms), align: 'right' },
+    { title: 'P99 MS', cell: ({ p99Ms }) => milliseconds(p99Ms), align: 'right' },
+    { title: 'IN FLIGHT', cell: ({ inFlight }) => inFlight, align: 'right', isOptional: true },
+    {
+      title: 'TARGETS',
+      align: 'right',
+      cell({ targets, healthyTargets }) {
+        const isHealthy = targets > 0 && healthyTargets === targets;
+        return { text: `${healthyTargets} of ${targets}`, tone: isHealthy ? undefined : 'bad' };
+      },
+    },
+    {
+      title: 'VERSION',
+      cell({ configVersion }) {
+        const text = configVersion.slice(0, versionDigits);
+        return configVersion === usual ? text : { text: `${text} other`, tone: 'bad' };
+      },
     },
   ];
 }
 
-/** The configuration version that most processes have; of several the one of the process that answered. */
+/** The configuration version that most processes have. On a tie, the version of the process that answered wins. */
 export function usualVersion(
   processes: readonly Pick<GatewayProcess, 'configVersion'>[],
   ownVersion: string,
@@ -68,8 +66,10 @@ export function usualVersion(
   return first?.[0] ?? ownVersion;
 }
 
-/** The newest first; what went wrong stands below its sentence. */
-export function changesLines({ changes }: Changes, screen: Screen): string[] {
+/** The changes, the newest first; the error of a failed change stands below its sentence. */
+export function changesLines({ changes, isComplete }: Changes, screen: Screen): readonly string[] {
+  // Other processes may have changes that this one does not have, and Redis may have lost the list.
+  if (changes.length === 0) return withNotice(isComplete, ['No change is on record.']);
   const rows = changes.map(({ at, action, by, files, text, inForce, before, after, error }) => {
     const members = typeof before === 'string' ? '' : membersText(before, after);
     const { processes = 0, of = 0 } = inForce ?? {};
@@ -82,18 +82,19 @@ export function changesLines({ changes }: Changes, screen: Screen): string[] {
       below: error === undefined ? [] : errorLines(error, screen.columns),
     };
   });
-  return timeList(['BY', 'CHANGE'], rows, screen);
+  return withNotice(isComplete, timeList(['BY', 'CHANGE'], rows, screen));
 }
 
-/** The newest first. */
-export function eventsLines({ events }: Events, screen: Screen): string[] {
+/** The events, the newest first. */
+export function eventsLines({ events, isComplete }: Events, screen: Screen): readonly string[] {
+  if (events.length === 0) return withNotice(isComplete, ['No such event is on record.']);
   const rows = events.map(({ at, beganAt, kind, group, text, processes }) => {
     const began = beganAt === undefined ? '' : ` It began at ${instant(beganAt)}.`;
     const seen = processes === 1 ? '' : ` Seen by ${figure(processes)} processes.`;
     const isBad = isFailure(kind) || (group === 'incident' && beganAt === undefined);
     return { at, cells: [group], text: text + began + seen, tone: isBad ? ('bad' as const) : undefined };
   });
-  return timeList(['KIND', 'EVENT'], rows, screen);
+  return withNotice(isComplete, timeList(['KIND', 'EVENT'], rows, screen));
 }
 
 type Changed = Changes['changes'][number]['before'];
@@ -121,7 +122,7 @@ function memberText(value: unknown): string {
     .join(' ');
 }
 
-/** What was wrong with a configuration. A line of its file, with a caret below it, is not wrapped. */
+/** The error of a configuration. A line of its file, with a caret below it, is not wrapped. */
 function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;
   return error

@@ -3,95 +3,37 @@ import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient, Query, Reply } from './admin-client.ts';
-import {
-  type Callers,
-  type Changes,
-  callers,
-  changes,
-  type Events,
-  events,
-  type KeyDetail,
-  keyDetail,
-  keyPage,
-  type MonthUsage,
-  monthUsage,
-  plans,
-  type Usage,
-  usage,
-} from './api-shapes.ts';
+import { changes, events, type KeyDetail, keyDetail, keyPage, monthUsage, plans } from './api-shapes.ts';
 
-/** A client, as far as the commands need it. */
 type Client = Pick<AdminClient, 'get'>;
 
-/** Keys, and changes or events, that one response may have at most. */
-const keysPerPage = 500;
-const changesPerPage = 200;
-
-export function readKeys(
-  client: Client,
-  query: Query,
-  max: number,
-): Promise<Reply<z.output<typeof keyPage>>> {
-  return readPages(
-    client,
-    { path: '/keys', query, schema: keyPage, list: 'keys', perPage: keysPerPage },
-    max,
-  );
-}
-
-export function readChanges(client: Client, max: number): Promise<Reply<Changes>> {
-  const pages = { path: '/changes', query: {}, schema: changes, list: 'changes', perPage: changesPerPage };
-  return readPages(client, pages, max);
-}
-
-export function readEvents(client: Client, query: Query, max: number): Promise<Reply<Events>> {
-  return readPages(
-    client,
-    { path: '/events', query, schema: events, list: 'events', perPage: changesPerPage },
-    max,
-  );
-}
-
-export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
-  return ofKey(client, id, (path) => client.get(path, {}, keyDetail));
-}
-
-export function readUsage(client: Client, id: string, query: Query): Promise<Reply<Usage>> {
-  return ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
-}
-
-/** All keys in a month, or none where one page is not answered: bills need all. */
-export function readMonth(client: Client, month: string): Promise<Reply<MonthUsage>> {
-  const pages = { path: '/usage', query: { month }, schema: monthUsage, list: 'keys', perPage: keysPerPage };
-  return readPages(client, pages, Number.POSITIVE_INFINITY);
-}
-
-export function readCallers(client: Client, operationId: string, query: Query): Promise<Reply<Callers>> {
-  return client.get(`/operations/${encodeURIComponent(operationId)}/callers`, query, callers);
-}
-
-/** @throws a CommandError where there is no such plan, with the name that was probably meant */
-export async function requirePlan(client: Client, name: string): Promise<void> {
-  const { body } = await client.get('/plans', {}, plans);
-  const names = body.plans.map((plan) => plan.name);
-  if (names.includes(name)) return;
-  const advice = didYouMean(name, names) || `; plans are: ${listNames(names)}.`;
-  throw new CommandError(printable(`There is no plan ${name}${advice}`));
-}
-
-interface Pages<Schema extends z.ZodType> {
+/** A list that the admin API sends in pages. */
+interface PagedList<Schema extends z.ZodType> {
   readonly path: string;
-  readonly query: Query;
   readonly schema: Schema;
-  /** The member of each response that is a part of the list. */
-  readonly list: string;
+  /** The member of each page that has the items. */
+  readonly member: string;
   readonly perPage: number;
 }
 
-/** As many items of a list as are wanted, over as many pages as it takes, in the form of one page. */
-async function readPages<Schema extends z.ZodType>(
+const keysPerPage = 500;
+
+export const lists = {
+  keys: { path: '/keys', schema: keyPage, member: 'keys', perPage: keysPerPage },
+  month: { path: '/usage', schema: monthUsage, member: 'keys', perPage: keysPerPage },
+  changes: { path: '/changes', schema: changes, member: 'changes', perPage: 200 },
+  events: { path: '/events', schema: events, member: 'events', perPage: 200 },
+} as const;
+
+/**
+ * Reads up to `max` items of a list, over as many pages as necessary, and returns them in the form of one page.
+ *
+ * @throws a CommandError where any page cannot be read, so that a bill never lacks a key
+ */
+export async function readList<Schema extends z.ZodType>(
   client: Client,
-  { path, query, schema, list, perPage }: Pages<Schema>,
+  { path, schema, member, perPage }: PagedList<Schema>,
+  query: Query,
   max: number,
 ): Promise<Reply<z.output<Schema>>> {
   const items: unknown[] = [];
@@ -100,22 +42,23 @@ async function readPages<Schema extends z.ZodType>(
   for (;;) {
     const limit = String(Math.min(perPage, max - items.length));
     const { body, json } = await client.get(path, { ...query, after, limit }, schema);
-    items.push(...Object(body)[list]);
-    jsonItems.push(...Object(json)[list]);
+    items.push(...Object(body)[member]);
+    jsonItems.push(...Object(json)[member]);
     const { next } = Object(json);
-    // A filtered page may be empty and yet not the last one.
+    // A filtered page may be empty although other pages follow.
     if (next === undefined || next === after || items.length >= max) {
-      return {
-        body: { ...Object(body), [list]: items },
-        json: { ...Object(json), [list]: jsonItems },
-      };
+      return { body: { ...Object(body), [member]: items }, json: { ...Object(json), [member]: jsonItems } };
     }
     after = next;
   }
 }
 
-/** Asks about one key. @throws a CommandError; of a key that is not there it has the id that was probably meant */
-async function ofKey<Result>(
+export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
+  return ofKey(client, id, (path) => client.get(path, {}, keyDetail));
+}
+
+/** Reads about one key. @throws a CommandError, which suggests a similar id where the key does not exist */
+export function ofKey<Result>(
   client: Client,
   id: string,
   ask: (path: string) => Promise<Result>,
@@ -123,12 +66,11 @@ async function ofKey<Result>(
   return belowKey(id, ask, async () => didYouMean(id, await similarIds(client, id)));
 }
 
-/** Changes one key. @throws a CommandError; it suggests no other id, which could be the id of another customer */
+/** Changes one key. @throws a CommandError; it suggests no other id, which could belong to another customer */
 export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, () => '');
 }
 
-/** Asks a path below `/keys/{id}`. @param advise what an error says of a key that is not there */
 async function belowKey<Result>(
   id: string,
   ask: (path: string) => Promise<Result>,
@@ -137,13 +79,13 @@ async function belowKey<Result>(
   try {
     return await ask(`/keys/${encodeURIComponent(id)}`);
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!(error instanceof CommandError && error.kind === 'not_found')) throw error;
     const advice = (await advise()) || ': "keys list --q TEXT" finds keys by a part of their id or name.';
     throw new CommandError(printable(`There is no key ${id}${advice}`), 'not_found');
   }
 }
 
-/** Ids that have one half of an id in them: of one with a single mistake one half is right. */
+/** Ids that contain the first or the second half of an id. One typing error leaves one of the halves right. */
 async function similarIds(client: Client, id: string): Promise<string[]> {
   const middle = Math.ceil(id.length / 2);
   const halves = [id.slice(0, middle), id.slice(middle)].filter((half) => half !== '');
@@ -152,11 +94,24 @@ async function similarIds(client: Client, id: string): Promise<string[]> {
     const pages = await Promise.all(halves.map((q) => client.get('/keys', { ...query, q }, keyPage)));
     return pages.flatMap(({ body }) => body.keys.map((key) => key.id));
   } catch {
-    // The advice is left out: what failed is what was asked for.
+    // The command reports the failure of the original request, and leaves the advice out.
     return [];
   }
 }
 
-function isNotFound(error: unknown): boolean {
-  return error instanceof CommandError && error.kind === 'not_found';
+/** @throws a CommandError where there is no such plan; it suggests a similar name */
+export async function requirePlan(client: Client, name: string): Promise<void> {
+  const { body } = await client.get('/plans', {}, plans);
+  requireName(
+    'plan',
+    name,
+    body.plans.map((plan) => plan.name),
+  );
+}
+
+/** @throws a CommandError where the name is not in the list; it suggests a similar name, or lists all */
+export function requireName(noun: string, name: string, names: readonly string[]): void {
+  if (names.includes(name)) return;
+  const advice = didYouMean(name, names) || `; ${noun}s are: ${listNames(names)}.`;
+  throw new CommandError(printable(`There is no ${noun} ${name}${advice}`));
 }

@@ -7,36 +7,31 @@ import type { Callers, MonthUsage, Usage, UsageRow } from './api-shapes.ts';
 /** The windows that may refuse, the shortest first. */
 const windows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 
-/** A key's record, with its sum as the last line. */
+/** The usage of a key. The last line has its sum. */
 export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
-  const isUndecided = rows.some(({ undecided = 0 }) => undecided > 0);
-  const isUnauthorized = rows.some(({ unauthorized = 0 }) => unauthorized > 0);
-  const columns: Column[] = [
-    { title: `${step.toUpperCase()} (UTC)` },
-    { title: 'OFFERED', align: 'right' },
-    { title: 'ADMITTED', align: 'right' },
-    { title: 'REFUSED', align: 'right' },
-    { title: 'BANNED', align: 'right' },
-    ...(isUndecided ? [{ title: 'UNDECIDED', align: 'right' } as const] : []),
-    ...(isUnauthorized ? [{ title: 'UNAUTHORIZED', align: 'right' } as const] : []),
-    { title: 'REFUSED BY', cutsTo: 10 },
-  ];
   const digits = step === 'day' ? 10 : 16;
-  const line = (name: string, row: UsageRow) => [
-    name,
-    figure(row.offered),
-    figure(row.admitted),
-    figure(refusedBy(row)),
-    figure(row.banned),
-    ...(isUndecided ? [figure(row.undecided ?? 0)] : []),
-    ...(isUnauthorized ? [figure(row.unauthorized ?? 0)] : []),
-    refusedInWords(row),
+  const total = sumOf(rows);
+  const columns: readonly Column<UsageRow>[] = [
+    {
+      title: `${step.toUpperCase()} (UTC)`,
+      cell: (row) => (row === total ? 'total' : instant(row.at).slice(0, digits)),
+    },
+    { title: 'OFFERED', cell: ({ offered }) => offered },
+    { title: 'ADMITTED', cell: ({ admitted }) => admitted },
+    {
+      title: 'REFUSED',
+      cell: ({ refused }) => Object.values(refused).reduce((sum, count) => sum + count, 0),
+    },
+    { title: 'BANNED', cell: ({ banned }) => banned },
+    ...(['undecided', 'unauthorized'] as const)
+      .filter((name) => (total[name] ?? 0) > 0)
+      .map((name) => ({ title: name.toUpperCase(), cell: (row: UsageRow) => row[name] ?? 0 })),
+    { title: 'REFUSED BY', cell: refusedInWords, cutsTo: 10 },
   ];
-  const total = line('total', sumOf(rows)).map((text) => ({ text, tone: 'title' as const }));
-  return table(columns, [...rows.map((row) => line(instant(row.at).slice(0, digits), row)), total], screen);
+  return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
 }
 
-/** `minute 10, day 2`, and the bans; what refused most comes first. */
+/** `minute 10, day 2`, and the bans; the largest number comes first. */
 export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): string {
   const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
   return all
@@ -46,29 +41,17 @@ export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): st
     .join(', ');
 }
 
-/**
- * Comma-separated values (RFC 4180 §2) with the same columns whatever is in them: names of columns, instants and numbers, so
- * that no field needs quotes and none is taken for a formula.
- */
+/** The usage of a key as comma-separated values. The columns do not depend on the rows. */
 export function usageCsv({ rows }: Usage): string[] {
-  const titles = [
-    'at',
-    'offered',
-    'admitted',
-    ...windows.map((window) => `refused_${window}`),
-    'banned',
-    'undecided',
-    'unauthorized',
-  ];
-  const lines = rows.map(({ at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 }) => {
-    const byWindow = windows.map((window) => refused[window] ?? 0);
-    return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized].join(',');
-  });
-  return [titles.join(','), ...lines];
-}
-
-function refusedBy({ refused }: UsageRow): number {
-  return Object.values(refused).reduce((sum, requests) => sum + requests, 0);
+  const refusedColumns = windows.map((window) => `refused_${window}`);
+  const titles = ['at', 'offered', 'admitted', ...refusedColumns, 'banned', 'undecided', 'unauthorized'];
+  return csv(
+    titles.join(','),
+    rows.map(({ at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 }) => {
+      const byWindow = windows.map((window) => refused[window] ?? 0);
+      return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized];
+    }),
+  );
 }
 
 function sumOf(rows: readonly UsageRow[]): UsageRow {
@@ -86,38 +69,32 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
   return sum;
 }
 
-/** A line for each key in a month, for bills. A key that was removed has neither name nor plan. */
+/** The usage of each key in a month, for bills. A removed key has neither name nor plan. */
 export function monthCsv({ keys }: MonthUsage): string[] {
-  const lines = keys.map(({ id, name = '', plan = '', offered, admitted }) =>
-    [id, name, plan, offered, admitted, offered - admitted].map(csvField).join(','),
+  return csv(
+    'id,name,plan,offered,admitted,refused',
+    keys.map(({ id, name = '', plan = '', offered, admitted }) => {
+      return [id, name, plan, offered, admitted, offered - admitted];
+    }),
   );
-  return ['id,name,plan,offered,admitted,refused', ...lines];
 }
 
-/** The keys that sent requests, first those that were admitted most. */
+/** The keys that sent requests, those with most admitted requests first. */
 export function monthTable({ month, keys }: MonthUsage, screen: Screen): string[] {
   const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
   if (busy.length === 0) return [`No key sent a request in ${month}.`];
-  const columns: readonly Column[] = [
-    { title: 'KEY', cutsTo: 12 },
-    { title: 'PLAN', cutsTo: 6 },
-    { title: 'OFFERED', align: 'right' },
-    { title: 'ADMITTED', align: 'right' },
-    { title: 'REFUSED', align: 'right' },
-    { title: 'NAME', cutsTo: 4 },
+  const columns: readonly Column<MonthUsage['keys'][number]>[] = [
+    { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
+    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
+    { title: 'OFFERED', cell: ({ offered }) => offered },
+    { title: 'ADMITTED', cell: ({ admitted }) => admitted },
+    { title: 'REFUSED', cell: ({ offered, admitted }) => offered - admitted },
+    { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
   ];
-  const rows = busy.map(({ id, name = '', plan = '(removed)', offered, admitted }) => [
-    id,
-    plan,
-    figure(offered),
-    figure(admitted),
-    figure(offered - admitted),
-    name,
-  ]);
-  return table(columns, rows, screen);
+  return table(columns, busy, screen);
 }
 
-/** What a bill must not overlook. */
+/** A warning for a month that is not over, or that began before the record. */
 export function monthNotice({ month, fromAt, toAt }: MonthUsage): string | undefined {
   if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
   return toAt.startsWith(month)
@@ -125,41 +102,45 @@ export function monthNotice({ month, fromAt, toAt }: MonthUsage): string | undef
     : undefined;
 }
 
-/** A line for each key, for a mailing list: who it is, and how much it calls. */
+/** A mailing list: each key, and how much it calls. */
 export function callersCsv({ callers }: Callers): string[] {
-  const lines = callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) =>
-    [id, name, plan, requests, new Date(lastSeenMs).toISOString()].map(csvField).join(','),
+  return csv(
+    'id,name,plan,requests,last_call',
+    callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) => {
+      return [id, name, plan, requests, new Date(lastSeenMs).toISOString()];
+    }),
   );
-  return ['id,name,plan,requests,last_call', ...lines];
 }
 
-/** RFC 4180 §2.6 and §2.7. Spreadsheets take a field that begins with one of these signs for a formula, so it gets a quote in front. */
+export function callersLines(
+  { operationId, fromAt, toAt, callers, more = 0 }: Callers,
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const operation = oneLine(operationId);
+  const period = `from ${instant(fromAt)} to ${instant(toAt)} UTC`;
+  if (callers.length === 0) return [`No key called ${operation} ${period}.`];
+  const columns: readonly Column<Callers['callers'][number]>[] = [
+    { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
+    // A removed key has no plan.
+    { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
+    { title: 'REQUESTS', cell: ({ requests }) => requests },
+    { title: '4XX', cell: ({ clientErrors }) => clientErrors },
+    { title: '5XX', cell: ({ serverErrors }) => serverErrors },
+    { title: 'LAST CALL', cell: ({ lastSeenMs }) => ago(lastSeenMs, nowMs), align: 'right' },
+    { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
+  ];
+  const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`];
+  return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
+}
+
+function csv(titles: string, rows: readonly (readonly (string | number)[])[]): string[] {
+  return [titles, ...rows.map((row) => row.map(csvField).join(','))];
+}
+
+/** RFC 4180 §2.6 and §2.7. A text that a spreadsheet would read as a formula gets an apostrophe in front. */
 function csvField(value: string | number): string {
   const text = oneLine(String(value));
   const safe = /^[=+\-@\t]/.test(text) && typeof value === 'string' ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-export function callersTable({ callers, more = 0 }: Callers, nowMs: number, screen: Screen): string[] {
-  const columns: readonly Column[] = [
-    { title: 'KEY', cutsTo: 12 },
-    { title: 'PLAN', cutsTo: 6 },
-    { title: 'REQUESTS', align: 'right' },
-    { title: '4XX', align: 'right' },
-    { title: '5XX', align: 'right' },
-    { title: 'LAST CALL', align: 'right' },
-    { title: 'NAME', cutsTo: 4 },
-  ];
-  const rows = callers.map((caller) => [
-    caller.id,
-    // A key that was removed from the configuration meanwhile is on no plan.
-    caller.plan ?? '(removed)',
-    figure(caller.requests),
-    figure(caller.clientErrors),
-    figure(caller.serverErrors),
-    ago(caller.lastSeenMs, nowMs),
-    caller.name ?? '',
-  ]);
-  const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`];
-  return [...table(columns, rows, screen), ...rest];
 }

@@ -5,10 +5,8 @@ import { agePattern, parseDuration } from '../../shared/schema/dates-and-duratio
 import { printable } from '../../shared/terminal/printable.ts';
 import type { AdminClient, Reply } from '../admin/admin-client.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { grantPeriod } from '../admin/period.ts';
-import { requireConfig } from '../config-option.ts';
-import { examples } from '../help-text.ts';
+import { clientOf, examples, requireConfig, wholeNumber, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { grantKey, heldText, type NowHeld, unbanKey, ungrantKey, whyNow } from './ban-and-grant.ts';
@@ -257,9 +255,4 @@ function age(text: string): string {
   if (!agePattern.test(text))
     throw new InvalidArgumentError('It must be a duration such as 24h, 30m, 7d or 0s.');
   return text;
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
 }

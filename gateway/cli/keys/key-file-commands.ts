@@ -4,11 +4,8 @@ import type { Command } from 'commander';
 import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { clientOf, withGateway } from '../admin/gateway-options.ts';
-import { configOption, requireConfig } from '../config-option.ts';
-import { examples } from '../help-text.ts';
+import { clientOf, configOption, examples, requireConfig, show, withGateway } from '../command.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
-import { print, printJson, screenOf } from '../output/screen.ts';
 import { loadKeys } from './edit-keys.ts';
 import { definitionOf } from './file-keys.ts';
 import { configuredTable } from './key-views.ts';
@@ -43,8 +40,7 @@ export function addLookingCommands(keys: Command): void {
       refuseArguments(args);
       const secret = await readSecret(process.stdin, defaultBounds.secretInputCharsMax);
       const owner = await findOwner(secret, options);
-      if (options.json) printJson(owner);
-      else print(ownerLines(owner, secret, screenNow()));
+      show(options, { json: owner, body: owner }, (body, screen) => ownerLines(body, secret, screen));
       if (!owner.known) process.exitCode = 2;
     });
 
@@ -57,10 +53,9 @@ export function addLookingCommands(keys: Command): void {
     .option('--json', 'one JSON document, each key in the form of the admin API')
     .action((options: Options) => {
       const loaded = loadKeys(configurationOf(options));
-      if (options.json) {
-        const file = loaded.settings.keysFile?.path;
-        printJson({ keys: loaded.written.map(({ key, line }) => ({ ...definitionOf(key), file, line })) });
-      } else print(configuredTable(loaded, Date.now(), screenNow()));
+      const file = loaded.settings.keysFile?.path;
+      const keys = loaded.written.map(({ key, line }) => ({ ...definitionOf(key), file, line }));
+      show(options, { json: { keys }, body: loaded }, configuredTable);
     });
 }
 
@@ -93,8 +88,7 @@ export function addMovingCommands(keys: Command): void {
           }
         : await importToFile(configurationOf(options), moved);
       const imported = { ...done, refused: [...ambiguous, ...done.refused] };
-      if (options.json) printJson(imported);
-      else print(importedLines(imported, where).map(printable));
+      show(options, { json: imported, body: imported }, (body) => importedLines(body, where).map(printable));
       const { created, refused } = imported;
       if (refused.length > 0) process.exitCode = 1;
       if (created === 0 || options.directory) return;
@@ -134,8 +128,4 @@ function writeOut(text: string): Promise<void> {
   return new Promise((resolve) => {
     process.stdout.write(text, () => resolve());
   });
-}
-
-function screenNow() {
-  return screenOf(process.stdout, process.env);
 }

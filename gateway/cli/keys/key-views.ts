@@ -1,3 +1,4 @@
+import type { WrittenKey } from '../../config/load-settings.ts';
 import { compileKey } from '../../keys/compile-key.ts';
 import { plansAt } from '../../keys/plans.ts';
 import { printable } from '../../shared/terminal/printable.ts';
@@ -7,34 +8,33 @@ import { type Column, table } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
 import type { ChangedKey, IssuedKey } from './writable-keys.ts';
 
-const columns: readonly Column[] = [
-  { title: 'ID', cutsTo: 12 },
-  { title: 'PLAN', cutsTo: 6 },
-  { title: 'LIMITS', cutsTo: 12 },
-  { title: 'VALID SECRETS' },
-  { title: 'NAME', cutsTo: 4 },
-];
-
-/** The keys of a configuration; how many secrets are valid, never a digest. */
+/** The keys of a configuration, with the number of valid secrets and without digests. */
 export function configuredTable(
   { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
-  nowMs: number,
   screen: Screen,
+  nowMs: number,
 ): string[] {
   const plans = plansAt(settings, nowMs);
-  const rows = written.map(({ key }) => {
-    const { id, plan, disabled, name, secrets } = key;
-    const valid = secrets.filter(({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs).length;
-    const all = compileKey(key, plans)?.limits ?? [];
-    return [
-      id,
-      plan,
-      all.map(({ window, max }) => `${max}/${window}`).join(' '),
-      disabled ? 'disabled' : String(valid),
-      printable(name ?? ''),
-    ];
-  });
-  return table(columns, rows, screen);
+  const limitsOf = (key: WrittenKey['key']) => compileKey(key, plans)?.limits ?? [];
+  const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
+  const columns: readonly Column<WrittenKey>[] = [
+    { title: 'ID', cell: ({ key }) => key.id, cutsTo: 12 },
+    { title: 'PLAN', cell: ({ key }) => key.plan, cutsTo: 6 },
+    {
+      title: 'LIMITS',
+      cell: ({ key }) =>
+        limitsOf(key)
+          .map(({ window, max }) => `${max}/${window}`)
+          .join(' '),
+      cutsTo: 12,
+    },
+    {
+      title: 'VALID SECRETS',
+      cell: ({ key }) => (key.disabled ? 'disabled' : String(key.secrets.filter(isValid).length)),
+    },
+    { title: 'NAME', cell: ({ key }) => printable(key.name ?? ''), cutsTo: 4 },
+  ];
+  return table(columns, written, screen);
 }
 
 /** What stands above a new secret; it says where, and what became of the older ones. */

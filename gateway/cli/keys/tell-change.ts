@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { clientOf } from '../admin/gateway-options.ts';
+import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { KeyDefinition } from './writable-keys.ts';
 

@@ -8,7 +8,7 @@ import { placeText } from '../admin/keys-view.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
-import { type Cell, table } from '../output/table.ts';
+import { type Cell, factTable } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
 
 /** Whose a secret is, in the words of the admin API. */
@@ -59,14 +59,14 @@ export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string)
 export function ownerLines(found: Owner, secret: string, screen: Screen): string[] {
   if (!found.known) return [unknownText(secret)];
   const { id, plan, expiresAt } = found;
-  const rows = [
+  const facts: readonly (readonly [string, string | Cell])[] = [
     ['plan', plan],
     ['written in', placeText(found)],
     ['secret', `${digestStart(digestSecret(secret))}… (of its SHA-256)`],
     ['expires', expiresAt === undefined ? 'never' : `${instant(expiresAt)} UTC`],
     ['state', stateOf(found)],
   ];
-  return table([{ title: 'KEY' }, { title: id, cutsTo: 12 }], rows, screen);
+  return factTable(id, facts, screen);
 }
 
 function stateOf({ id, source, isExpired, isDisabled, refusedFor }: Extract<Owner, { known: true }>): Cell {

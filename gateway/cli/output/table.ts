@@ -1,95 +1,124 @@
-import { cutText, oneLine, padText, widthOf } from '../../shared/terminal/text-width.ts';
-import type { Paint, Tone } from './screen.ts';
+import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
+import { figure } from './figures.ts';
+import type { Screen, Tone } from './screen.ts';
 
-/** One cell of a table: its text, and what it means, for terminals with colours. */
+/** A cell with a colour for terminals. */
 export interface Cell {
   readonly text: string;
-  readonly tone?: Tone;
+  readonly tone?: Tone | undefined;
 }
 
-export interface Column {
+export interface Column<Item> {
   readonly title: string;
-  /** Numbers stand at the right. */
-  readonly align?: 'left' | 'right';
-  /** Its cells are cut where the table would be too wide, but not below this many columns. */
+  /** A number is printed with thousands separators, and aligns its column right. */
+  readonly cell: (item: Item) => string | number | Cell | undefined;
+  readonly align?: 'right';
+  /** Cells of a table that is too wide may be cut to this many columns. Absent: they are never cut. */
   readonly cutsTo?: number;
-  /** It is left out where it is empty, and where the table would be too wide with it, before any cell is cut; the last first. */
-  readonly isOptional?: true;
+  /** The column is left out where all its cells are empty, and before any cell is cut. */
+  readonly isOptional?: boolean;
 }
 
-export type Row = readonly (string | Cell)[];
+/** A table of one line an item, and a last line with the titles of columns for which there is no room. */
+export function table<Item>(
+  columns: readonly Column<Item>[],
+  items: readonly Item[],
+  screen: Screen,
+  toneOf?: (item: Item) => Tone | undefined,
+): string[] {
+  const { lines, hidden } = layOut(columns, items, screen, toneOf);
+  if (hidden.length === 0) return lines;
+  return [
+    ...lines,
+    ...wrapText(`Not shown, because the terminal is too narrow: ${hidden.join(', ')}.`, screen.columns),
+  ];
+}
 
-export interface TableOptions {
-  /** No line is longer. */
-  readonly columns: number;
-  readonly paint: Paint;
+/** A table of names and values, under the title KEY. A long value continues on further lines. */
+export function factTable(
+  id: string,
+  facts: readonly (readonly [name: string, value: string | Cell | undefined])[],
+  screen: Screen,
+): string[] {
+  const known = facts.filter(([, value]) => value !== undefined);
+  const namesWidth = Math.max(...known.map(([name]) => widthOf(name))) + gap;
+  const lines = known.flatMap(([name, value]) => {
+    const { text, tone } = toCell(value);
+    return wrapText(text, screen.columns - namesWidth).map((line, index) => {
+      return { name: index === 0 ? name : '', value: { text: line, tone } };
+    });
+  });
+  const columns: readonly Column<(typeof lines)[number]>[] = [
+    { title: 'KEY', cell: ({ name }) => name },
+    { title: id, cell: ({ value }) => value, cutsTo: 12 },
+  ];
+  return table(columns, lines, screen);
 }
 
 const gap = 2;
 
-/** The lines of a table, its titles first. A line break in a cell becomes a space: a row is one line. */
-export function table(all: readonly Column[], rows: readonly Row[], options: TableOptions): string[] {
-  const { columns: columnsMax, paint } = options;
-  const whole = rows.map((row) => all.map((_, index) => toCell(row[index] ?? '')));
-  const wide = all.map(({ title, isOptional }, index) => {
-    const cells = whole.flatMap((row) => row[index] ?? []);
-    return isOptional && cells.every(({ text }) => text === '') ? 0 : widest([toCell(title), ...cells]);
-  });
-  const isShown = wide.map((width) => width > 0);
-  const widthOfShown = () =>
-    wide.reduce((sum, width, index) => (isShown[index] ? sum + gap + width : sum), -gap);
-  for (let index = all.length - 1; index >= 0 && widthOfShown() > columnsMax; index--) {
-    if (all[index]?.isOptional) isShown[index] = false;
+/** The lines of a table, its titles first, and the titles of columns for which there is no room. */
+export function layOut<Item>(
+  columns: readonly Column<Item>[],
+  items: readonly Item[],
+  { columns: columnsMax, paint }: Screen,
+  toneOf: (item: Item) => Tone | undefined = () => undefined,
+): { readonly lines: string[]; readonly hidden: string[] } {
+  const filled = columns.map((column) => fillColumn(column, items));
+  const shown = filled.filter(
+    ({ isOptional, cells }) => !isOptional || cells.slice(1).some(({ text }) => text),
+  );
+  const all = shown.map(({ title }) => title);
+  const excess = () => shown.reduce((sum, { width }) => sum + gap + width, -gap) - columnsMax;
+  for (let last = -1; excess() > 0; shown.splice(last, 1)) {
+    last = shown.findLastIndex(({ isOptional }) => isOptional);
+    if (last === -1) break;
   }
-  const columns = all.filter((_, index) => isShown[index]);
-  const cells = whole.map((row) => row.filter((_, index) => isShown[index]));
-  const natural = wide.filter((_, index) => isShown[index]);
-  const widths = narrowed(columns, natural, columnsMax);
-  const titles = columns.map(({ title }) => toCell({ text: title, tone: 'title' }));
-  return [titles, ...cells].map((row) => {
-    let line = '';
-    let width = 0;
-    row.forEach(({ text, tone }, index) => {
-      const before = index === 0 ? 0 : gap;
-      const room = widths[index] ?? 0;
-      // Where nothing more can be cut, the columns at the right are left out: a number that is cut would be another one.
-      if (width + before + room > columnsMax) width = columnsMax;
-      if (width === columnsMax) return;
-      const side = columns[index]?.align === 'right' ? 'left' : 'right';
-      const isLast = index === row.length - 1 && side === 'right';
-      const cut = cutText(text, room);
-      const padded = isLast ? cut : padText(cut, room, side);
-      line += ' '.repeat(before) + (tone === undefined || cut === '' ? padded : paint(tone, padded));
-      width += before + room;
-    });
-    return line.trimEnd();
-  });
-}
-
-/** The widest column that may be cut loses one column after the other, until all fit. */
-function narrowed(columns: readonly Column[], natural: readonly number[], columnsMax: number): number[] {
-  const widths = [...natural];
-  const room = columnsMax - gap * (columns.length - 1);
-  let excess = widths.reduce((sum, width) => sum + width, 0) - room;
-  while (excess > 0) {
-    let widest: number | undefined;
-    columns.forEach(({ cutsTo }, index) => {
-      const width = widths[index] ?? 0;
-      if (cutsTo === undefined || width <= cutsTo) return;
-      if (widest === undefined || width > (widths[widest] ?? 0)) widest = index;
-    });
+  for (let cut = excess(); cut > 0; cut--) {
+    const widest = shown
+      .filter(({ cutsTo = Number.POSITIVE_INFINITY, width }) => width > cutsTo)
+      .reduce<FilledColumn | undefined>((a, b) => (a === undefined || b.width > a.width ? b : a), undefined);
     if (widest === undefined) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    excess -= 1;
+    widest.width -= 1;
   }
-  return widths;
+  // Columns that still do not fit are left out: a number with a digit cut off would be another number.
+  while (excess() > 0 && shown.length > 1) shown.pop();
+  const tones: readonly (Tone | undefined)[] = ['title', ...items.map(toneOf)];
+  const lines = tones.map((rowTone, row) =>
+    shown
+      .map(({ cells, width, side }, index) => {
+        const { text, tone = rowTone } = cells[row] ?? { text: '' };
+        const cut = cutText(text, width);
+        const padded = index === shown.length - 1 && side === 'right' ? cut : padText(cut, width, side);
+        return tone === undefined || cut === '' ? padded : paint(tone, padded);
+      })
+      .join(' '.repeat(gap))
+      .trimEnd(),
+  );
+  return { lines, hidden: all.filter((title) => !shown.some((one) => one.title === title)) };
 }
 
-function widest(cells: readonly Cell[]): number {
-  return cells.reduce((width, { text }) => Math.max(width, widthOf(text)), 0);
+interface FilledColumn {
+  readonly title: string;
+  readonly cutsTo?: number;
+  readonly isOptional?: boolean;
+  /** The title, then a cell for each item, without line breaks. */
+  readonly cells: readonly Cell[];
+  /** The side that is filled with spaces. */
+  readonly side: 'left' | 'right';
+  width: number;
 }
 
-function toCell(cell: string | Cell): Cell {
-  const { text, ...rest } = typeof cell === 'string' ? { text: cell } : cell;
-  return { ...rest, text: oneLine(text) };
+function fillColumn<Item>({ cell, align, ...column }: Column<Item>, items: readonly Item[]): FilledColumn {
+  const values = items.map(cell);
+  const cells = [column.title, ...values].map(toCell);
+  const isRight = align === 'right' || values.some((value) => typeof value === 'number');
+  const width = cells.reduce((widest, { text }) => Math.max(widest, widthOf(text)), 0);
+  return { ...column, cells, side: isRight ? 'left' : 'right', width };
+}
+
+function toCell(value: string | number | Cell | undefined): Cell {
+  if (typeof value === 'number') return { text: figure(value) };
+  const { text, tone } = typeof value === 'object' ? value : { text: value ?? '', tone: undefined };
+  return { text: oneLine(text), tone };
 }

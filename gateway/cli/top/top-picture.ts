@@ -1,38 +1,39 @@
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import type { KeyItem, State } from '../admin/api-shapes.ts';
-import { incompleteText, processesTable, usualVersion } from '../admin/fleet-view.ts';
+import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';
 import { clock, counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
-import { table } from '../output/table.ts';
+import { type Cell, type Column, layOut } from '../output/table.ts';
 
-/** What `top` shows. */
+/** The content of the picture. */
 export interface TopData {
   readonly state: State;
-  /** Of the last 24 hours, most first. */
+  /** The keys with most requests in the last 24 hours. */
   readonly busiest: readonly KeyItem[];
+  /** The keys with most refusals in the last 24 hours. */
   readonly mostRefused: readonly KeyItem[];
-  /** Why nothing is known of the keys. */
+  /** The reason why the keys are unknown. */
   readonly keysNotice?: string | undefined;
 }
 
 export interface TopScreen extends Screen {
-  /** Absent where a picture may be as long as it likes: then lists are cut to the length of their own. */
+  /** Absent: the picture may have any length, and each list up to `listedMax` rows. */
   readonly rows?: number;
 }
 
 const listedMax = 10;
-/** Where no width is known, the time stands at the right of so many columns. */
-const pageColumns = 100;
-
-/** Of each list as much is shown as the rows allow, and this at least. */
+/** Each list has at least this many rows, if it is so long. */
 const listedMin = 2;
+/** The width of the title line where the width of the screen is unknown. */
+const pageColumns = 100;
+/** Below this width the lists of keys have no room for state and plan. */
+const keyDetailsColumnsMin = 66;
 
 /**
- * The picture as lines, none longer and no more of them than the screen has: how it is first, then how much and how slow,
- * then processes, targets and keys.
+ * Draws the picture as lines that fit the screen: first health, then rates and times, then processes, targets and keys.
  *
- * @param notice what is wrong with the picture itself: that the gateway does not answer any more
+ * @param notice a warning about the picture itself: the gateway does not answer any more
  */
 export function topPicture(
   { state, busiest, mostRefused, keysNotice }: TopData,
@@ -51,32 +52,31 @@ export function topPicture(
     '',
     ...figureLines(state, nowMs, screen),
   ];
-  const targets = targetsTable(state, screen);
-  const processes = processesTable(worstFirst(state, version), nowMs, screen);
   const keys =
     keysNotice === undefined
-      ? keysTables(busiest, mostRefused, screen)
+      ? keysLines(busiest, mostRefused, screen)
       : ['KEYS', ...wrapText(keysNotice, columns)];
-  const lists = [processes, targets, keys].filter((list) => list.length > 1);
-  const room = rows - head.length - 2 * lists.length;
+  const processes = worstFirst(state, version);
+  const lists = [
+    layOut(processColumns({ ...state, processes }, nowMs), processes, screen).lines,
+    targetLines(state, screen),
+    keys,
+  ].filter((list) => list.length > 1);
   const lengths = shareRows(
     lists.map((list) => list.length - 1),
-    room,
+    rows - head.length - 2 * lists.length,
   );
-  const lines = [
-    ...head,
-    ...lists.flatMap((list, index) => [
-      '',
-      // The lists of keys are the first of many in any case.
-      ...(list === keys ? list.slice(0, 1 + (lengths[index] ?? 0)) : shortened(list, lengths[index] ?? 0)),
-    ]),
-  ];
-  return lines.slice(0, rows);
+  const lines = lists.flatMap((list, index) => {
+    const length = lengths[index] ?? 0;
+    // The lists of keys need no "and 7 more", because their titles say that they have only the first keys.
+    return ['', ...(list === keys ? list.slice(0, 1 + length) : shortened(list, length))];
+  });
+  return [...head, ...lines].slice(0, rows);
 }
 
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
-/** Whether it is well, and all that is not, a sentence each with since when. */
+/** The verdict where all is well; else each fault with its beginning. */
 function healthLines({ verdict, isComplete }: State, nowMs: number, { columns, paint }: Screen): string[] {
   const { severity, sentence, faults } = verdict;
   const wrapped = (tone: Tone | undefined, text: string) =>
@@ -92,148 +92,132 @@ function healthLines({ verdict, isComplete }: State, nowMs: number, { columns, p
   ];
 }
 
-/** The sums over all processes. Percentiles cannot be added: where processes differ, the least and the largest. */
-function figureLines({ processes, store }: State, nowMs: number, { columns, paint }: Screen): string[] {
-  const sum = (of: (one: State['processes'][number]) => number) =>
-    processes.reduce((total, one) => total + of(one), 0);
-  const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name) => {
-    const perSecond = sum((one) => one.outcomes[name] ?? 0);
-    const text = `${name} ${rate(perSecond)}`;
-    // A 5xx may be the client's fault: a method that nobody knows.
-    if (name === '5xx' && perSecond > 0 && sum((one) => one.failuresPerSecond) > 0)
-      return `  ${paint('bad', text)}`;
-    return `  ${name === '429' && perSecond > 0 ? paint('warning', text) : text}`;
-  });
-  const span = (of: (one: State['processes'][number]) => number | undefined) => {
+/** Sums over all processes, and the least and the largest of their percentiles, which cannot be added. */
+function figureLines({ processes, store }: State, nowMs: number, screen: Screen): string[] {
+  type Process = State['processes'][number];
+  const sum = (of: (one: Process) => number) => processes.reduce((total, one) => total + of(one), 0);
+  const span = (of: (one: Process) => number | undefined) => {
     const known = processes.flatMap((one) => of(one) ?? []);
     const [least, most] = [Math.min(...known), Math.max(...known)].map((ms) => milliseconds(ms));
     if (known.length === 0) return '–';
     return least === most ? `${least} ms` : `${least} to ${most} ms`;
   };
+  const failures = sum((one) => one.failuresPerSecond);
+  const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name, index): Cell => {
+    const perSecond = sum((one) => one.outcomes[name] ?? 0);
+    // A 5xx that is no failure is the client's fault, such as an unknown method.
+    const isBad = name === '5xx' && failures > 0;
+    const tone = isBad ? 'bad' : name === '429' ? 'warning' : undefined;
+    const label = index === 0 ? '   of these  ' : '  ';
+    return { text: `${label}${name} ${rate(perSecond)}`, tone: perSecond > 0 ? tone : undefined };
+  });
   const since = store.sinceAt === undefined ? '' : `, ${duration(nowMs - Date.parse(store.sinceAt))}`;
-  const storeText =
-    store.kind === 'memory' ? 'memory' : store.available ? `Redis, there${since}` : `Redis, away${since}`;
-  const [first, ...others] = outcomes;
-  return [
-    ['requests/s', rate(sum((one) => one.requestsPerSecond)), `   of these${first}`, ...others],
+  const redis = `Redis, ${store.available ? 'there' : 'away'}${since}`;
+  const requests = counted(
+    sum(({ inFlight }) => inFlight),
+    'request',
+  );
+  const connections = counted(
+    sum((one) => one.connections),
+    'connection',
+  );
+  const lines: readonly (readonly [name: string, ...parts: readonly (string | Cell)[]])[] = [
+    ['requests/s', rate(sum((one) => one.requestsPerSecond)), ...outcomes],
     [
       'under way',
-      `${counted(
-        sum((one) => one.inFlight),
-        'request',
-      )},`,
-      ` ${counted(
-        sum((one) => one.connections),
-        'connection',
-      )}`,
-      `   store  ${storeText}`,
+      `${requests},`,
+      ` ${connections}`,
+      `   store  ${store.kind === 'memory' ? 'memory' : redis}`,
     ],
     ['gateway', `p50 ${span((one) => one.p50Ms)}`, `   p99 ${span((one) => one.p99Ms)}`],
     ['upstream', `p50 ${span((one) => one.upstreamP50Ms)}`, `   p99 ${span((one) => one.upstreamP99Ms)}`],
-  ].flatMap(([name = '', ...parts]) => partLines(name, parts, columns));
+  ];
+  return lines.flatMap(([name, ...parts]) => partLines(name, parts, screen));
 }
 
-/** The parts behind their name, on as many lines as they need: of a figure that is cut another one would be left. */
-function partLines(name: string, parts: readonly string[], columns: number): string[] {
-  const lines: string[] = [];
-  let line = padText(name, 12, 'right');
-  let isEmpty = true;
+const figureNamesColumns = 12;
+
+/** Prints parts behind their name, on as many lines as necessary. No part is divided, because a cut figure would be wrong. */
+function partLines(name: string, parts: readonly (string | Cell)[], { columns, paint }: Screen): string[] {
+  const lines = [{ text: padText(name, figureNamesColumns, 'right'), width: figureNamesColumns }];
   for (const part of parts) {
-    if (!isEmpty && widthOf(withoutColours(line + part)) > columns) {
+    const { text, tone } = typeof part === 'string' ? { text: part, tone: undefined } : part;
+    let line = lines.at(-1);
+    if (line === undefined || line.width + widthOf(text) > columns) {
+      line = { text: ' '.repeat(figureNamesColumns), width: figureNamesColumns };
       lines.push(line);
-      line = ' '.repeat(12);
-      isEmpty = true;
     }
-    line += isEmpty ? part.trimStart() : part;
-    isEmpty = false;
+    const shown = cutText(line.width === figureNamesColumns ? text.trimStart() : text, columns - line.width);
+    const word = shown.trimStart();
+    line.text += shown.slice(0, shown.length - word.length) + (tone === undefined ? word : paint(tone, word));
+    line.width += widthOf(shown);
   }
-  return [...lines, line].map((one) =>
-    widthOf(withoutColours(one)) > columns ? cutText(withoutColours(one), columns) : one,
-  );
+  return lines.map(({ text }) => text);
 }
 
-/** Those in front that somebody should look at. */
-function worstFirst(state: State, version: string): Pick<State, 'processes' | 'config'> {
+/** The processes, with those first that have a fault. */
+function worstFirst({ processes }: State, version: string): State['processes'] {
   const badness = (one: State['processes'][number]) =>
     Number(one.configVersion !== version) +
     Number(!one.store.available) +
     Number(one.phase !== 'serving') +
     Number(one.healthyTargets < one.targets);
-  return { ...state, processes: state.processes.toSorted((a, b) => badness(b) - badness(a)) };
+  return processes.toSorted((a, b) => badness(b) - badness(a));
 }
 
-function targetsTable({ upstreams }: State, screen: Screen): string[] {
-  const targets = upstreams.flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })));
-  return table(
-    [
-      { title: 'UPSTREAM', cutsTo: 8 },
-      { title: 'TARGET', cutsTo: 12 },
-      { title: 'HEALTH' },
-      { title: 'IN FLIGHT', align: 'right' },
-    ],
-    targets
-      .toSorted((a, b) => Number(a.healthy) - Number(b.healthy))
-      .map(({ name, address, healthy, inFlight }) => [
-        name,
-        address,
+/** The targets, with unhealthy targets first. */
+function targetLines({ upstreams }: State, screen: Screen): string[] {
+  const targets = upstreams
+    .flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })))
+    .toSorted((a, b) => Number(a.healthy) - Number(b.healthy));
+  const columns: readonly Column<(typeof targets)[number]>[] = [
+    { title: 'UPSTREAM', cell: ({ name }) => name, cutsTo: 8 },
+    { title: 'TARGET', cell: ({ address }) => address, cutsTo: 12 },
+    {
+      title: 'HEALTH',
+      cell: ({ healthy }) =>
         healthy ? { text: 'healthy', tone: 'good' } : { text: 'not healthy', tone: 'bad' },
-        figure(inFlight),
-      ]),
-    screen,
-  );
+    },
+    { title: 'IN FLIGHT', cell: ({ inFlight }) => inFlight },
+  ];
+  return layOut(columns, targets, screen).lines;
 }
 
 /** The busiest and the most refused keys, side by side. */
-function keysTables(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
-  const half = Math.floor((screen.columns - 2) / 2);
-  const side = (title: string, keys: readonly KeyItem[], figureOf: (key: KeyItem) => number) =>
-    table(
-      [
-        { title, cutsTo: 8 },
-        { title: '24 H', align: 'right' },
-        { title: 'STATE' },
-        { title: 'PLAN', cutsTo: 4 },
-      ],
-      keys
-        .filter((key) => figureOf(key) > 0)
-        .map((key) => [key.id, figure(figureOf(key)), stateCell(key.state), key.plan]),
-      { ...screen, columns: half },
-    );
-  const left = side('BUSIEST KEYS', busiest, (key) => key.offered24h ?? 0);
-  const right = side('MOST REFUSED', mostRefused, (key) => key.refused24h ?? 0);
-  const length = Math.max(left.length, right.length);
-  const widest = Math.max(...left.map((line) => widthOf(withoutColours(line))));
-  const column = Number.isFinite(half) ? half : widest;
-  return Array.from({ length }, (_, index) => {
-    const line = left[index] ?? '';
-    const spaces = ' '.repeat(Math.max(0, column + 2 - widthOf(withoutColours(line))));
-    return right[index] === undefined ? line : line + spaces + right[index];
+function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
+  type Pair = Readonly<Record<'left' | 'right', KeyItem | undefined>>;
+  const offered = ({ offered24h = 0 }: KeyItem) => offered24h;
+  const refused = ({ refused24h = 0 }: KeyItem) => refused24h;
+  const [left, right] = [busiest.filter(offered), mostRefused.filter(refused)];
+  const isOptional = screen.columns < keyDetailsColumnsMin;
+  const side = (title: string, name: keyof Pair, figureOf: (key: KeyItem) => number): Column<Pair>[] => [
+    { title, cell: ({ [name]: key }) => key?.id, cutsTo: 8 },
+    { title: '24 H', cell: ({ [name]: key }) => key && figureOf(key), align: 'right' },
+    { title: 'STATE', cell: ({ [name]: key }) => key && stateCell(key.state), isOptional },
+    { title: 'PLAN', cell: ({ [name]: key }) => key?.plan, cutsTo: 4, isOptional },
+  ];
+  const pairs = Array.from({ length: Math.max(left.length, right.length) }, (_, index) => {
+    return { left: left[index], right: right[index] };
   });
+  const columns = [...side('BUSIEST KEYS', 'left', offered), ...side('MOST REFUSED', 'right', refused)];
+  return layOut(columns, pairs, screen).lines;
 }
 
-function withoutColours(line: string): string {
-  return line.replace(/\u001b\[\d+m/g, '');
-}
-
-/** How many rows of each list are shown: all, where there is room; else the long ones give way to the short ones. */
+/** The rows of each list: all where there is room. Else short lists are complete, and the long lists share the rest. */
 function shareRows(lengths: readonly number[], room: number): number[] {
-  const wanted = lengths.map((length) => Math.min(length, listedMax));
-  const given = wanted.map((length) => Math.min(length, listedMin));
-  let left = room - given.reduce((sum, length) => sum + length, 0);
-  for (let took = true; took && left > 0; ) {
-    took = false;
-    wanted.forEach((length, index) => {
-      const now = given[index] ?? 0;
-      if (left <= 0 || now >= length) return;
-      given[index] = now + 1;
-      left -= 1;
-      took = true;
-    });
+  const given = lengths.map((length) => Math.min(length, listedMin));
+  for (let left = room - given.reduce((sum, length) => sum + length, 0); left > 0; left--) {
+    const growing = [...given.keys()].filter(
+      (index) => (given[index] ?? 0) < Math.min(lengths[index] ?? 0, listedMax),
+    );
+    const [shortest] = growing.sort((a, b) => (given[a] ?? 0) - (given[b] ?? 0));
+    if (shortest === undefined) break;
+    given[shortest] = (given[shortest] ?? 0) + 1;
   }
   return given;
 }
 
-/** A table with so many rows, the last of which says how many more there are. */
+/** A table with this many rows. The last row says how many more there are. */
 function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
   if (lines.length <= length) return [titles, ...lines];
   const shown = lines.slice(0, Math.max(0, length - 1));

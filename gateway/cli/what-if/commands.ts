@@ -4,14 +4,12 @@ import { restartNeeded } from '../../config/watch-settings.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
-import { clientOf, withGateway } from '../admin/gateway-options.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { readKey } from '../admin/read-api.ts';
-import { fromHere } from '../config-option.ts';
-import { examples } from '../help-text.ts';
+import { clientOf, examples, fromHere, screenNow, show, wholeNumber, withGateway } from '../command.ts';
 import { limitOption } from '../keys/file-keys.ts';
 import { CommandError } from '../output/command-error.ts';
-import { print, printJson, screenOf } from '../output/screen.ts';
+import { print, printJson } from '../output/screen.ts';
 import { askSimulation } from './ask-simulation.ts';
 import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
@@ -65,8 +63,9 @@ export function addWhatIfCommands(program: Command): void {
     )
     .action(async (options: SimulateOptions, command: Command) => {
       const found = await runSimulation(options, command.getOptionValueSource('config') === 'cli');
-      if (options.json) printJson(found);
-      else print(simulationLines(found, options.limit, screenOf(process.stdout, process.env)));
+      show(options, { json: found, body: found }, (body, screen) =>
+        simulationLines(body, options.limit, screen),
+      );
     });
 
   withGateway(program.command('diff'))
@@ -104,10 +103,9 @@ export function addWhatIfCommands(program: Command): void {
               (tried) => askSimulation(client, { from, ...tried }, progress()),
               keysOn,
             );
-      const screen = screenOf(process.stdout, process.env);
       const differs = !isEmpty(diff);
       if (options.json) printJson({ differs, ...diff, verdicts });
-      else if (differs) print(diffLines(diff, { names: [before.name, after.name], verdicts }, screen));
+      else if (differs) print(diffLines(diff, { names: [before.name, after.name], verdicts }, screenNow()));
       else print([`${after.name} is what ${before.name} has in force.`]);
       if (differs) process.exitCode = 2;
     });
@@ -165,14 +163,7 @@ function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undef
 }
 
 function limitOf(text: string): number | typeof noLimit {
-  return text === noLimit ? noLimit : numberOf(text, 'It must be a whole number, or none.');
-}
-
-function wholeNumber(text: string): number {
-  return numberOf(text, 'It must be a whole number.');
-}
-
-function numberOf(text: string, otherwise: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError(otherwise);
+  if (text === noLimit) return noLimit;
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, or none.');
   return Number(text);
 }

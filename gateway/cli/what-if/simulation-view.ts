@@ -1,21 +1,10 @@
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
-import { type Cell, type Column, table } from '../output/table.ts';
+import { type Column, table } from '../output/table.ts';
 import type { Simulation } from './simulation-shape.ts';
 
 const differencesShown = 10;
-
-const columns: readonly Column[] = [
-  { title: 'KEY', cutsTo: 12 },
-  { title: 'PLAN', cutsTo: 6 },
-  { title: 'ASKED', align: 'right' },
-  { title: 'REFUSED NOW', align: 'right' },
-  { title: 'THEN', align: 'right' },
-  { title: 'OF ITS OWN', align: 'right' },
-  { title: 'FIRST TIME (UTC)' },
-  { title: 'MINUTES REFUSED', align: 'right' },
-];
 
 /** The proof, what changes, and the keys for whom most does. */
 export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
@@ -37,25 +26,34 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
     lines.push(...wrapText(bounds, screen.columns));
   }
   if (keys.length === 0) return lines;
-  const rows = keys.slice(0, limit).map((key) => {
-    const { id, plan, offered, refusedNow, refusedThen, firstRefusedAt, censoredMinutes } = key;
-    const then: Cell = { text: thenText(key), tone: refusedThen > refusedNow ? 'bad' : 'good' };
-    return [
-      id,
-      plan,
-      figure(offered),
-      figure(refusedNow),
-      then,
-      `${((100 * refusedThen) / offered).toFixed(1)} %`,
-      firstRefusedAt === undefined ? '–' : instant(firstRefusedAt).slice(0, 16),
-      figure(censoredMinutes),
-    ];
-  });
-  const more = keys.length - rows.length + found.moreKeys;
-  lines.push('', ...table(columns, rows, screen));
+  const shown = keys.slice(0, limit);
+  const more = keys.length - shown.length + found.moreKeys;
+  lines.push('', ...table(columns, shown, screen));
   if (more > 0) lines.push(`and ${counted(more, 'key')} more: --limit N shows so many`);
   return lines;
 }
+
+const columns: readonly Column<Simulation['keys'][number]>[] = [
+  { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
+  { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 6 },
+  { title: 'ASKED', cell: ({ offered }) => offered },
+  { title: 'REFUSED NOW', cell: ({ refusedNow }) => refusedNow },
+  {
+    title: 'THEN',
+    align: 'right',
+    cell: (key) => ({ text: thenText(key), tone: key.refusedThen > key.refusedNow ? 'bad' : 'good' }),
+  },
+  {
+    title: 'OF ITS OWN',
+    align: 'right',
+    cell: ({ refusedThen, offered }) => `${((100 * refusedThen) / offered).toFixed(1)} %`,
+  },
+  {
+    title: 'FIRST TIME (UTC)',
+    cell: ({ firstRefusedAt }) => (firstRefusedAt === undefined ? '–' : instant(firstRefusedAt).slice(0, 16)),
+  },
+  { title: 'MINUTES REFUSED', cell: ({ censoredMinutes }) => censoredMinutes },
+];
 
 /** "With these limits …": how many keys would have been refused how much more, or less. */
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {

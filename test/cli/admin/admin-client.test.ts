@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
 import { changes } from '../../../gateway/cli/admin/api-shapes.ts';
-import { readChanges } from '../../../gateway/cli/admin/read-api.ts';
+import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 
 const bounds = { adminCallTimeoutMs: 60_000, adminReplyBytesMax: 10_000 };
@@ -54,7 +54,7 @@ describe('the client of the admin API', () => {
     const stub = await startStubAdmin((path) => ({
       body: { isComplete: true, ...pages[path.slice('/api/v1'.length)] },
     }));
-    const { body, json } = await readChanges(clientOf(stub.url), 3);
+    const { body, json } = await readList(clientOf(stub.url), lists.changes, {}, 3);
     expect(body.changes.map(({ id }) => id)).toEqual(['5-1', '4-1', '3-1']);
     expect(json).toMatchObject({
       isComplete: true,
@@ -66,7 +66,7 @@ describe('the client of the admin API', () => {
 
   it('does not ask for ever where a page is its own next one', async () => {
     const stub = await startStubAdmin(() => ({ body: { isComplete: true, changes: [], next: '1-1' } }));
-    expect((await readChanges(clientOf(stub.url), 50)).body.changes).toEqual([]);
+    expect((await readList(clientOf(stub.url), lists.changes, {}, 50)).body.changes).toEqual([]);
     expect(stub.asked).toHaveLength(2);
   });
 

@@ -12,6 +12,6 @@ test('keys list cuts names where there is not room for all, and no figure', () =
     refused24h: 0,
     lastSeenMs: 0,
   };
-  const [, row = ''] = keysTable([key], 60_000, { columns: 100, paint: (_tone, text) => text });
+  const [, row = ''] = keysTable([key], { columns: 100, paint: (_tone, text) => text }, 60_000);
   expect(row).toMatch(/^key-x+…x+ +\S+ +ok +month 846,123\/1,000,000 +1,269 +0 +1 min ago +The/);
 });

@@ -167,7 +167,7 @@ describe('what people read', () => {
       expect.stringMatching(/^acme/),
       expect.anything(),
       expect.anything(),
-      'There are more: --limit N shows so many, --all all.',
+      'There are more: --limit N shows N of them, --all shows all.',
       '',
     ]);
     for (const all of [['--all'], ['--limit', '0']]) {
@@ -175,7 +175,7 @@ describe('what people read', () => {
       expect(given.keys.map(({ id }: { id: string }) => id).sort()).toEqual(keys.map(({ id }) => id).sort());
       expect(given.next).toBeUndefined();
     }
-    expect(await run('keys', 'list', '--state', 'banned')).toBe('No key is like that.\n');
+    expect(await run('keys', 'list', '--state', 'banned')).toBe('No key matches.\n');
   });
 
   it('why prints the sentence of the API, on one line', async () => {
@@ -244,7 +244,7 @@ describe('what people read', () => {
       new RegExp(`^getPet, from ${today} 00:00:00 to ${today} .* UTC\nKEY.*\nlong-x+.*business +2 +2 +0 `),
     );
     expect(await run('callers', 'getPet', '--from', '2026-01-01', '--to', '2026-01-02')).toMatch(
-      /^Nobody called getPet from 2026-01-01 00:00:00/,
+      /^No key called getPet from 2026-01-01 00:00:00/,
     );
   });
 
@@ -325,6 +325,6 @@ it('changes says of an empty list no more than is known: while Redis is away, th
   };
   expect(await sentences(redisUrl(), patientStore)).toBe('No change is on record.\n');
   expect(await sentences('redis://127.0.0.1:1')).toBe(
-    'Redis gave no answer: only what the process that answered knows is shown.\nNo change is on record.\n',
+    'Redis did not answer, so these are only the figures of the process that answered.\nNo change is on record.\n',
   );
 });

@@ -89,7 +89,7 @@ describe('the picture of top', () => {
     expect(lines.slice(1, 4)).toEqual([
       '\u001b[31mRedis is away. Since 10:29:00 UTC, 2 min.\u001b[0m',
       '\u001b[33mThe record pauses. Since 2026-11-21 10:31:00 UTC, 24 h.\u001b[0m',
-      '\u001b[33mRedis gave no answer: only what the process that answered knows is shown.\u001b[0m',
+      '\u001b[33mRedis did not answer, so these are only the figures of the process that answered.\u001b[0m',
     ]);
     const draining = { severity: 'notice', text: 'A gateway drains.', sinceAt: '2026-11-22T10:31:00Z' };
     const well = { severity: 'well', sentence: 'All well. 3 requests a second.', faults: [draining] };

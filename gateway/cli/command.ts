@@ -1,0 +1,100 @@
+/** The options, help texts and output that commands share. */
+import { relative } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
+import { type AdminClient, createAdminClient, type Reply } from './admin/admin-client.ts';
+import { findGateway, type GatewayOptions } from './admin/find-gateway.ts';
+import { CommandError } from './output/command-error.ts';
+import { print, printJson, type Screen, screenOf } from './output/screen.ts';
+
+/** The options of a command that asks a gateway and has `--json`. */
+export interface Asking extends GatewayOptions {
+  readonly json?: true;
+}
+
+/** Adds the options that choose a gateway. */
+export function withGateway(command: Command): Command {
+  return command
+    .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
+    .option('--ca <file>', 'the authority that issued its certificate, PEM')
+    .addOption(configOption());
+}
+
+/** @throws a CommandError that says what to set, where no gateway or no token is named */
+export function clientOf(options: GatewayOptions): AdminClient {
+  return createAdminClient(findGateway(options, process.env), defaultBounds);
+}
+
+/** The `--config` option, the same on all commands. */
+export function configOption(): Option {
+  return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
+}
+
+/** Makes a path inside the working directory relative to it, because in a container the full path means nothing to the operator. */
+export function fromHere(file: string): string {
+  const path = relative('', file);
+  return path === '' || path.startsWith('..') ? file : path;
+}
+
+/** @throws a CommandError where no configuration was named */
+export function requireConfig(config: string | undefined): string {
+  if (config !== undefined && config !== '') return config;
+  throw new CommandError('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
+}
+
+/** Parses the value of an option that is a whole number. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+/** Prints a reply: its JSON with `--json`, else the lines that the view makes of its body. */
+export function show<Body>(
+  { json: asJson }: Pick<Asking, 'json'>,
+  { json, body }: Reply<Body>,
+  view: (body: Body, screen: Screen, nowMs: number) => readonly string[],
+): void {
+  if (asJson) printJson(json);
+  else print(view(body, screenNow(), Date.now()));
+}
+
+/** Standard output, as wide as it is now. */
+export function screenNow(): Screen {
+  return screenOf(process.stdout, process.env);
+}
+
+/** The examples of a command, for `addHelpText('after', …)`: command lines without `tollgate` in front. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  tollgate ${line}`).join('\n')}`;
+}
+
+/** The variables of the environment that commands read, in the order of the help. */
+const variables: Readonly<Record<string, string>> = {
+  TOLLGATE_CONFIG: 'the configuration file, in place of --config',
+  TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
+  TOLLGATE_ADMIN_TOKEN: 'a token of its admin API; "tollgate admin token" makes one',
+  TOLLGATE_ADMIN_TOKEN_FILE: 'a file with that token, in place of TOLLGATE_ADMIN_TOKEN',
+  COLUMNS: 'the width of tables, in place of the width of the terminal',
+  NO_COLOR: 'no colours',
+};
+
+/** Adds to the help of each command the variables that it reads, and to the help of the program all of them. */
+export function describeEnvironment(program: Command): void {
+  const describe = (command: Command, names: readonly string[]) => {
+    if (names.length === 0) return;
+    const width = Math.max(...names.map((name) => name.length));
+    const lines = names.map((name) => `  ${name.padEnd(width)}  ${variables[name]}`);
+    command.addHelpText('after', `\nEnvironment:\n${lines.join('\n')}`);
+  };
+  const visit = (command: Command) => {
+    command.commands.forEach(visit);
+    const read = new Set(command.options.flatMap(({ envVar }) => envVar ?? []));
+    const needsToken = read.has('TOLLGATE_ADMIN');
+    const names = Object.keys(variables).filter(
+      (name) => read.has(name) || (needsToken && name.startsWith('TOLLGATE_ADMIN_TOKEN')),
+    );
+    describe(command, names);
+  };
+  program.commands.forEach(visit);
+  describe(program, Object.keys(variables));
+}
