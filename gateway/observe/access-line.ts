@@ -1,4 +1,4 @@
-import { addressOf, type Exchange } from '../request/exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 import { quoted } from '../request/log-members.ts';
 import type { RateLimitState } from '../shared/model.ts';
 import { rememberLast } from '../shared/structures/remember-last.ts';
@@ -33,7 +33,7 @@ export function accessLine(exchange: Exchange): string {
   if (cause !== undefined) line += `,"cause":${quoted(cause)}`;
   if (key !== undefined) line += key.logged;
   else if (invalidSecret !== undefined) line += invalidSecretMembers(invalidSecret);
-  line += `,"address":"${addressOf(exchange)}"`;
+  line += `,"address":"${exchange.address}"`;
   if (decision !== undefined) line += decisionMembers(decision);
   if (upstream !== undefined) {
     const { target, attempts, upstreamMs } = upstream;

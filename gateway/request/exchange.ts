@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { plainAddress } from '../shared/address-group.ts';
-import type { Fault } from '../shared/errors.ts';
+import type { ErrorCode, Fault } from '../shared/errors.ts';
 import type { BucketDecision, Decision } from '../shared/model.ts';
+import type { InvalidSecret } from './authenticate/authenticate-key.ts';
 import type { ClientOrigin, OriginFields } from './authenticate/client-origin.ts';
-import type { InvalidSecret } from './authenticate/identify-key.ts';
 import type { UpstreamUse } from './forward/forward-types.ts';
 import type { Arrival } from './listen/listener.ts';
 import type { ClientResponse } from './respond/client-response.ts';
@@ -13,39 +13,77 @@ import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
- * One arrival, and what the stations find out about it: each adds its finding, and the log line is made of them all. It
- * keeps the snapshot that it began with, so that a reload never changes an exchange in flight.
+ * One arrival and everything that the stations find out about it. A member is undefined until its station has run. The stages
+ * below are the same object with a narrower type, so the compiler checks the order of the stations.
  */
 export interface Exchange {
   readonly id: string;
   readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
+  /** The configuration in force when the exchange began. A reload does not change it. */
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs: number;
-  /** Set by the first station; before that only the peer of the connection is known. */
-  origin: ClientOrigin | undefined;
-  /** The raw path without the query: a careless client may put a key there. Unset until screened. */
-  path: string | undefined;
-  /** It is not certain where this request ends, so nothing behind it may be read as another request. */
-  endsConnection: boolean;
-  offered: OfferedOperation | undefined;
-  key: KnownKey | undefined;
-  /** Set in place of `key` when the secret that was presented is not valid; for the log only. */
-  invalidSecret: InvalidSecret | undefined;
-  decision: Decision | BucketDecision | undefined;
-  /** When the limits of its key were decided; monotonic, ms. */
-  decidedMs: number | undefined;
-  /** When it was over; monotonic, ms. 0 until then. */
-  endedMs: number;
-  /** The status of the response, or 499 when the client went away before it; 0 until it is decided. */
-  status: number;
-  errorCode: string | undefined;
-  fault: Fault | undefined;
-  upstream: UpstreamUse | undefined;
-  /** Why the request failed; for the log only. */
-  cause: string | undefined;
+  /** The client's address. Until `origin` is known, the peer's address. */
+  readonly address: string;
+  readonly origin: ClientOrigin | undefined;
+  /** The raw path without the query, in which a careless client may put a key. */
+  readonly path: string | undefined;
+  /** The raw value of the field. For a WebSocket whose secret is in a subprotocol, the equivalent field value. */
+  readonly authorization: string | undefined;
+  /** The end of this request is uncertain, so no later octet of its connection may be read as another request. */
+  readonly endsConnection: boolean;
+  readonly offered: OfferedOperation | undefined;
+  readonly key: KnownKey | undefined;
+  /** For the log: set instead of `key` when the presented secret is not valid. */
+  readonly invalidSecret: InvalidSecret | undefined;
+  readonly decision: Decision | BucketDecision | undefined;
+  /** When the limits of the key were decided; monotonic, ms. */
+  readonly decidedMs: number | undefined;
+  readonly upstream: UpstreamUse | undefined;
+  /** When the exchange ended; monotonic, ms. 0 until then. */
+  readonly endedMs: number;
+  /** The status of the response, or 499 when the client closed the connection before it; 0 until it is decided. */
+  readonly status: number;
+  readonly errorCode: ErrorCode | undefined;
+  readonly fault: Fault | undefined;
+  /** For the log: why the request failed. */
+  readonly cause: string | undefined;
+}
+
+/** The client's address is known. */
+export interface Located extends Exchange {
+  readonly origin: ClientOrigin;
+}
+
+/** The head of the request is accepted. */
+export interface Screened extends Located {
+  readonly path: string;
+}
+
+/** The request has a valid key. */
+export interface Authenticated extends Screened {
+  readonly key: KnownKey;
+}
+
+/** The request is charged, to a key or to a bucket. Every response carries the figures of that decision. */
+export interface Charged extends Exchange {
+  readonly decision: Decision | BucketDecision;
+}
+
+/** The request is charged to its key, and its key may call this operation. */
+export interface Permitted extends Authenticated {
+  readonly decision: Decision;
+  readonly offered: OfferedOperation;
+}
+
+/** Adds what a station found: the exchange is at its next stage. */
+export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
+  exchange: Stage,
+  finding: Finding,
+): Stage & Finding {
+  return Object.assign(exchange, finding);
 }
 
 export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
@@ -57,42 +95,36 @@ export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
     res,
     snapshot,
     startedMs: performance.now(),
+    address: plainAddress(res.req.socket.remoteAddress ?? ''),
     origin: undefined,
     path: undefined,
+    authorization: undefined,
     endsConnection: false,
     offered: undefined,
     key: undefined,
     invalidSecret: undefined,
     decision: undefined,
     decidedMs: undefined,
+    upstream: undefined,
     endedMs: 0,
     status: 0,
     errorCode: undefined,
     fault: undefined,
-    upstream: undefined,
     cause: undefined,
   };
 }
 
-/** The client's address, as far as it is known. */
-export function addressOf({ origin, req }: Exchange): string {
-  return origin?.address ?? plainAddress(req.socket.remoteAddress ?? '');
-}
-
-/** What an exchange that is over took apart from the upstream, and from waiting for it. */
+/** The duration of an ended exchange without the time at the upstream. */
 export function ownMsOf({ startedMs, endedMs, upstream }: Exchange): number {
   return endedMs - startedMs - (upstream?.upstreamMs ?? 0);
 }
 
-/** The time at the upstream; undefined where no target was tried: a body that is too large, for example, is refused before. */
+/** The time at the upstream. Undefined when no target was tried, for example because the body is too large. */
 export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number | undefined {
   return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;
 }
 
-/**
- * By whose fault it failed, where that is not the client's: it was answered 5xx, or its response ended too early, whatever its
- * status.
- */
+/** Who caused a 5xx, or a response that was cut off. Undefined when the exchange succeeded or the client caused its failure. */
 export function failureOf({ fault }: Pick<Exchange, 'fault'>): Exclude<Fault, 'client'> | undefined {
   return fault === 'client' ? undefined : fault;
 }
@@ -103,10 +135,10 @@ export function isOverTls({ socket }: IncomingMessage): boolean {
 }
 
 /** The fields of a request that say where it came from. */
-export function originFields({ req }: Exchange): OriginFields {
-  const { headers } = req;
+export function originFields(req: IncomingMessage): OriginFields {
+  const { headers, socket } = req;
   return {
-    peerAddress: req.socket.remoteAddress ?? '',
+    peerAddress: socket.remoteAddress ?? '',
     proto: isOverTls(req) ? 'https' : 'http',
     host: headers.host ?? '',
     xForwardedFor: single(headers['x-forwarded-for']),

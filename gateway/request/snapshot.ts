@@ -1,8 +1,12 @@
 import type { BlockList } from 'node:net';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { Key, Settings } from '../shared/model.ts';
+import {
+  type AuthenticateKey,
+  createAuthenticateKey,
+  type ValidSecret,
+} from './authenticate/authenticate-key.ts';
 import { compileTrustedProxies } from './authenticate/client-origin.ts';
-import { createIdentifyKey, type IdentifyKey, type ValidSecret } from './authenticate/identify-key.ts';
 import { keyMembers, operationMember } from './log-members.ts';
 import type { ReferenceAssets } from './pages/api-reference.ts';
 import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
@@ -18,7 +22,7 @@ export interface Snapshot {
   readonly operations: OperationTable;
   readonly pages: OwnPages;
   readonly trustedProxies: BlockList | undefined;
-  readonly identifyKey: IdentifyKey<KnownKey>;
+  readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
 }
@@ -48,7 +52,7 @@ export function createSnapshot(
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     pages: createOwnPages(settings, assets),
     trustedProxies: compileTrustedProxies(settings.trustedProxies),
-    identifyKey: createIdentifyKey(settings, know, directory?.keysRead(settings)),
+    authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings)),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
   });

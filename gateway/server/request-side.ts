@@ -9,9 +9,10 @@ import { createForwarder } from '../request/forward/forwarder.ts';
 import { createListener, type Listener } from '../request/listen/listener.ts';
 import { createReferenceAssets } from '../request/pages/api-reference.ts';
 import { createUnreadPages } from '../request/pages/unread-pages.ts';
-import { type Stations, serveExchange } from '../request/request-path.ts';
-import { matchOperation } from '../request/route/operation-table.ts';
+import { serveExchange } from '../request/request-path.ts';
+import { routeRequest } from '../request/route/operation-table.ts';
 import { createSnapshot } from '../request/snapshot.ts';
+import type { Stations } from '../request/stations.ts';
 import { createEventLoopBatch } from '../shared/event-loop-batch.ts';
 import type { Settings, TargetEvent } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -131,8 +132,8 @@ export function createRequestSide({
   function isWebSocketOperation(req: IncomingMessage): boolean {
     if (req.headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    const match = matchOperation(snapshot.operations, req.method ?? '', path);
-    return match.kind === 'matched' && match.offered.operation.upgrade === 'websocket';
+    const route = routeRequest(snapshot.operations, req.method ?? '', path);
+    return route.kind === 'operation' && route.offered.operation.upgrade === 'websocket';
   }
 
   return {

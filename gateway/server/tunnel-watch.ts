@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Identity } from '../request/authenticate/identify-key.ts';
+import type { Caller } from '../request/authenticate/authenticate-key.ts';
+import { authenticateRequest, type KeyReader, type Presented } from '../request/authenticate-request.ts';
 import type { Forwarder, OpenTunnel } from '../request/forward/forwarder.ts';
-import { identify, type KeyReader, type Presented } from '../request/read-key.ts';
 import { mayCall } from '../request/route/operation-table.ts';
 import type { KnownKey, Snapshot } from '../request/snapshot.ts';
 import type { Operation } from '../shared/model.ts';
@@ -18,7 +18,7 @@ export interface TunnelWatch {
   close(): void;
 }
 
-type IdentityOf = (tunnel: OpenTunnel) => Identity<KnownKey> | Promise<Identity<KnownKey>>;
+type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownKey>>;
 
 export function createTunnelWatch({
   forwarder,
@@ -38,11 +38,11 @@ export function createTunnelWatch({
   >;
 }): TunnelWatch {
   // By what this process has in memory, so that an expiry or a reload does not wait for Redis.
-  const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldIdentity));
+  const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldCaller));
   const read = oneAtATime(async () => {
     if (reader.directory === undefined) return;
     const reads = new Map<string, Promise<void>>();
-    await judgeAll(bounds.tunnelsReadAtOnce, (tunnel) => readIdentity(tunnel, reads));
+    await judgeAll(bounds.tunnelsReadAtOnce, (tunnel) => readCaller(tunnel, reads));
   });
   const timers = [
     setInterval(check, bounds.tunnelCheckIntervalMs).unref(),
@@ -50,18 +50,18 @@ export function createTunnelWatch({
   ];
 
   /** A few at once: many WebSockets make this take longer, and nobody's request wait. */
-  async function judgeAll(atOnce: number, identityOf: IdentityOf): Promise<void> {
+  async function judgeAll(atOnce: number, callerOf: CallerOf): Promise<void> {
     const tunnels = forwarder.openTunnels();
     for (let next = 0; next < tunnels.length; next += atOnce) {
       await nextTurn();
-      await Promise.all(tunnels.slice(next, next + atOnce).map((tunnel) => judge(tunnel, identityOf)));
+      await Promise.all(tunnels.slice(next, next + atOnce).map((tunnel) => judge(tunnel, callerOf)));
     }
   }
 
-  async function judge(tunnel: OpenTunnel, identityOf: IdentityOf): Promise<void> {
+  async function judge(tunnel: OpenTunnel, callerOf: CallerOf): Promise<void> {
     const { requestId, keyId, operation } = tunnel.opener;
     try {
-      const reason = reasonToClose(await identityOf(tunnel), operation);
+      const reason = reasonToClose(await callerOf(tunnel), operation);
       if (reason === undefined || !tunnel.end()) return;
       log.info({ requestId, keyId, operation: operation.id, reason }, 'a WebSocket is closed with its key');
     } catch (bug) {
@@ -70,26 +70,26 @@ export function createTunnelWatch({
   }
 
   /** @param reads of keys by their ids, so that each is read once; this one's is added */
-  async function readIdentity(
+  async function readCaller(
     tunnel: OpenTunnel,
     reads: Map<string, Promise<void>>,
-  ): Promise<Identity<KnownKey>> {
-    const held = heldIdentity(tunnel);
-    if (held.kind === 'identified' && held.key.generation !== undefined) {
+  ): Promise<Caller<KnownKey>> {
+    const held = heldCaller(tunnel);
+    if (held.kind === 'authenticated' && held.key.generation !== undefined) {
       const { id } = held.key;
       const reading = reads.get(id) ?? reader.directory?.readAgain(id) ?? Promise.resolve();
       reads.set(id, reading);
       await reading;
     }
-    return identify(presentedFor(tunnel), reader);
+    return authenticateRequest(presentedFor(tunnel), reader);
   }
 
   function presentedFor({ opener: { authorization, address } }: OpenTunnel): Presented {
     return { snapshot: snapshot(), authorization, address };
   }
 
-  function heldIdentity({ opener }: OpenTunnel): Identity<KnownKey> {
-    return snapshot().identifyKey(opener.authorization, reader.nowMs());
+  function heldCaller({ opener }: OpenTunnel): Caller<KnownKey> {
+    return snapshot().authenticate(opener.authorization, reader.nowMs());
   }
 
   /** While it runs, further calls make it run once more. */
@@ -121,13 +121,13 @@ export function createTunnelWatch({
 }
 
 /** Without an answer of the directory it stays open, as a key that was read before stays valid for a while. */
-function reasonToClose(identity: Identity<KnownKey>, operation: Operation): string | undefined {
-  switch (identity.kind) {
+function reasonToClose(caller: Caller<KnownKey>, operation: Operation): string | undefined {
+  switch (caller.kind) {
     case 'unread':
       return undefined;
     case 'refused':
-      return identity.code === 'invalid_key' ? identity.presented.status : identity.code;
-    case 'identified':
-      return mayCall(identity.key, operation) ? undefined : 'operation_not_allowed';
+      return caller.code === 'invalid_key' ? caller.presented.status : caller.code;
+    case 'authenticated':
+      return mayCall(caller.key, operation) ? undefined : 'operation_not_allowed';
   }
 }

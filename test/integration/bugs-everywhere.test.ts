@@ -39,18 +39,19 @@ vi.mock('../../gateway/request/listen/parser-rejection.ts', async (original) =>
   injected.throwing(await original(), ['parserRejection']),
 );
 vi.mock('../../gateway/request/route/operation-table.ts', async (original) =>
-  injected.throwing(await original(), ['matchOperation']),
+  injected.throwing(await original(), ['routeRequest']),
 );
 vi.mock('../../gateway/request/authenticate/client-origin.ts', async (original) =>
   injected.throwing(await original(), ['clientOrigin']),
 );
-vi.mock('../../gateway/request/authenticate/identify-key.ts', async (original) => {
-  const module = (await original()) as typeof import('../../gateway/request/authenticate/identify-key.ts');
-  const createIdentifyKey: typeof module.createIdentifyKey = (...deps) => {
-    const identifyKey = module.createIdentifyKey(...deps);
-    return Reflect.get(injected.throwing({ identifyKey }, ['identifyKey']), 'identifyKey');
+vi.mock('../../gateway/request/authenticate/authenticate-key.ts', async (original) => {
+  const module =
+    (await original()) as typeof import('../../gateway/request/authenticate/authenticate-key.ts');
+  const createAuthenticateKey: typeof module.createAuthenticateKey = (...deps) => {
+    const authenticateKey = module.createAuthenticateKey(...deps);
+    return Reflect.get(injected.throwing({ authenticateKey }, ['authenticateKey']), 'authenticateKey');
   };
-  return { ...module, createIdentifyKey };
+  return { ...module, createAuthenticateKey };
 });
 vi.mock('../../gateway/keys/directory/key-directory.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/keys/directory/key-directory.ts');
@@ -160,9 +161,9 @@ const stations = [
   'responseMessage',
   'interimMessage',
   'parserRejection',
-  'matchOperation',
+  'routeRequest',
   'clientOrigin',
-  'identifyKey',
+  'authenticateKey',
   'decide',
   'chargeAddress',
   'chargeDocs',

@@ -16,6 +16,11 @@ export class ClientResponse extends ServerResponse {
   keepAliveSeconds = 0;
   private isWritten = false;
 
+  /** Whether the client still reads: its side of the connection can be written to. */
+  get isAnswerable(): boolean {
+    return !this.destroyed && this.socket?.writable === true;
+  }
+
   /** Whether the head of a response (other than an interim one) has been written. */
   get hasBegun(): boolean {
     return this.isWritten || this.headersSent;

@@ -1,4 +1,4 @@
-import type { Decision, Window } from '../../shared/model.ts';
+import type { BucketDecision, Decision, Window } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
@@ -25,4 +25,14 @@ function spent({ name, limit }: Window): string {
   return limit === 1
     ? `The one request of this ${name} is used.`
     : `All ${limit} requests of this ${name} are used.`;
+}
+
+/** The refusal when a bucket is used up. @param what the bucket counts */
+export function bucketRefusal({ rateLimit }: BucketDecision, what: string): Refusal {
+  const seconds = secondsUntil(rateLimit.inForce.resetMs, rateLimit.nowMs);
+  return {
+    code: 'rate_limited',
+    message: `Too many ${what}. Retry in ${seconds} s.`,
+    fields: ['Retry-After', String(seconds)],
+  };
 }

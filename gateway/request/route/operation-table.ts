@@ -26,7 +26,7 @@ export interface OperationTable {
 }
 
 /**
- * Builds the table that `matchOperation` reads.
+ * Builds the table that `routeRequest` reads.
  *
  * @param basePath the prefix of every operation
  * @param memberOf makes an operation's member of the access line
@@ -65,23 +65,23 @@ function segmentsOf(path: string): (string | undefined)[] {
 }
 
 /** The operation of a method and a raw path, or why there is none. */
-export type Match =
-  | { readonly kind: 'matched'; readonly offered: OfferedOperation }
+export type Route =
+  | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'method_not_allowed'; readonly allow: string };
 
-const notFound: Match = { kind: 'not_found' };
+const notFound: Route = { kind: 'not_found' };
 
 /**
  * Looks an operation up by the raw path, byte for byte. Nothing is decoded or normalised: the upstream gets the same bytes
  * that were matched. Literal paths take precedence over templated ones (OpenAPI 3.1 §4.8.8); HEAD is served wherever GET is.
  */
-export function matchOperation(table: OperationTable, method: string, path: string): Match {
+export function routeRequest(table: OperationTable, method: string, path: string): Route {
   const offeredPath = table.literal.get(path) ?? findTemplated(table.templated, path);
   if (offeredPath === undefined) return notFound;
   const offered = offeredPath.byMethod.get(method);
   if (offered === undefined) return { kind: 'method_not_allowed', allow: offeredPath.allow };
-  return { kind: 'matched', offered };
+  return { kind: 'operation', offered };
 }
 
 function findTemplated(templated: readonly OfferedPath[], path: string): OfferedPath | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createOperationTable, matchOperation } from '../../../gateway/request/route/operation-table.ts';
+import { createOperationTable, routeRequest } from '../../../gateway/request/route/operation-table.ts';
 import type { Operation } from '../../../gateway/shared/model.ts';
 
 const described: readonly Omit<Operation, 'upstream'>[] = [
@@ -12,12 +12,12 @@ const described: readonly Omit<Operation, 'upstream'>[] = [
 const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
 const table = createOperationTable(operations, '/v1', () => '');
 
-function matched(method: string, path: string): string {
-  const match = matchOperation(table, method, path);
-  return match.kind === 'matched' ? match.offered.operation.id : match.kind;
+function routed(method: string, path: string): string {
+  const route = routeRequest(table, method, path);
+  return route.kind === 'operation' ? route.offered.operation.id : route.kind;
 }
 
-describe('matchOperation', () => {
+describe('routeRequest', () => {
   it.each([
     ['GET', '/v1/pets', 'listPets'],
     ['HEAD', '/v1/pets', 'listPets'],
@@ -27,7 +27,7 @@ describe('matchOperation', () => {
     ['GET', '/v1/pets/mine', 'getOwn'],
     ['PUT', '/v1/pets/1/toys/2', 'putToy'],
   ])('%s %s is %s', (method, path, id) => {
-    expect(matched(method, path)).toBe(id);
+    expect(routed(method, path)).toBe(id);
   });
 
   it.each([
@@ -45,22 +45,22 @@ describe('matchOperation', () => {
     '',
     '/',
   ])('%j is no path of the API: it is matched byte for byte', (path) => {
-    expect(matched('GET', path)).toBe('not_found');
+    expect(routed('GET', path)).toBe('not_found');
   });
 
   it('another method on a path yields the methods that it offers', () => {
-    expect(matchOperation(table, 'DELETE', '/v1/pets')).toEqual({
+    expect(routeRequest(table, 'DELETE', '/v1/pets')).toEqual({
       kind: 'method_not_allowed',
       allow: 'GET, POST, HEAD',
     });
-    expect(matchOperation(table, 'POST', '/v1/pets/mine')).toEqual({
+    expect(routeRequest(table, 'POST', '/v1/pets/mine')).toEqual({
       kind: 'method_not_allowed',
       allow: 'GET, HEAD',
     });
   });
 
   it('names of Object.prototype are neither paths nor methods', () => {
-    expect(matched('constructor', '/v1/pets')).toBe('method_not_allowed');
-    expect(matched('GET', '__proto__')).toBe('not_found');
+    expect(routed('constructor', '/v1/pets')).toBe('method_not_allowed');
+    expect(routed('GET', '__proto__')).toBe('not_found');
   });
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tableOf } from '../../../gateway/keys/key-table.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
-import { createIdentifyKey } from '../../../gateway/request/authenticate/identify-key.ts';
+import { createAuthenticateKey } from '../../../gateway/request/authenticate/authenticate-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 
@@ -38,9 +38,9 @@ const known = ring(
 );
 
 const start = (secret: string) => sha256(secret).slice(0, 8);
-const identifyKey = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
+const authenticateKey = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
 
-describe('identifyKey', () => {
+describe('authenticateKey', () => {
   it.each([
     ['Bearer s3cret', 's3cret'],
     ['bearer s3cret', 's3cret'],
@@ -50,19 +50,19 @@ describe('identifyKey', () => {
     ['Bearer soon', 'soon'],
   ])('%j is the key, by its secret %s', (authorization, secret) => {
     const key = { ...acme, digestStart: start(secret) };
-    expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'identified', key });
+    expect(authenticateKey(authorization, nowMs)).toEqual({ kind: 'authenticated', key });
   });
 
   it('a secret beyond ASCII is compared by the bytes that were sent', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
     const key = { ...acme, digestStart: start('schlüssel') };
-    expect(identifyKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'identified', key });
+    expect(authenticateKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'authenticated', key });
   });
 
   it.each([undefined, '', 'Bearer', 'Bearer ', 'Basic s3cret', 'Bearers3cret', 's3cret'])(
     '%j presents no key',
     (authorization) => {
-      expect(identifyKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'missing_key' });
+      expect(authenticateKey(authorization, nowMs)).toEqual({ kind: 'refused', code: 'missing_key' });
     },
   );
 
@@ -77,7 +77,7 @@ describe('identifyKey', () => {
   ])('%j is unknown', (secret) => {
     const digestStart = createHash('sha256').update(secret, 'latin1').digest('hex').slice(0, 8);
     const presented = { status: 'unknown', digestStart };
-    expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+    expect(authenticateKey(`Bearer ${secret}`, nowMs)).toEqual({
       kind: 'refused',
       code: 'invalid_key',
       presented,
@@ -93,7 +93,7 @@ describe('identifyKey', () => {
     (secret, status, keyId) => {
       const presented = { status, keyId, digestStart: start(secret) };
       for (let time = 0; time < 2; time += 1) {
-        expect(identifyKey(`Bearer ${secret}`, nowMs)).toEqual({
+        expect(authenticateKey(`Bearer ${secret}`, nowMs)).toEqual({
           kind: 'refused',
           code: 'invalid_key',
           presented,
@@ -103,20 +103,20 @@ describe('identifyKey', () => {
   );
 
   it('a secret that was found before still expires', () => {
-    expect(identifyKey('Bearer soon', nowMs)).toMatchObject({ kind: 'identified' });
-    expect(identifyKey('Bearer soon', nowMs + 1)).toMatchObject({
+    expect(authenticateKey('Bearer soon', nowMs)).toMatchObject({ kind: 'authenticated' });
+    expect(authenticateKey('Bearer soon', nowMs + 1)).toMatchObject({
       kind: 'refused',
       presented: { status: 'expired' },
     });
   });
 });
 
-describe('identifyKey with a directory', () => {
+describe('authenticateKey with a directory', () => {
   const forever = Number.POSITIVE_INFINITY;
 
   function open(read: ReadonlyMap<string, ReadSecret>) {
     const asked: string[] = [];
-    const identify = createIdentifyKey(known, (key, { digestStart }) => ({ ...key, digestStart }), {
+    const authenticate = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }), {
       find(digest, atMs) {
         asked.push(digest);
         const secret = read.get(digest);
@@ -124,7 +124,7 @@ describe('identifyKey with a directory', () => {
       },
       secretsMax: 2,
     });
-    return { asked, identify: (secret: string, atMs = nowMs) => identify(`Bearer ${secret}`, atMs) };
+    return { asked, authenticate: (secret: string, atMs = nowMs) => authenticate(`Bearer ${secret}`, atMs) };
   }
 
   function usable(id: string, period = { fromMs: nowMs, untilMs: nowMs + 10 }): ReadSecret {
@@ -132,37 +132,37 @@ describe('identifyKey with a directory', () => {
   }
 
   it('asks it for secrets that the configuration does not have, and for no others', () => {
-    const { asked, identify } = open(new Map());
-    expect(identify('s3cret')).toMatchObject({ kind: 'identified', key: { id: 'acme' } });
-    expect(identify('shut')).toMatchObject({ presented: { status: 'disabled' } });
+    const { asked, authenticate } = open(new Map());
+    expect(authenticate('s3cret')).toMatchObject({ kind: 'authenticated', key: { id: 'acme' } });
+    expect(authenticate('shut')).toMatchObject({ presented: { status: 'disabled' } });
     expect(asked).toEqual([]);
-    expect(identify('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
+    expect(authenticate('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
   });
 
   it('uses what was read without asking again, until its period ends, also before its time', () => {
     const period = { fromMs: nowMs, untilMs: nowMs + 10 };
-    const { asked, identify } = open(new Map([[sha256('issued'), usable('issued', period)]]));
+    const { asked, authenticate } = open(new Map([[sha256('issued'), usable('issued', period)]]));
     for (let request = 0; request < 3; request++) {
-      expect(identify('issued', nowMs + 9)).toMatchObject({ key: { id: 'issued', generation: 1 } });
+      expect(authenticate('issued', nowMs + 9)).toMatchObject({ key: { id: 'issued', generation: 1 } });
     }
     expect(asked).toHaveLength(1);
     period.untilMs = 0;
-    expect(identify('issued', nowMs + 9)).toMatchObject({ kind: 'unread' });
+    expect(authenticate('issued', nowMs + 9)).toMatchObject({ kind: 'unread' });
   });
 
   it('a secret that was read expires at its instant', () => {
     const secret: ReadSecret = { ...usable('issued'), expiresMs: nowMs + 5 } as ReadSecret;
-    const { identify } = open(new Map([[sha256('issued'), secret]]));
-    expect(identify('issued', nowMs + 4)).toMatchObject({ kind: 'identified' });
-    expect(identify('issued', nowMs + 5)).toMatchObject({
+    const { authenticate } = open(new Map([[sha256('issued'), secret]]));
+    expect(authenticate('issued', nowMs + 4)).toMatchObject({ kind: 'authenticated' });
+    expect(authenticate('issued', nowMs + 5)).toMatchObject({
       presented: { status: 'expired', keyId: 'issued' },
     });
   });
 
   it('remembers so many secrets and no more, and finds the others all the same', () => {
     const ids = Array.from({ length: 100 }, (_, index) => `issued-${index}`);
-    const { identify } = open(new Map(ids.map((id) => [sha256(id), usable(id)])));
-    for (const id of [...ids, ...ids]) expect(identify(id)).toMatchObject({ key: { id } });
-    expect(identify('s3cret')).toMatchObject({ key: { id: 'acme' } });
+    const { authenticate } = open(new Map(ids.map((id) => [sha256(id), usable(id)])));
+    for (const id of [...ids, ...ids]) expect(authenticate(id)).toMatchObject({ key: { id } });
+    expect(authenticate('s3cret')).toMatchObject({ key: { id: 'acme' } });
   });
 });

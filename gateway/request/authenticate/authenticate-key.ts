@@ -3,9 +3,9 @@ import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/m
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';
 
-/** Who calls, by the bearer secret. `Known` is the key with what the snapshot knows of it. */
-export type Identity<Known> =
-  | { readonly kind: 'identified'; readonly key: Known }
+/** Who calls, by the bearer secret. `Known` is the key with what the snapshot adds to it. */
+export type Caller<Known> =
+  | { readonly kind: 'authenticated'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
   | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret }
   | UnreadSecret;
@@ -41,11 +41,11 @@ export interface InvalidSecret {
  * @param nowMs epoch ms
  * @param read what the directory has just said of the secret: it holds for this request, whatever is still remembered of it
  */
-export type IdentifyKey<Known> = (
+export type AuthenticateKey<Known> = (
   authorization: string | undefined,
   nowMs: number,
   read?: ReadSecret,
-) => Identity<Known>;
+) => Caller<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
 
@@ -62,8 +62,8 @@ interface Remembered<Known> {
   /** In which that holds; undefined: as long as the configuration. */
   readonly period: Readonly<Period> | undefined;
   readonly expiresMs: number;
-  readonly beforeExpiry: Identity<Known>;
-  readonly afterExpiry: Identity<Known>;
+  readonly beforeExpiry: Caller<Known>;
+  readonly afterExpiry: Caller<Known>;
 }
 
 /**
@@ -77,17 +77,17 @@ interface Remembered<Known> {
  *
  * @param know adds to a key what depends on it and on the secret that was presented; called once for each secret
  */
-export function createIdentifyKey<Known>(
+export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
   know: (key: Key, secret: ValidSecret) => Known,
   directory?: KeysRead,
-): IdentifyKey<Known> {
+): AuthenticateKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
   const rememberedMax = keys.secrets + (directory?.secretsMax ?? 0) + 1;
 
-  function identify(presented: string, nowMs: number, read: ReadSecret | undefined): Identity<Known> {
+  function authenticate(presented: string, nowMs: number, read: ReadSecret | undefined): Caller<Known> {
     const before = remembered.get(presented);
-    if (before !== undefined && holds(before, nowMs)) return identityAt(before, nowMs);
+    if (before !== undefined && holds(before, nowMs)) return callerAt(before, nowMs);
     // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
@@ -100,7 +100,7 @@ export function createIdentifyKey<Known>(
     if (remembered.size >= rememberedMax) remembered.clear();
     // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
     remembered.set(bytes.toString('latin1'), found);
-    return identityAt(found, nowMs);
+    return callerAt(found, nowMs);
   }
 
   function rememberedOf({ key, secret }: FoundKey, digestStart: string): Remembered<Known> {
@@ -123,18 +123,18 @@ export function createIdentifyKey<Known>(
     return {
       period,
       expiresMs,
-      beforeExpiry: { kind: 'identified', key: know(key, { expiresMs, digestStart }) },
+      beforeExpiry: { kind: 'authenticated', key: know(key, { expiresMs, digestStart }) },
       afterExpiry: invalid({ status: 'expired', digestStart, keyId: key.id }),
     };
   }
 
   return (authorization, nowMs, read) => {
     const presented = authorization === undefined ? undefined : bearerSecret(authorization);
-    return presented === undefined ? missing : identify(presented, nowMs, read);
+    return presented === undefined ? missing : authenticate(presented, nowMs, read);
   };
 }
 
-function identityAt<Known>(found: Remembered<Known>, nowMs: number): Identity<Known> {
+function callerAt<Known>(found: Remembered<Known>, nowMs: number): Caller<Known> {
   return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
 }
 
@@ -149,7 +149,7 @@ function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Rem
 }
 
 /** @param digest of a secret that is neither in the configuration nor in the directory */
-export function unknownSecret(digest: string): Identity<never> {
+export function unknownSecret(digest: string): Caller<never> {
   return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }
 

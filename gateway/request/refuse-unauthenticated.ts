@@ -1,0 +1,37 @@
+import type { BucketDecision } from '../shared/model.ts';
+import type { Caller } from './authenticate/authenticate-key.ts';
+import { type Ending, refused } from './end-exchange.ts';
+import { type Charged, type Exchange, found } from './exchange.ts';
+import { bucketRefusal } from './respond/limit-refusal.ts';
+import type { KnownKey } from './snapshot.ts';
+import type { Stations } from './stations.ts';
+
+/** Charges a request that has no valid key to the client's address. */
+export async function chargeAddress<Stage extends Exchange>(
+  exchange: Stage,
+  { limiter }: Pick<Stations, 'limiter'>,
+): Promise<Stage & Charged & { readonly decision: BucketDecision }> {
+  const { address, snapshot } = exchange;
+  const { perMinute } = snapshot.settings.addressBucket;
+  return found(exchange, { decision: await limiter.chargeAddress(address, perMinute) });
+}
+
+/** Refuses a request without a valid key: with 429 once its address has used up its bucket. */
+export async function refuseUnauthenticated(
+  exchange: Exchange,
+  stations: Stations,
+  caller: Exclude<Caller<KnownKey>, { kind: 'authenticated' }>,
+): Promise<Ending> {
+  if (caller.kind === 'unread') return refuseUnread(exchange, stations);
+  if (caller.code === 'invalid_key') found(exchange, { invalidSecret: caller.presented });
+  const charged = await chargeAddress(exchange, stations);
+  return charged.decision.kind === 'counted'
+    ? refused(charged, { code: caller.code })
+    : refused(charged, bucketRefusal(charged.decision, 'requests without a valid API key from this address'));
+}
+
+/** Charged to the address too. Gets 503 even when the bucket is used up, because the key may be valid. */
+export async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
+  const charged = await chargeAddress(exchange, stations);
+  return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });
+}
