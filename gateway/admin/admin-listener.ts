@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { gatherPieces } from '../request/listen/gather-pieces.ts';
-import { dropRequests } from '../request/listen/parser-internals.ts';
+import { dropRequests, gatherPieces } from '../request/listen/node-patches.ts';
 import { addressGroup, plainAddress } from '../shared/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';

@@ -6,7 +6,7 @@ import { startDeadline } from '../../shared/structures/within-deadline.ts';
 import { bytesTaken } from '../../shared/tls/bytes-taken.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { closeGently } from './close-gently.ts';
-import { dropRequests } from './parser-internals.ts';
+import { closeInsteadOfDestroy, dropRequests } from './node-patches.ts';
 
 /** One client connection: which of its requests is served when, its idle and write timeouts, and how it is closed. */
 export interface Connection {
@@ -88,9 +88,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
   /** Over TLS: octets that the kernel had taken at the last look. */
   let takenBefore = 0;
 
-  // Node calls this after a response with `Connection: close`. Its own version resets a client that is still sending.
-  const destroySoon = socket.destroySoon;
-  socket.destroySoon = close;
+  const leaveToNode = closeInsteadOfDestroy(socket, close);
 
   function receive(res: ClientResponse): void {
     if (state.kind === 'closed') return;
@@ -271,7 +269,7 @@ export function createConnection({ socket, serve, bounds }: ConnectionOptions): 
     handOver(res) {
       state = { kind: 'handed_over' };
       intake = 'none';
-      socket.destroySoon = destroySoon;
+      leaveToNode();
       res.shouldKeepAlive = false;
       res.assignSocket(socket);
       // Node has removed its own listeners from the socket; `res` needs these two until it is detached.

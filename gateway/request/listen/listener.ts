@@ -12,9 +12,8 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createTlsFront, tlsRequiredMessage } from '../../shared/tls/tls-front.ts';
 import { ClientResponse } from '../respond/client-response.ts';
 import { type Connection, createConnection } from './client-connection.ts';
-import { gatherPieces } from './gather-pieces.ts';
 import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
-import { isOtherProtocol, reportBodyFaults } from './parser-internals.ts';
+import { gatherPieces, hidePreface, isOtherProtocol, reportBodyFaults } from './node-patches.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
 /**
@@ -177,14 +176,11 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
 
   function receive(req: IncomingMessage, res: ClientResponse): void {
     if (lacksTls(req.socket)) res.reject(tlsRequired);
-    // The beginning of HTTP/2's preface reads as a request with the method PRI, and Node would drop its connection. An empty
-    // method makes the screen answer 501.
-    if (req.method === 'PRI') req.method = '';
+    hidePreface(req);
     const connection = connections.get(req.socket);
-    // An empty version makes the screen answer 400. Only the first request of a connection is examined, and those of
-    // HTTP/1.0, since a client of another protocol begins with it.
+    // A client of another protocol begins with it, so only HTTP/1.0 and the first request of a connection are examined.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
-    if (isSuspect && isOtherProtocol(req)) req.httpVersion = '';
+    if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       gatherPieces(req);
@@ -287,6 +283,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
 }
 
 const tlsRequired = { code: 'invalid_request', message: tlsRequiredMessage } as const;
+
+const otherProtocol = { code: 'invalid_request', message: 'The HTTP version must be 1.1 or 1.0.' } as const;
 
 const tunnelRefused = {
   code: 'method_not_implemented',
