@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
-import { runTollgate as tollgate } from '../support/run-tollgate.ts';
+import { runTollgateProcess, runTollgate as tollgate } from '../support/run-tollgate.ts';
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
@@ -60,13 +60,17 @@ test('check wants one configuration: a draft and --config together are refused, 
 
 test('--version is the version of the package', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-  expect(await tollgate(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await runTollgateProcess(['--version'])).toEqual({
+    exitCode: 0,
+    stdout: `${version}\n`,
+    stderr: '',
+  });
 });
 
 test('check prints every problem and exits 1', async () => {
   const { file, write } = configFolder({ 'keys.yaml': '- { id: a, plan: fre, secrets: [] }\n' });
   write('tollgate.yaml', mainDocument.replace('60', '-60'));
-  const { exitCode, stdout, stderr } = await tollgate(['check'], { TOLLGATE_CONFIG: file });
+  const { exitCode, stdout, stderr } = await runTollgateProcess(['check'], { TOLLGATE_CONFIG: file });
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain('tollgate.yaml:5:22: `plans.free.perMinute` must be');
   expect(stderr).toContain('keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?');
@@ -114,7 +118,7 @@ test.each([
   [['--name', 'alice', '--may', 'all'], /--may <what>.*Allowed choices are read, write/],
   [[], /--name <name>.* not specified/],
 ])('admin token %j says what is wrong with it, and prints no token', async (args, message) => {
-  const { exitCode, stdout, stderr } = await tollgate(['admin', 'token', ...args]);
+  const { exitCode, stdout, stderr } = await runTollgateProcess(['admin', 'token', ...args]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(message);
 });

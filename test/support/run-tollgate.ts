@@ -1,6 +1,12 @@
 import { spawn } from 'node:child_process';
+import { Console } from 'node:console';
 import { once } from 'node:events';
+import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
+import { CommanderError } from 'commander';
+import { createProgram } from '../../gateway/cli/program.ts';
+import { printable } from '../../gateway/shared/terminal/printable.ts';
 
 export interface Ran {
   readonly exitCode: number | null;
@@ -8,14 +14,14 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** What the command line has of the environment of the tests: nothing that it could read by accident. */
+/** The environment of a command under test, without any variable of the tests' own environment that it could read. */
 export const bareEnvironment = {
   PATH: process.env.PATH,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 };
 
-/** Runs the command line as a process, without a terminal. Of the environment it has `bareEnvironment` and `env`. */
-export async function runTollgate(
+/** Runs the command line as a process, without a terminal. Its environment is `bareEnvironment` and `env`. */
+export async function runTollgateProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   stdin?: string | Uint8Array,
@@ -30,4 +36,90 @@ export async function runTollgate(
   if (stdout === null || stderr === null) throw new Error('both are pipes');
   const [output, errors, [exitCode]] = await Promise.all([text(stdout), text(stderr), once(child, 'exit')]);
   return { exitCode, stdout: output, stderr: errors };
+}
+
+let lastRun: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs the command line in this process, with streams, an environment and an exit code of its own. That takes a few
+ * milliseconds where a process takes a third of a second. Commands that are started at the same time run one after the
+ * other.
+ */
+export function runTollgate(...run: Parameters<typeof runTollgateProcess>): Promise<Ran> {
+  const ran = lastRun.then(() => runHere(...run));
+  lastRun = ran.catch(() => {});
+  return ran;
+}
+
+async function runHere(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdin: string | Uint8Array = '',
+): Promise<Ran> {
+  const [stdout, stderr] = [collect(), collect()];
+  const exited = Promise.withResolvers<void>();
+  let exitCode = 0;
+  const restore = replaceGlobals({
+    stdin: Readable.from([Buffer.from(stdin)], { objectMode: false }),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    env: { ...bareEnvironment, ...env },
+    exit(code: number) {
+      process.exitCode = code ?? process.exitCode;
+      exited.resolve();
+    },
+  });
+  const fail = (message: string) => {
+    console.error(printable(message));
+    process.exitCode = 1;
+  };
+  try {
+    const ended = createProgram()
+      .parseAsync(args, { from: 'user' })
+      // Some commands end the process one turn later.
+      .then(() => turn());
+    await Promise.race([ended, exited.promise]);
+  } catch (error) {
+    if (error instanceof CommanderError) process.exitCode = error.exitCode;
+    else fail(error instanceof Error ? error.message : String(error));
+  } finally {
+    exitCode = Number(process.exitCode ?? 0);
+    restore();
+  }
+  return { exitCode, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+/** Replaces members of `process` and the console. @returns what undoes it */
+function replaceGlobals(members: {
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly exit: (code: number) => void;
+}): () => void {
+  const before = Object.keys(members).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
+  );
+  const { console: consoleBefore } = globalThis;
+  const exitCodeBefore = process.exitCode;
+  process.exitCode = undefined;
+  for (const [name, value] of Object.entries(members))
+    Object.defineProperty(process, name, { value, configurable: true, writable: true, enumerable: true });
+  globalThis.console = new Console(members.stdout, members.stderr);
+  return () => {
+    globalThis.console = consoleBefore;
+    process.exitCode = exitCodeBefore;
+    for (const [name, descriptor] of before) if (descriptor) Object.defineProperty(process, name, descriptor);
+  };
+}
+
+function collect() {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
 }
