@@ -73,11 +73,16 @@ it('every member of a key comes whole through YAML, settings, issue, change, exp
 it('every member of a key comes whole out of an export into a keys file, and makes it another key', async () => {
   const { file } = configFolder({ 'tollgate.yaml': mainDocument, 'keys.yaml': '[]\n' });
   const configuration = { file, env: {} };
+  const noGateway = () => {
+    throw new Error('a configuration without a directory asks no gateway');
+  };
   const keys = [{ id: 'moved', ...members, secrets: [{ sha256: digestOf('a') }] }];
   const parsed = parseExport(JSON.stringify({ keys }), 'keys.json');
-  expect((await importToFile(configuration, parsed.keys)).imported).toMatchObject({ created: 1 });
+  expect((await importToFile(configuration, parsed.keys, noGateway)).imported).toMatchObject({ created: 1 });
   expect(loadKeys(configuration).written.map((one) => movedJson(movedKey(one)))).toEqual(keys);
-  expect((await importToFile(configuration, parsed.keys)).imported).toMatchObject({ unchanged: 1 });
+  expect((await importToFile(configuration, parsed.keys, noGateway)).imported).toMatchObject({
+    unchanged: 1,
+  });
   for (const name of Object.keys(schemas)) {
     const twice = JSON.stringify({ keys: [...keys, ...keys.map((key) => without(key, name))] });
     expect([name, parseExport(twice, 'keys.json').ambiguous.length]).toEqual([name, 1]);

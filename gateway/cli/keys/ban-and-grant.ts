@@ -1,56 +1,101 @@
+import type { Command } from 'commander';
 import * as z from 'zod';
-import type { LimitsByField } from '../../keys/limit-fields.ts';
-import type { AdminClient, Reply } from '../admin/admin-client.ts';
+import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts';
+import type { Sent } from '../admin/admin-client.ts';
 import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';
+import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
+import { type Asking, clientOf, examples } from '../command.ts';
+import { addLimitOptions, limitOption, limitsOf } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
+import { print, printJson } from '../output/screen.ts';
 
-/** What holds for a key after its ban or its grant was changed. */
+/** The commands on bans and grants. They ask a gateway also for keys of the file, because neither is part of the configuration. */
+export function addBanAndGrantCommands(keys: Command): void {
+  const asking = (name: string) =>
+    keys
+      .command(name)
+      .helpGroup('Let through:')
+      .argument('<key>', 'its id')
+      .option('--json', 'ban and grant of the key after the change, as the admin API sends them');
+
+  asking('unban')
+    .description('lift the ban of a key: every process admits it again within a second')
+    .addHelpText('after', examples('keys unban acme'))
+    .action((id: string, options: Asking) =>
+      change(id, options, { method: 'POST', path: '/unban' }, banText),
+    );
+
+  const grant = asking('grant')
+    .description('give a key other limits for a while, in place of the limits of its plan')
+    .addHelpText(
+      'after',
+      examples(
+        'keys grant acme --per-day 5000 --until tomorrow',
+        'keys grant acme --per-day 5000 --from 2026-11-27 --until 2026-11-29',
+      ),
+    )
+    .requiredOption(
+      '--until <when>',
+      'when it ends: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z; times are UTC',
+    )
+    .option('--from <when>', 'when it begins, in the same words: a day is its first instant (default: now)')
+    .action(async (id: string, options: Asking & LimitsByField & { from?: string; until: string }) => {
+      const limits = limitsOf(options);
+      if (limits === undefined) {
+        const all = limitFieldNames.map(limitOption).join(', ');
+        throw new CommandError(`Which limits? Say at least one of ${all}.`);
+      }
+      const body = { limits, ...grantPeriod(options, Date.now()) };
+      await change(id, options, { method: 'POST', path: '/grant', body }, grantHeldText);
+    });
+  addLimitOptions(grant, (window) => `requests per ${window}, if its plan limits that`);
+
+  asking('ungrant')
+    .description('end the grant of a key: the limits of its plan apply again')
+    .addHelpText('after', examples('keys ungrant acme'))
+    .action((id: string, options: Asking) =>
+      change(id, options, { method: 'DELETE', path: '/grant' }, grantHeldText),
+    );
+}
+
+/** Ban and grant of a key after one of them was changed. */
 const nowHeld = keyItem
   .pick({ id: true, ban: true, grant: true })
   .extend({ wasBanned: z.boolean().optional() });
 
-export type NowHeld = z.output<typeof nowHeld>;
+type NowHeld = z.output<typeof nowHeld>;
 
-export function unbanKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
-  return changeKey(id, (path) => client.send({ method: 'POST', path: `${path}/unban` }, nowHeld));
-}
-
-export interface GrantOf {
-  readonly limits: LimitsByField;
-  readonly fromAt?: string | undefined;
-  readonly untilAt: string;
-}
-
-export function grantKey(client: AdminClient, id: string, body: GrantOf): Promise<Reply<NowHeld>> {
-  return changeKey(id, (path) => client.send({ method: 'POST', path: `${path}/grant`, body }, nowHeld));
-}
-
-export function ungrantKey(client: AdminClient, id: string): Promise<Reply<NowHeld>> {
-  return changeKey(id, (path) => client.send({ method: 'DELETE', path: `${path}/grant` }, nowHeld));
-}
-
-export function heldText(
-  { id, ban, grant, wasBanned }: NowHeld,
-  what: 'ban' | 'grant',
-  nowMs: number,
-): string {
-  if (what === 'grant') {
-    if (grant === undefined) return `${id} has no grant.`;
-    return `${id} ${grant.fromMs === undefined ? 'has' : 'will have'} a grant: ${grantText(grant, nowMs)}.`;
+/** Sends a change of a key, and prints its effect. */
+async function change(
+  id: string,
+  options: Asking,
+  sent: Sent,
+  textOf: (held: NowHeld, nowMs: number) => string,
+): Promise<void> {
+  const client = clientOf(options);
+  const { json, body } = await changeKey(id, (path) =>
+    client.send({ ...sent, path: `${path}${sent.path}` }, nowHeld),
+  );
+  if (options.json) return printJson(json);
+  print([textOf(body, Date.now())]);
+  try {
+    // The key may still be refused: by a window, where its ban was lifted.
+    print([(await readKey(client, id)).body.why.sentence]);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    print([`Why it gets its responses now is not known: ${error.message}`]);
   }
+}
+
+function banText({ id, ban, wasBanned }: NowHeld, nowMs: number): string {
   if (ban) return `${id} is banned again, until ${clock(ban.untilMs, nowMs)} UTC.`;
   return wasBanned === false ? `${id} was not banned.` : `${id} is no longer banned.`;
 }
 
-/** Why the key gets now what it gets: a window may refuse what no ban refuses any more. What was done is done in any case. */
-export async function whyNow(client: AdminClient, id: string): Promise<string> {
-  try {
-    return (await readKey(client, id)).body.why.sentence;
-  } catch (error) {
-    if (error instanceof CommandError) return `What it gets now is not known: ${error.message}`;
-    throw error;
-  }
+function grantHeldText({ id, grant }: NowHeld, nowMs: number): string {
+  if (grant === undefined) return `${id} has no grant.`;
+  return `${id} ${grant.fromMs === undefined ? 'has' : 'will have'} a grant: ${grantText(grant, nowMs)}.`;
 }

@@ -1,4 +1,3 @@
-import type * as z from 'zod';
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -11,46 +10,35 @@ import {
   type WritableKeys,
 } from './writable-keys.ts';
 
-/** The keys of the directory: the gateway makes, keeps and records what is asked for here. */
+/** The keys of the directory. The gateway changes and records them. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {
   return {
-    async create({ id, plan, name, limits, expires }) {
+    create({ expires, ...key }) {
       requireFutureDate(expires);
-      const body = {
-        id,
-        plan,
-        ...(name !== undefined && { name }),
-        ...(Object.keys(limits).length > 0 && { limits }),
-        ...(expires !== undefined && { expiresAt: expires }),
-      };
-      return issued(await issue(id, { method: 'POST', path: '/keys', body }));
+      return issue(key.id, { method: 'POST', path: '/keys', body: { ...key, expiresAt: expires } });
     },
 
     async addSecret({ id, overlap, expires }) {
       requireFutureDate(expires);
-      const body = {
-        ...(overlap !== undefined && { overlap }),
-        ...(expires !== undefined && { expiresAt: expires }),
-      };
-      const reply = changeKey(id, (path) => issue(id, { method: 'POST', path: `${path}/secrets`, body }));
-      return issued(await reply);
+      const body = { overlap, expiresAt: expires };
+      return changeKey(id, (path) => issue(id, { method: 'POST', path: `${path}/secrets`, body }));
     },
 
-    async setDisabled(id, disabled) {
-      const reply = await changeKey(id, (path) =>
-        client.send({ method: 'PATCH', path, body: { disabled } }, keyDefinition),
-      );
-      return changed(reply);
+    setDisabled(id, disabled) {
+      return changeKey(id, async (path) => {
+        return changed(await client.send({ method: 'PATCH', path, body: { disabled } }, keyDefinition));
+      });
     },
   };
 
-  /** A secret is in one response only: when that does not come, it is lost. */
-  async function issue(id: string, sent: Sent) {
+  async function issue(id: string, sent: Sent): Promise<IssuedKey> {
     try {
-      return await client.send(sent, issuedDefinition);
+      const reply = await client.send(sent, issuedDefinition);
+      return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
     } catch (error) {
       if (!(error instanceof CommandError && error.mayBeDone)) throw error;
-      const advice = `If it was done all the same, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
+      // The secret was only in the response that did not arrive.
+      const advice = `If the gateway did it all the same, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
       throw new CommandError(`${error.message} ${advice}`, 'passing');
     }
   }
@@ -58,8 +46,4 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
 
 function changed({ json, body: key }: Reply<ChangedKey['key']>): ChangedKey {
   return { key, json, where: 'the directory', isChanged: true };
-}
-
-function issued(reply: Reply<z.output<typeof issuedDefinition>>): IssuedKey {
-  return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
 }

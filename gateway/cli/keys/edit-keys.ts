@@ -15,15 +15,14 @@ import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
 import { fileBehind, replaceFile } from './replace-file.ts';
 import { withLock } from './with-lock.ts';
 
-/** The configuration that a command works on. */
 export type Configuration = Pick<LoadOptions, 'file' | 'env'>;
 
 /** The keys of a valid configuration. */
 export interface LoadedKeys {
   readonly settings: Settings;
-  /** As they are written, in the order of the file. */
+  /** The keys as the file states them, in its order. */
   readonly written: readonly WrittenKey[];
-  /** The file that has them: their own, or the main file; undefined where all are in the directory. */
+  /** The keys file or the main file; undefined where all keys are in the directory. */
   readonly file: string | undefined;
   /** The digest of that file's content. */
   readonly digest: string | undefined;
@@ -45,14 +44,14 @@ export function loadKeys(options: LoadOptions): LoadedKeys {
   return { settings, written, file, digest: file === undefined ? undefined : digests.get(file), entries };
 }
 
-/** The keys before an edit and after it, and their file. Both are the same where nothing was to be changed. */
+/** The keys before an edit and after it, and their file. `after` is `before` where the edit was empty. */
 export interface EditedKeys {
   readonly file: string;
   readonly before: LoadedKeys;
   readonly after: LoadedKeys;
 }
 
-/** The key is in no file, and the configuration has a directory, where it may be. */
+/** The key is in no file, but it may be in the directory, which the configuration has. */
 export class NotInFile extends CommandError {
   readonly file: string;
 
@@ -63,31 +62,36 @@ export class NotInFile extends CommandError {
 }
 
 /**
- * Edits the keys of a configuration. The whole configuration is validated before and, with the edits, before anything is
- * written, so that a broken file is never left behind. A keys file that is missing is made.
+ * Edits the keys of a configuration. It validates the whole configuration, then validates it again with the edits, and only
+ * then writes, so that it leaves no broken file behind. It makes a keys file that is missing.
  *
- * @param choose the edits, with paths from the list of keys; it throws a CommandError where the keys do not allow it
- * @param onlyKeys for edits that need no operations: they are made although an API document or a certificate is broken
- * @throws a CommandError that says why nothing was written; an Error when the file cannot be locked or written
+ * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
+ * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them
+ * @param prepare runs before the file is locked
+ * @throws a CommandError where nothing was written; an Error when the file cannot be locked or written
  */
 export async function editKeys(
   { file, env }: Configuration,
   choose: (before: LoadedKeys & { readonly file: string }) => readonly YamlEdit[],
-  { onlyKeys = false }: Pick<LoadOptions, 'onlyKeys'> = {},
+  {
+    onlyKeys = false,
+    prepare = () => {},
+  }: { readonly onlyKeys?: boolean; readonly prepare?: (found: LoadedKeys) => Promise<void> | void } = {},
 ): Promise<EditedKeys> {
   const options = { file, env, makesKeysFile: true, onlyKeys };
   const found = loadKeys(options);
+  await prepare(found);
   const keysFile = found.file;
   if (keysFile === undefined) {
     throw new NotInFile(
-      `${file} has no keys file; name one as \`keys.file\`, or say --directory for a key of the directory.`,
+      `${file} names no keys file: set \`keys.file\`, or say --directory for a key of the directory.`,
       file,
     );
   }
-  // Others may know the file by another name: a lock beside a link to it would not keep them off.
+  // Another process may reach the file by another path, so the lock stands beside the file and not beside a link to it.
   return withLock<EditedKeys>(fileBehind(keysFile), () => {
     const text = readText(keysFile);
-    // Another process may have edited the file before this one got the lock.
+    // Another process may have edited the file before this process got the lock.
     const isAsFound = text !== undefined && digestOfContent(text) === found.digest;
     const before = isAsFound ? found : loadKeys(options);
     const root = keysFile === file ? ['keys'] : [];
@@ -111,8 +115,8 @@ export async function editKeys(
 }
 
 /**
- * Edits a list of keys like `editYaml`, which parses all of its text, but only the entries that the edits are about. Undefined where
- * the text cannot be split, or one of these entries may have to do with others. An entry is added behind the last one.
+ * Edits a list of keys like `editYaml`, but parses only the edited entries. Undefined where the text cannot be split, or where
+ * an edited entry may depend on other entries. A new entry follows the last one.
  */
 function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | undefined {
   const list = splitList(Buffer.from(text));
@@ -136,7 +140,7 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
   return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
 }
 
-const newFileText = '# The API keys: a list, one entry a key. Only SHA-256 digests of secrets stand here.\n';
+const newFileText = '# The API keys: a list, one entry a key. Of secrets it has only SHA-256 digests.\n';
 
 /** Undefined when there is no file. */
 function readText(file: string): string | undefined {

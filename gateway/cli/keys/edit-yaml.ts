@@ -6,15 +6,15 @@ import { type ParsedDocument, toPlain } from '../../config/source/yaml-to-plain.
 /** A path to a part of a document: names of fields, indexes of lists. */
 type Path = readonly (string | number)[];
 
-/** One change of a YAML text, told in terms of its data. */
+/** A change of a YAML text, in terms of its data. */
 export type YamlEdit =
-  /** Entries at the end of a list. An empty path: the document is the list, or has nothing but comments yet. */
+  /** Adds entries at the end of a list, without members that are undefined. An empty path is the document itself, which may be empty. */
   | {
       readonly kind: 'append';
       readonly path: Path;
       readonly entries: readonly Readonly<Record<string, unknown>>[];
     }
-  /** A field of a mapping. Where the mapping has no such field, it gets one behind the field `after`, which it has. */
+  /** Sets a field of a mapping. A new field follows the field `after`, which the mapping has. */
   | {
       readonly kind: 'set';
       readonly path: Path;
@@ -22,23 +22,22 @@ export type YamlEdit =
       readonly value: string | boolean;
       readonly after: string;
     }
-  /** The field goes where nobody else's text goes with it, such as a comment behind it; else it gets the value `or`. */
+  /** Removes a field. A field that shares its line with other text, such as a comment, gets the value `or` instead. */
   | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
 
-/** The text with the edits, or why they cannot be made, in words that go on a sentence. */
+/** The edited text, or the reason why it cannot be edited, as the end of a sentence. */
 export type EditedYaml =
   | { readonly kind: 'edited'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Edits a YAML text. Characters are inserted, replaced and removed where the parser found the parts that change. All others
- * stay as they were written: comments, order, alignment, quotes. At the end the result is parsed: its data must be that of
- * the text with the edits and nothing else.
+ * Edits a YAML text. It inserts, replaces and removes characters only in the parts that change. Comments, order, alignment
+ * and quotes of all other parts stay. The edited text is parsed, and its data must differ by the edits and in no other way.
  *
- * @param edits what two of them insert at the same place stands there in their order
+ * @param edits at the same place, insertions keep the order of the edits
  */
 export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYaml {
-  // The parser counts a byte order mark as a column of the first line, which would then be indented deeper than the others.
+  // The parser counts a byte order mark as a column, so the first line would be indented deeper than the other lines.
   if (original.startsWith(byteOrderMark)) {
     const result = editYaml(original.slice(byteOrderMark.length), edits);
     return result.kind === 'edited' ? { ...result, text: byteOrderMark + result.text } : result;
@@ -76,7 +75,7 @@ interface Splice {
 
 interface Planned {
   readonly splice: Splice;
-  /** What the edit makes of the document's data, which it may change. */
+  /** Makes the edit in the document's data, and returns the data. */
   readonly apply: (data: unknown) => unknown;
 }
 
@@ -88,52 +87,38 @@ interface Source {
 
 function planEdit(edit: YamlEdit, source: Source): Planned {
   switch (edit.kind) {
-    case 'append':
+    case 'append': {
+      const entries: unknown[] = JSON.parse(JSON.stringify(edit.entries));
       return {
-        splice: spliceOfAppended(edit, source),
+        splice: spliceOfAppended(edit.path, entries, source),
         apply(data) {
-          if (edit.path.length === 0 && data === null) return [...edit.entries];
-          partOf<unknown[]>(data, edit.path).push(...edit.entries);
+          if (edit.path.length === 0 && data === null) return entries;
+          partOf<unknown[]>(data, edit.path).push(...entries);
           return data;
         },
       };
+    }
     case 'set': {
       const map = mappingAt(source.document, edit.path);
       const pair = fieldOf(map, edit.name);
-      return {
-        splice:
-          pair === undefined ? spliceOfNewField(edit, map, source) : spliceOfValue(pair, edit.value, source),
-        apply: (data) => assign(data, edit.path, edit.name, edit.value),
-      };
+      const splice =
+        pair === undefined ? spliceOfNewField(edit, map, source) : spliceOfValue(pair, edit.value, source);
+      return { splice, apply: (data) => assign(data, edit.path, edit.name, edit.value) };
     }
     case 'remove': {
       const map = mappingAt(source.document, edit.path);
       const pair = fieldOf(map, edit.name);
       if (pair === undefined) throw new Uneditable(`there is no \`${edit.name}\` to remove`);
-      const splice = spliceOfRemoved(pair, map, source);
-      if (splice === undefined) {
-        return {
-          splice: spliceOfValue(pair, edit.or, source),
-          apply: (data) => assign(data, edit.path, edit.name, edit.or),
-        };
-      }
-      return {
-        splice,
-        apply(data) {
-          delete partOf<Record<string, unknown>>(data, edit.path)[edit.name];
-          return data;
-        },
-      };
+      const removed = spliceOfRemoved(pair, map, source);
+      const [splice, value] = removed ? [removed] : [spliceOfValue(pair, edit.or, source), edit.or];
+      return { splice, apply: (data) => assign(data, edit.path, edit.name, value) };
     }
     default:
       return edit satisfies never;
   }
 }
 
-function spliceOfAppended(
-  { path, entries }: Extract<YamlEdit, { kind: 'append' }>,
-  { text, eol, document }: Source,
-): Splice {
+function spliceOfAppended(path: Path, entries: readonly unknown[], { text, eol, document }: Source): Splice {
   const list = path.length === 0 ? document.contents : document.getIn(path, true);
   if (path.length === 0 && list === null) {
     return { from: text.length, to: text.length, insert: renderBlock(entries, 0, eol) };
@@ -152,8 +137,8 @@ function spliceOfAppended(
 }
 
 /**
- * Where the line of the last entry ends. The range of a list also covers comments below it: those indented deeper
- * belong to its last entry, the others to what follows.
+ * The end of the line of the last entry. The range of a list also covers comments below it. A comment that is indented deeper
+ * than the list belongs to its last entry.
  */
 function endOfEntries(text: string, rangeEnd: number, indent: number): number {
   let end = text.slice(0, rangeEnd).trimEnd().length;
@@ -187,14 +172,14 @@ function spliceOfNewField(
     return { from, to: from, insert: `, ${field}` };
   }
   const start = startOf(sibling.key);
-  // Before the name there may be the mark of the entry: `- id`.
+  // The mark of the entry may stand before the name: `- id`.
   const margin = text.slice(lineStartOf(text, start), start).replace(/\S/g, ' ');
   const from = endOfLine(text, endOf(sibling.value));
   return { from, to: from, insert: `${margin}${field}${eol}` };
 }
 
 function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source): Splice {
-  // Whoever says `*name` would get the new value too.
+  // Each `*name` would get the new value too.
   if (isScalar(value) && value.anchor !== undefined)
     throw new Uneditable(`the value \`&${value.anchor}\` may be used elsewhere too`);
   const [from, to] = [startOf(value), endOf(value)];
@@ -202,7 +187,7 @@ function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source
   return { from, to, insert: typeof next === 'string' ? quote + next + quote : String(next) };
 }
 
-/** Undefined where text of others would go with the field. */
+/** Undefined where the field shares its line with other text. */
 function spliceOfRemoved(pair: Pair, map: YAMLMap, { text }: Source): Splice | undefined {
   const [start, end] = [startOf(pair.key), endOf(pair.value)];
   if (map.flow) {
@@ -250,8 +235,11 @@ function partOf<Part>(data: unknown, path: Path): Part {
   return path.reduce<unknown>((part, step) => Object(part)[step], data) as Part;
 }
 
-function assign(data: unknown, path: Path, name: string, value: string | boolean): unknown {
-  partOf<Record<string, unknown>>(data, path)[name] = value;
+/** Undefined removes the field. */
+function assign(data: unknown, path: Path, name: string, value?: string | boolean): unknown {
+  const map = partOf<Record<string, unknown>>(data, path);
+  if (value === undefined) delete map[name];
+  else map[name] = value;
   return data;
 }
 
@@ -273,7 +261,7 @@ function lineStartOf(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** Behind the line break, which every line has. */
+/** The offset after the line break, which every line has. */
 function endOfLine(text: string, offset: number): number {
   return text.indexOf('\n', offset) + 1;
 }

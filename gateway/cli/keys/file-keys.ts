@@ -1,65 +1,79 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema } from '../../keys/key-schema.ts';
-import { type LimitField, limitFieldNames } from '../../keys/limit-fields.ts';
+import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
-import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { listNames } from '../../shared/schema/closest-name.ts';
 import { parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { idsInDirectory } from '../admin/ids-in-directory.ts';
+import { requireName } from '../admin/read-api.ts';
+import { limitOption } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { type Configuration, type EditedKeys, editKeys, type LoadedKeys, NotInFile } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
 
-/** The keys of a configuration, edited in their file. Its functions also throw where the file cannot be locked or written. */
-export function createFileKeys(configuration: Configuration): WritableKeys {
+/**
+ * The keys of a configuration, edited in their file. Its functions also throw where the file cannot be locked or written.
+ *
+ * @param client asks whether the directory has a key already
+ */
+export function createFileKeys(
+  configuration: Configuration,
+  client: () => Pick<AdminClient, 'get'>,
+): WritableKeys {
+  const edit = (choose: (before: KeysInFile) => YamlEdit[]) =>
+    editKeys(configuration, choose, { onlyKeys: true });
   return {
     async create(key) {
       const secret = issueSecret();
-      const edited = await editKeys(configuration, ({ settings }) => {
-        const { limits } = key;
-        const entry = {
-          id: key.id,
-          plan: key.plan,
-          ...(key.name !== undefined && { name: key.name }),
-          ...(Object.keys(limits).length > 0 && { limits }),
-          secrets: [secretEntry(secret, key.expires)],
-        };
+      const { id, plan, name, limits, expires } = key;
+      const prepare = async ({ settings }: LoadedKeys) => {
+        if (!settings.directory || settings.keys.has(id)) return;
+        if (!(await idsInDirectory([id], client)).has(id)) return;
+        throw new CommandError(
+          `The directory has a key ${id} already; "keys rotate ${id} --directory" gives it a new secret.`,
+        );
+      };
+      const choose = ({ settings }: LoadedKeys): YamlEdit[] => {
+        const entry = { id, plan, name, limits, secrets: [secretEntry(secret, expires)] };
         requireKnownTerms(key, settings);
-        requireFutureDate(key.expires);
+        requireFutureDate(expires);
         requireShape(entry);
-        if (isFilledIn(key.name)) {
+        if (isFilledIn(name)) {
           throw new CommandError(
-            '--name must not have `${` in it: a configuration fills that in from the environment.',
+            '--name must not contain `${`, because a configuration replaces it by a variable of the environment.',
           );
         }
         return [{ kind: 'append', path: [], entries: [entry] }];
-      });
-      return issued(edited, key.id, secret);
+      };
+      return issued(await editKeys(configuration, choose, { prepare }), id, secret);
     },
 
     async addSecret({ id, overlap, expires }) {
       const secret = issueSecret();
-      const choose = (before: KeysInFile): YamlEdit[] => {
-        const { written } = before;
+      const edited = await edit((before) => {
         const index = indexOf(id, before);
         requireFutureDate(expires);
         const entries = [secretEntry(secret, expires)];
-        return [...endOlder(written, index, overlap), { kind: 'append', path: [index, 'secrets'], entries }];
-      };
-      const edited = await editKeys(configuration, choose, { onlyKeys: true });
+        return [
+          ...endOlder(before.written, index, overlap),
+          { kind: 'append', path: [index, 'secrets'], entries },
+        ];
+      });
       return issued(edited, id, secret);
     },
 
     async setDisabled(id, disabled) {
-      const choose = (before: KeysInFile): YamlEdit[] => {
+      const edited = await edit((before) => {
         const path = [indexOf(id, before)];
         if (before.settings.keys.get(id)?.disabled === disabled) return [];
         return disabled
           ? [{ kind: 'set', path, name: 'disabled', value: true, after: 'plan' }]
           : [{ kind: 'remove', path, name: 'disabled', or: false }];
-      };
-      const edited = await editKeys(configuration, choose, { onlyKeys: true });
+      });
       return changed(edited, id);
     },
   };
@@ -67,7 +81,7 @@ export function createFileKeys(configuration: Configuration): WritableKeys {
 
 type KeysInFile = LoadedKeys & { readonly file: string };
 
-/** The place of a key in the list. @throws a CommandError where there is none; it suggests no other key, which would be changed then */
+/** The place of a key in the list. @throws a CommandError where there is none; it suggests no other id, which could belong to another customer */
 function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
@@ -75,7 +89,7 @@ function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
-/** The older secrets get their end, unless they end before. */
+/** Gives each older secret its end, unless it ends earlier. */
 function endOlder(written: readonly WrittenKey[], index: number, overlap: string | undefined): YamlEdit[] {
   if (overlap === undefined) return [];
   const endMs = Date.now() + parseDuration(overlap);
@@ -91,10 +105,10 @@ function endOlder(written: readonly WrittenKey[], index: number, overlap: string
 
 function secretEntry(secret: string, expires: string | undefined) {
   const created = toSecond(Date.now());
-  return { sha256: digestSecret(secret), created, ...(expires !== undefined && { expires }) };
+  return { sha256: digestSecret(secret), created, expires };
 }
 
-/** `2026-11-22T10:31:00Z`: fractions of a second mean nothing to whoever reads the file. */
+/** `2026-11-22T10:31:00Z`, without fractions of a second. */
 function toSecond(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
@@ -113,17 +127,22 @@ function changed({ file, before, after }: EditedKeys, id: string): ChangedKey {
   return { key: definition, json, where: `${file}:${line}`, isChanged: before !== after };
 }
 
-/** A key of the configuration in the form in which the admin API shows those of the directory. */
+/** A key of the configuration, in the form of the admin API. */
 export function definitionOf({ secrets, ...stated }: WrittenKey['key']): KeyDefinition {
   return {
     ...stated,
     source: 'file',
     secrets: secrets.map(({ sha256, created, expires }) => ({
       digestStart: digestStart(sha256),
-      ...(created !== undefined && { createdAt: new Date(created).toISOString() }),
-      ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+      createdAt: isoOf(created),
+      expiresAt: isoOf(expires),
     })),
   };
+}
+
+/** An instant as text; undefined where there is none. */
+export function isoOf(epochMs: number | undefined): string | undefined {
+  return epochMs === undefined ? undefined : new Date(epochMs).toISOString();
 }
 
 /** @throws a CommandError, with the names of the command line's options, where the configuration has no room for the key */
@@ -133,18 +152,14 @@ function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
       `The key ${key.id} exists already; "keys rotate ${key.id}" gives it a new secret.`,
     );
   }
-  const plan = plans.get(key.plan);
-  if (plan === undefined) {
-    const names = [...plans.keys()];
-    const advice = didYouMean(key.plan, names) || `; plans are: ${listNames(names)}.`;
-    throw new CommandError(`There is no plan ${key.plan}${advice}`);
-  }
-  const stated = (Object.keys(key.limits) as LimitField[]).map(limitOption);
-  if (plan.isCustom && stated.length === 0) {
+  requireName('plan', key.plan, [...plans.keys()]);
+  const isCustom = plans.get(key.plan)?.isCustom === true;
+  const stated = toLimits(key.limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));
+  if (isCustom && stated.length === 0) {
     const all = listNames(limitFieldNames.map(limitOption));
     throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
   }
-  if (!plan.isCustom && stated.length > 0) {
+  if (!isCustom && stated.length > 0) {
     throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
   }
 }
@@ -168,12 +183,7 @@ const optionOf = new Map<string, string>([
   ...limitFieldNames.map((field) => [`limits.${field}`, limitOption(field)] as const),
 ]);
 
-/** `--per-minute` for `perMinute`. */
-export function limitOption(field: LimitField): string {
-  return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
-/** @throws a CommandError where the entry breaks the rules of the keys file: the text of the file does not exist yet */
+/** @throws a CommandError where the entry breaks the rules of the keys file */
 function requireShape(entry: unknown): void {
   const issue = keySchema.safeParse(entry).error?.issues[0];
   if (issue === undefined) return;

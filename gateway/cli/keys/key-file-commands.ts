@@ -86,7 +86,7 @@ export function addMovingCommands(keys: Command): void {
             imported: await importToDirectory(clientOf(options), moved, defaultBounds),
             where: 'the directory',
           }
-        : await importToFile(configurationOf(options), moved);
+        : await importToFile(configurationOf(options), moved, () => clientOf(options));
       const imported = { ...done, refused: [...ambiguous, ...done.refused] };
       show(options, { json: imported, body: imported }, (body) => importedLines(body, where).map(printable));
       const { created, refused } = imported;

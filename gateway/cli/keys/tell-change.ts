@@ -2,24 +2,30 @@ import * as z from 'zod';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { KeyDefinition } from './writable-keys.ts';
+import type { ChangedKey, KeyDefinition } from './writable-keys.ts';
 
 /** A change of the keys file, as gateways record it. */
 export interface ToldChange {
   readonly action: 'create' | 'secret' | 'rotate' | 'revoke' | 'restore' | 'import';
-  /** Its id; absent where it is about many. */
+  /** The id of the key; absent for a change of many keys. */
   readonly key?: string;
   readonly before?: Readonly<Record<string, unknown>>;
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Tells a gateway what was changed in the keys file, so that its record of changes says who did what. Without a token nothing
- * is told: whoever has none does without gateways. The change itself is made, so a gateway that cannot be told is no failure.
+ * Sends a change of the keys file to a gateway, so that its record of changes has the name of the token. A change of the
+ * directory is recorded already. Without a token, nothing is sent. The change itself is done, so the command does not fail where
+ * no gateway can be reached.
  */
-export async function tellChange(options: GatewayOptions, change: ToldChange): Promise<void> {
+export async function tellChange(
+  options: GatewayOptions,
+  change: ToldChange,
+  changed?: ChangedKey,
+): Promise<void> {
   const { TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE } = process.env;
   if (!TOLLGATE_ADMIN_TOKEN && !TOLLGATE_ADMIN_TOKEN_FILE) return;
+  if (changed !== undefined && changed.key.source !== 'file') return;
   try {
     await clientOf(options).send({ method: 'POST', path: '/changes', body: change }, z.undefined());
   } catch (error) {
@@ -28,11 +34,11 @@ export async function tellChange(options: GatewayOptions, change: ToldChange): P
   }
 }
 
-/** What of a new key is told. */
+/** The terms of a new key, for the record of changes. */
 export function toldKey({ id: _, disabled: __, source: ___, secrets: [first], ...terms }: KeyDefinition) {
   return { ...terms, ...(first && toldSecret(first)) };
 }
 
 export function toldSecret({ digestStart, expiresAt }: KeyDefinition['secrets'][number]) {
-  return { secret: digestStart, ...(expiresAt !== undefined && { expiresAt }) };
+  return { secret: digestStart, expiresAt };
 }

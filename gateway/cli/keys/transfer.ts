@@ -6,11 +6,15 @@ import { keySchema, movedSecretSchema } from '../../keys/key-schema.ts';
 import type { Settings } from '../../shared/model.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
 import { fields, list } from '../../shared/schema/schema-parts.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { idsInDirectory } from '../admin/ids-in-directory.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
-import { type Configuration, editKeys } from './edit-keys.ts';
+import { type Configuration, editKeys, type LoadedKeys } from './edit-keys.ts';
+import type { YamlEdit } from './edit-yaml.ts';
+import { isoOf } from './file-keys.ts';
 
-/** Keys with whole digests, as they are moved between files and directories: what `GET /directory` gives. */
+/** Keys with whole digests, as `GET /directory` sends them. */
 const movedKeys = fields('an object with keys', {
   keys: list(
     fields('a key', {
@@ -23,7 +27,7 @@ const movedKeys = fields('an object with keys', {
 
 export type MovedKey = z.output<typeof movedKeys>['keys'][number];
 
-/** What became of the keys of a file. */
+/** The outcome of an import. */
 export const imported = z.object({
   created: z.number(),
   unchanged: z.number(),
@@ -32,7 +36,7 @@ export const imported = z.object({
 
 export type Imported = z.output<typeof imported>;
 
-/** A key of a configuration, as it is moved. */
+/** A key of a configuration in the form of an export. */
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   return {
     ...key,
@@ -42,22 +46,22 @@ export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   };
 }
 
-/** The same with its instants as text. */
+/** A key of an export as JSON, with its instants as text. */
 export function movedJson({ secrets, ...key }: MovedKey): object {
   return {
     ...key,
     secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
       sha256,
-      ...(createdAt !== undefined && { createdAt: new Date(createdAt).toISOString() }),
-      ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
+      createdAt: isoOf(createdAt),
+      expiresAt: isoOf(expiresAt),
     })),
   };
 }
 
-/** What a file has to move. */
+/** The content of an export. */
 interface ParsedExport {
   readonly keys: readonly MovedKey[];
-  /** Keys that the file defines in two ways: nobody can tell which of them is meant, so none is in `keys`. */
+  /** Keys with two different definitions. None of them is in `keys`. */
   readonly ambiguous: Imported['refused'];
 }
 
@@ -65,7 +69,7 @@ interface ParsedExport {
 export function parseExport(text: string, file: string): ParsedExport {
   let json: unknown;
   try {
-    // Without the byte order mark that Windows puts before what it redirects or saves.
+    // Windows puts a byte order mark before the text of a file.
     json = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch {
     throw new CommandError(`${file} is not JSON, as "keys export" writes it.`);
@@ -97,7 +101,7 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string): ParsedExport
   return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
 }
 
-/** The line in which each key of an export begins: in such a file the objects in the list in the outermost object. */
+/** The first line of each key of an export. The keys are the objects in the list in the outermost object. */
 function linesOfKeys(text: string): number[] {
   const lines: number[] = [];
   let [line, depth] = [1, 0];
@@ -112,13 +116,26 @@ function linesOfKeys(text: string): number[] {
   return lines;
 }
 
-/** Adds keys to the keys of a configuration: all that can be, in one edit. @throws a CommandError when none can */
+/**
+ * Adds all keys that the configuration allows, in one edit.
+ *
+ * @param client asks whether the directory has a key already
+ * @throws a CommandError where the file cannot be edited
+ */
 export async function importToFile(
   configuration: Configuration,
   keys: readonly MovedKey[],
+  client: () => Pick<AdminClient, 'get'>,
 ): Promise<{ readonly imported: Imported; readonly where: string }> {
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
-  const { file } = await editKeys(configuration, ({ settings, written }) => {
+  let inDirectory: ReadonlySet<string> = new Set();
+  const prepare = async ({ settings, written }: LoadedKeys) => {
+    if (!settings.directory) return;
+    const inFile = new Set(written.map(({ key }) => key.id));
+    const ids = keys.map(({ id }) => id).filter((id) => !inFile.has(id));
+    inDirectory = await idsInDirectory(ids, client);
+  };
+  const choose = ({ settings, written }: LoadedKeys): YamlEdit[] => {
     const known = new Map(written.map((one) => [one.key.id, likenessOf(movedKey(one))]));
     const taken = new Set(written.flatMap(({ key }) => key.secrets.map(({ sha256 }) => sha256)));
     const added: MovedKey[] = [];
@@ -127,7 +144,11 @@ export async function importToFile(
       const likeness = likenessOf(key);
       const existing = known.get(key.id);
       if (existing === likeness) continue;
-      const reason = existing ? 'it is there already, and is different' : reasonAgainst(key, settings, taken);
+      const reason = existing
+        ? 'it is there already, and is different'
+        : inDirectory.has(key.id)
+          ? 'the directory has a key with this id'
+          : reasonAgainst(key, settings, taken);
       if (reason !== undefined) {
         refused.push({ id: key.id, reason });
         continue;
@@ -138,11 +159,12 @@ export async function importToFile(
     }
     result = { created: added.length, unchanged: keys.length - added.length - refused.length, refused };
     return added.length === 0 ? [] : [{ kind: 'append', path: [], entries: added.map(entryOf) }];
-  });
+  };
+  const { file } = await editKeys(configuration, choose, { prepare });
   return { imported: result, where: file };
 }
 
-/** The same text for keys that are the same, however their members and secrets are ordered. */
+/** Equal texts for equal keys, whatever the order of their members and secrets. */
 function likenessOf({ operations, secrets, ...stated }: MovedKey): string {
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
   return JSON.stringify([stated, operations?.toSorted(), ends]);
@@ -166,28 +188,24 @@ function reasonAgainst(
     return `its ${filledIn[0]} has \`\${\` in it, which a configuration fills in from the environment`;
   const digests = secrets.map(({ sha256 }) => sha256);
   return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
-    ? 'a secret of it is that of another key, or is there twice'
+    ? 'one of its secrets belongs to another key, or is there twice'
     : undefined;
 }
 
+/** The entry of a key in the keys file. */
 function entryOf({ disabled, secrets, ...stated }: MovedKey): Record<string, unknown> {
   return {
     ...stated,
-    ...(disabled && { disabled }),
+    disabled: disabled || undefined,
     secrets: secrets.map(({ sha256, createdAt, expiresAt }) => ({
       sha256,
-      ...(createdAt !== undefined && { created: instantText(createdAt) }),
-      ...(expiresAt !== undefined && { expires: instantText(expiresAt) }),
+      created: isoOf(createdAt)?.replace('.000Z', 'Z'),
+      expires: isoOf(expiresAt)?.replace('.000Z', 'Z'),
     })),
   };
 }
 
-/** As people write it: with fractions of a second only where it has some. */
-function instantText(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace('.000Z', 'Z');
-}
-
-/** @param where what they were added to */
+/** @param where the keys file, or the directory */
 export function importedLines({ created, unchanged, refused }: Imported, where: string): string[] {
   const parts = [
     `${counted(created, 'key')} added to ${where}`,

@@ -5,7 +5,7 @@ import { keyItem } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** A key as it is defined, in the words of the admin API. It also has the other members that are stated of it. */
+/** The definition of a key, in the form of the admin API. Further stated members are kept. */
 export const keyDefinition = z.looseObject({
   id: z.string(),
   disabled: z.boolean(),
@@ -19,10 +19,10 @@ export const keyDefinition = z.looseObject({
   ),
 });
 
-/** The same in the one response that has a new secret of it. */
+/** The response with a new secret. */
 export const issuedDefinition = keyDefinition.extend({
   secret: z.string(),
-  /** What a new key has from an earlier one with its id. */
+  /** The counts, ban and grant that a new key takes over from an earlier key with its id. */
   kept: z
     .object({
       windows: z.array(z.object({ name: z.string(), used: z.number() })).default([]),
@@ -37,41 +37,38 @@ export type KeyDefinition = z.output<typeof keyDefinition>;
 export interface NewKey {
   readonly id: string;
   readonly plan: string;
-  readonly name?: string | undefined;
+  readonly name: string | undefined;
   /** For a custom plan. */
-  readonly limits: LimitsByField;
-  /** When its secret ends, a date or date-time. */
-  readonly expires?: string | undefined;
+  readonly limits: LimitsByField | undefined;
+  /** The end of its secret, a date or date-time. */
+  readonly expires: string | undefined;
 }
 
 export interface NewSecret {
   readonly id: string;
-  /** So much later the older secrets end (`24h`, `0s`), those that do not end before; absent: they stay. */
+  /** The older secrets end after this time (`24h`, `0s`), if they do not end earlier. Absent: they stay. */
   readonly overlap?: string | undefined;
-  readonly expires?: string | undefined;
+  readonly expires: string | undefined;
 }
 
-/** What a command made of a key. */
+/** A key after a command has changed it. */
 export interface ChangedKey {
   readonly key: KeyDefinition;
-  /** The key for programs, in the form of the admin API; with `secret` where one was issued. */
+  /** The key for programs, in the form of the admin API, with its new `secret` if it has one. */
   readonly json: unknown;
-  /** Where it is written: a file and a line, or the directory. */
+  /** A file and a line, or the directory. */
   readonly where: string;
-  /** False: it was like that before. */
+  /** False where the key already was as the command wanted it. */
   readonly isChanged: boolean;
 }
 
-/** The secret is only seen here: what is kept has its digest. */
+/** The only object with the secret: file and directory keep its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
   readonly kept?: z.output<typeof issuedDefinition>['kept'];
 }
 
-/**
- * Keys that commands can change: those of a keys file, or those of the directory behind the admin API. Each function throws a
- * CommandError that says why nothing was changed.
- */
+/** Keys that commands can change. Each function throws a CommandError with the reason where it changes nothing. */
 export interface WritableKeys {
   create(key: NewKey): Promise<IssuedKey>;
   addSecret(secret: NewSecret): Promise<IssuedKey>;
@@ -79,10 +76,9 @@ export interface WritableKeys {
 }
 
 /**
- * The keys of both places, where no option says which one is meant: a key that the file does not have is changed in the
- * directory. No other id is ever suggested for a change, since it could be the id of another customer.
+ * The keys of file and directory, for a command whose options name neither. A key that is not in the file is changed in the directory.
  *
- * @param directory throws a CommandError where no gateway can be asked
+ * @param directory throws a CommandError where no gateway is known
  */
 export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKeys): WritableKeys {
   return {
@@ -95,32 +91,20 @@ export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKe
     id: string,
     run: (keys: WritableKeys) => Promise<Changed>,
   ): Promise<Changed> {
-    try {
-      return await run(file);
-    } catch (error) {
-      if (!(error instanceof NotInFile)) throw error;
-      return await inDirectory(error, id, run);
-    }
-  }
-
-  async function inDirectory<Changed>(
-    notInFile: NotInFile,
-    id: string,
-    run: (keys: WritableKeys) => Promise<Changed>,
-  ): Promise<Changed> {
+    const inFile = await run(file).catch((error: unknown) => {
+      if (error instanceof NotInFile) return error;
+      throw error;
+    });
+    if (!(inFile instanceof NotInFile)) return inFile;
     try {
       return await run(directory());
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
-      const { kind, mayBeDone } = error;
-      if (kind === 'not_found') {
-        throw new CommandError(
-          printable(`There is no key ${id}, neither in ${notInFile.file} nor in the directory.`),
-          kind,
-        );
-      }
-      const message = `${printable(notInFile.message)} In the directory: ${error.message}`;
-      throw new CommandError(message, kind, { mayBeDone });
+      const message =
+        error.kind === 'not_found'
+          ? `There is no key ${id}, neither in ${inFile.file} nor in the directory.`
+          : `${inFile.message} In the directory: ${error.message}`;
+      throw new CommandError(printable(message), error.kind, error);
     }
   }
 }

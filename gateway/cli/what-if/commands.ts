@@ -7,7 +7,7 @@ import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { readKey } from '../admin/read-api.ts';
 import { clientOf, examples, fromHere, screenNow, show, wholeNumber, withGateway } from '../command.ts';
-import { limitOption } from '../keys/file-keys.ts';
+import { addLimitOptions } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { askSimulation } from './ask-simulation.ts';
@@ -40,13 +40,7 @@ export function addWhatIfCommands(program: Command): void {
     )
     .option('--plan <name>', 'the plan whose limits are tried')
     .option('--key <id>', 'the key whose limits are tried');
-  for (const window of planWindows) {
-    simulate.option(
-      `${limitOption(limitFieldOf[window])} <count>`,
-      `requests per ${window}, or none`,
-      limitOf,
-    );
-  }
+  addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOf);
   simulate
     .option('--days <count>', 'the last so many days (default: the last 24 hours)', wholeNumber)
     .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')

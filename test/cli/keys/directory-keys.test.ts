@@ -132,6 +132,37 @@ test('without --directory a key is looked for in the keys file and then in the d
   ]);
 });
 
+test('create and import add no key to the file whose id a key of the directory has, and warn where no gateway can be asked', async () => {
+  await run('create both --plan free --directory');
+  const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
+  const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
+  const env = { TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '' };
+  const change = (command: string, token: string, stdin?: string) =>
+    runTollgate(['keys', ...command.split(' ')], { ...env, TOLLGATE_ADMIN_TOKEN: token }, stdin);
+
+  expect(await change('create both --plan free', writer.token)).toMatchObject({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'The directory has a key both already; "keys rotate both --directory" gives it a new secret.\n',
+  });
+  const keys = ['both', 'alone'].map((id) => ({ id, plan: 'free', secrets: [{ sha256: digestSecret(id) }] }));
+  const imported = await change('import -', writer.token, JSON.stringify({ keys }));
+  expect([imported.exitCode, imported.stdout]).toEqual([
+    1,
+    expect.stringMatching(
+      /^1 key added to .*keys\.yaml, 1 refused:\n {2}both: the directory has a key with this id\n$/,
+    ),
+  ]);
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toContain('alone');
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).not.toContain('both');
+
+  const unasked = await change('create both --plan free', '');
+  expect(unasked.exitCode).toBe(0);
+  expect(unasked.stderr).toMatch(
+    /^warning: the directory may have a key both already; it was not checked\. Which token\? .*\nAdded both to /,
+  );
+});
+
 test.each([
   ['create taken --plan free --directory', 'There is a key with the id taken already.'],
   ['create x --plan fre --directory', 'did you mean `free`?'],
@@ -275,7 +306,9 @@ test('where the request arrived and no response comes, the command says that it 
     };
     const { exitCode, stdout, stderr } = await ask(`http://127.0.0.1:${port}`);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^Nobody answers at .* If it was done all the same, "keys show acme" shows it/);
+    expect(stderr).toMatch(
+      /^Nobody answers at .* If the gateway did it all the same, "keys show acme" shows it/,
+    );
     expect((await ask('http://127.0.0.1:1')).stderr).not.toContain('done all the same');
   } finally {
     mute.close();

@@ -76,7 +76,7 @@ test('import leaves what is there alone, and says of each key that it refuses wh
     refused: [
       { id: 'big', reason: 'it is there already, and is different' },
       { id: 'plan', reason: 'there is no plan gold' },
-      { id: 'digest', reason: 'a secret of it is that of another key, or is there twice' },
+      { id: 'digest', reason: 'one of its secrets belongs to another key, or is there twice' },
       { id: 'custom', reason: 'the plan enterprise is custom, and it has no limits of its own' },
       { id: 'limited', reason: 'it has limits of its own, and the plan free is not custom' },
       { id: 'scoped', reason: 'there is no operation nothing' },
@@ -156,7 +156,7 @@ test('a name that a configuration would fill in from the environment is not writ
   });
   expect(created).toMatchObject({ exitCode: 1, stdout: '' });
   expect(created.stderr).toBe(
-    '--name must not have `${` in it: a configuration fills that in from the environment.\n',
+    '--name must not contain `${`, because a configuration replaces it by a variable of the environment.\n',
   );
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(before);
 });

@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { type LimitField, type LimitsByField, limitFieldNames, limitFieldOf } from '../keys/limit-fields.ts';
+import { type PlanWindow, planWindows } from '../shared/model.ts';
+import { wholeNumber } from './command.ts';
+
+/** `--per-minute` for `perMinute`. */
+export function limitOption(field: LimitField): string {
+  return `--${field.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Adds an option for the limit of each window. */
+export function addLimitOptions(
+  command: Command,
+  describe: (window: PlanWindow) => string,
+  parse: (text: string) => unknown = wholeNumber,
+): void {
+  for (const window of planWindows) {
+    command.option(`${limitOption(limitFieldOf[window])} <count>`, describe(window), parse);
+  }
+}
+
+/** The limits that the command line states; undefined where it states none. */
+export function limitsOf(options: LimitsByField): LimitsByField | undefined {
+  const stated = limitFieldNames.filter((field) => options[field] !== undefined);
+  return stated.length === 0 ? undefined : Object.fromEntries(stated.map((field) => [field, options[field]]));
+}
