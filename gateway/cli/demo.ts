@@ -1,7 +1,6 @@
 /**
- * `npm start`: the gateway and the store in one terminal, with demo keys that are valid as long as this process runs. It
- * draws the secrets and gives the gateway their digests in its environment, so that no secret is in a file or in an
- * argument list.
+ * `npm start`: the gateway and the store in one terminal, with demo keys that are valid as long as this process runs. It makes
+ * the secrets and gives the gateway their digests in its environment. So no file and no argument list has a secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -173,11 +172,19 @@ function countsAreKept({ kind, available, reason }: Store): string {
 
 function printGuide(store: Store): void {
   console.log(`
-Tollgate listens on ${baseUrl},
-its admin listener on http://127.0.0.1:${adminPort}, the store behind it on http://127.0.0.1:${backendPort}.
-Counts are kept ${countsAreKept(store)}.
-The API reference is at ${new URL('/docs', baseUrl)}.
-Ctrl-C stops everything.${canAsk ? ' Enter shows this again.' : ''}
+Tollgate is up. In a second terminal, a request that gets a 200:
+  curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
+
+The same request again and again, until the minute of the Free plan is spent: the last one gets a 429.
+  until curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets | tee /dev/stderr | grep -q 429; do :; done
+
+The operators' pages, which show these requests, and the token that they ask for:
+  http://127.0.0.1:${adminPort}/
+  ${shownToken}
+
+The same in a terminal, live (q ends it), and the admin API that both read:
+  TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.ADMIN_TOKEN ? '"$ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
+  curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
 Keys of this run:
   Free        ${secrets.free}
@@ -185,18 +192,8 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-The operators' pages, the token that they ask for, and the admin API that they read:
-  http://127.0.0.1:${adminPort}/
-  ${shownToken}
-  curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
-
-What it does, live, in another terminal (q ends it):
-  TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.ADMIN_TOKEN ? '"$ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
-
-In a second terminal, a request that gets a 200:
-  curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
-
-One after the other until the Free plan's minute is spent, a 429:
-  until curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets | tee /dev/stderr | grep -q 429; do :; done
+The API reference is at ${new URL('/docs', baseUrl)}, the store behind the gateway at http://127.0.0.1:${backendPort}.
+Counts are kept ${countsAreKept(store)}.
+Ctrl-C stops everything.${canAsk ? ' Enter prints this again.' : ''}
 `);
 }

@@ -143,7 +143,9 @@ export function loadSettings(options: LoadOptions): Loaded {
     );
   }
   if (settings.keys.size === 0 && !settings.directory)
-    warnings.push(`${file}: there is no key yet; every request is answered 401`);
+    warnings.push(
+      `${file}: there is no key, so every request gets 401; an empty keys file revokes every key that it had`,
+    );
   const upstreamUrls = upstreamsByPath(raw).map(({ path, upstream: { url } }) => {
     return { url, place: main.placeOf([...path, 'url']) };
   });

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { bareEnvironment } from '../support/run-tollgate.ts';
@@ -20,7 +21,7 @@ async function startDemo(env: Record<string, string>): Promise<string> {
   let output = '';
   for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     output += chunk;
-    if (output.includes('do :; done')) return output;
+    if (output.includes('Ctrl-C stops everything.')) return output;
   }
   throw new Error(`it ended before its instructions: ${output}`);
 }
@@ -44,6 +45,20 @@ test('npm start says that counts are in Redis only while Redis is there', async 
   expect(output).not.toContain('in Redis');
   expect(output).toMatch(/Counts are kept by this process alone: Redis is away \(.*ECONNREFUSED/);
   expect(await startDemo({})).toContain('Counts are kept in memory (set REDIS_URL');
+});
+
+test('npm start prints first a request that gets a 200, then the loop to the 429, then the pages', async () => {
+  const guide = await startDemo({});
+  const [, first = ''] = /^ {2}(curl .*)$/m.exec(guide) ?? [];
+  const [, loop = ''] = /^ {2}(until .*done)$/m.exec(guide) ?? [];
+  const [, pages = ''] = /^ {2}(http:\/\/127\.0\.0\.1:\d+\/)$/m.exec(guide) ?? [];
+  expect(guide.indexOf(loop)).toBeGreaterThan(guide.indexOf(first));
+  expect(guide.indexOf(pages)).toBeGreaterThan(guide.indexOf(loop));
+  const shell = (line: string) => promisify(execFile)('bash', ['-c', line]);
+  expect((await shell(first)).stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  // Node's own pipe is a socket, which has no path in /dev.
+  const statuses = (await shell(`${loop} 2>&1 | cat`)).stdout.trim().split('\n');
+  expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set(['200']), '429']);
 });
 
 test('npm start prints a line that reads the admin API, with a token of this run or that of ADMIN_TOKEN', async () => {

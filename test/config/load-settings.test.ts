@@ -128,7 +128,9 @@ test('an empty list of keys is valid and gets a warning', () => {
   const loaded = loadSettings({ file, env: {} });
   expect(loaded).toMatchObject({
     kind: 'valid',
-    warnings: [`${file}: there is no key yet; every request is answered 401`],
+    warnings: [
+      `${file}: there is no key, so every request gets 401; an empty keys file revokes every key that it had`,
+    ],
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The two pictures of the README, of gateways with traffic: `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A minute
+ * The pictures of /README.md and of the page of the admin API, of gateways with traffic: `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A minute
  * before they are taken a target dies.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
