@@ -11,23 +11,22 @@ export interface Tunnels {
   /** Counts a client's connection, from its handshake until it closes. */
   count(socket: Socket, by: { readonly target: Target; readonly holder: string }): void;
   /**
-   * The target switched protocols. From now on octets are copied both ways, in place of http-proxy-3's pipes, and the tunnel
-   * is closed when it idles, and when the gateway drains.
+   * The target has switched protocols: copies octets both ways. Closes the tunnel when it idles, and when the gateway drains.
    */
   open(socket: Socket, targetSocket: Socket, by: Pick<UpgradeRequest, 'holder' | 'opener'>): void;
   opened(): readonly OpenTunnel[];
-  /** Closes open tunnels gently; no other may be opened. */
+  /** Closes open tunnels gently and refuses further ones. */
   drain(): void;
   isDraining(): boolean;
   /** Closes all counted connections at once. */
   close(): void;
 }
 
-/** Counts WebSockets apart from requests: they last for hours, and idle ones would use up the connections. */
+/** Counts WebSockets apart from requests, because they last for hours and idle ones would use up the connections. */
 export function createTunnels(bounds: Bounds, atTurnEnd: AtTurnEnd): Tunnels {
   const counted = new Set<Socket>();
   const countByHolder = new Map<string, number>();
-  /** The open tunnels by the client's socket, without those that the gateway closes already. */
+  /** The open tunnels by the client's socket. Tunnels that the gateway is closing are not among them. */
   const opened = new Map<Socket, OpenTunnel>();
   const octets = new OctetTurns(bounds.tunnelBytesPerTurnMax, atTurnEnd);
   let draining = false;
@@ -71,10 +70,8 @@ export function createTunnels(bounds: Bounds, atTurnEnd: AtTurnEnd): Tunnels {
       socket.once('close', () => forget(socket, target, holder));
     },
     open(socket, targetSocket, { holder, opener }) {
-      targetSocket.unpipe(socket);
-      socket.unpipe(targetSocket);
       octets.relay({ holder, from: targetSocket, to: socket });
-      // What the client still sends is read: left unread, it would turn our close into a reset, and hide the client's own.
+      // The client's octets are read to the end. Unread octets would turn our close into a reset, and hide the client's close.
       const dropInput = octets.relay({ holder, from: socket, to: targetSocket });
       opened.set(socket, { opener, end: () => endGently(socket, targetSocket, dropInput) });
       // Octets of both directions pass through the client's socket, so its timeout sees when neither side moves any.

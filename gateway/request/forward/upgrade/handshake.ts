@@ -1,0 +1,209 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ErrorCode } from '../../../shared/errors.ts';
+import { startDeadline } from '../../../shared/structures/within-deadline.ts';
+import { offeredProtocols, protocolField, tollgateProtocol } from '../../../shared/web-socket-protocols.ts';
+import type { InterimHead } from '../../transport/response-head.ts';
+import { connectionErrorText } from '../../transport/target-tls.ts';
+import type { UpgradeRequest } from '../forward-types.ts';
+import { interimFields, responseFields } from '../response-fields.ts';
+import type { Target } from '../upstream/targets.ts';
+import type { LiveUpstream } from '../upstream/upstreams.ts';
+import { type HandshakeHead, HandshakeReader } from './handshake-reader.ts';
+
+export type HandshakeEnd =
+  | { readonly kind: 'forwarded'; readonly status: number }
+  | { readonly kind: 'client_gone' }
+  | HandshakeFailure;
+
+export interface HandshakeFailure {
+  readonly kind: 'failed';
+  readonly code: ErrorCode;
+  readonly cause: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** The target that a handshake goes to. */
+export interface Chosen {
+  readonly kind: 'chosen';
+  readonly upstream: LiveUpstream;
+  readonly target: Target;
+}
+
+interface Handshake {
+  readonly request: UpgradeRequest;
+  readonly chosen: Chosen;
+  readonly isDraining: () => boolean;
+  /** Called when the target has switched protocols and the client has received the 101. */
+  readonly onSwitch: (targetSocket: Socket) => void;
+}
+
+/**
+ * Waits for the target's answer to a handshake and passes it on. Node's client parses leniently, so a strict reader reads the
+ * target's octets too, and both must agree. Rejects only with a bug.
+ */
+export function awaitAnswer(
+  handshake: ClientRequest,
+  { request, chosen, isDraining, onSwitch }: Handshake,
+): Promise<HandshakeEnd> {
+  const { bounds, targets } = chosen.upstream;
+  const { promise, resolve, reject } = Promise.withResolvers<HandshakeEnd>();
+  const reader = new HandshakeReader(bounds);
+  let connected = false;
+  for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
+
+  // A timer, because the socket's own timeout restarts with each octet of a head that arrives slowly.
+  const stopHeadersTimeout = startDeadline(bounds.upstreamHeadersTimeoutMs, () =>
+    handshake.destroy(new HandshakeTimeout()),
+  );
+  // The timeout of http-proxy-3 does not cover the TLS handshake.
+  const stopConnectTimeout = startDeadline(bounds.connectTimeoutMs, () => {
+    handshake.destroy(new Error(`no connection within ${bounds.connectTimeoutMs} ms`));
+  });
+  handshake.once('close', () => {
+    stopHeadersTimeout();
+    stopConnectTimeout();
+  });
+  handshake.once('socket', (targetSocket) => {
+    targetSocket.once(chosen.target.tls === undefined ? 'connect' : 'secureConnect', () => {
+      connected = true;
+      stopConnectTimeout();
+    });
+    // Ahead of Node's own listener, so that a malformed head is found before Node emits a response.
+    targetSocket.prependListener('data', function read(piece: Buffer) {
+      const interims = reader.read(piece);
+      const { head } = reader;
+      if (head.kind !== 'open') targetSocket.off('data', read);
+      if (head.kind !== 'malformed') {
+        guard(targetSocket, () => sendInterims(interims, request));
+        return;
+      }
+      resolve(failed(head.cause));
+      // Without an error: Node has removed its error listener if the same piece holds a 101, and an error would then end the
+      // process.
+      targetSocket.destroy();
+    });
+  });
+  handshake.once('response', (response) => {
+    // First of all: the client's connection, which is closed then, must not count as closed by the client.
+    response.once('error', () => resolve(bodyIsCut));
+    passOn(response, reader.head, request).then(resolve, (bug) => {
+      response.destroy();
+      reject(bug);
+    });
+  });
+  handshake.once('upgrade', (response: IncomingMessage, targetSocket: Socket, first: Buffer) =>
+    guard(targetSocket, () => {
+      targetSocket.on('error', () => targetSocket.destroy());
+      const end = isDraining()
+        ? unavailable('the gateway drains')
+        : acceptSwitch(response, reader.head, request);
+      resolve(end);
+      if (end.kind === 'failed') {
+        targetSocket.destroy();
+        return;
+      }
+      stopHeadersTimeout();
+      targetSocket.setTimeout(0).setNoDelay(true).setKeepAlive(true);
+      if (first.length > 0) targetSocket.unshift(first);
+      onSwitch(targetSocket);
+    }),
+  );
+  handshake.on('error', (error) => {
+    const end = handshakeFailure(error, connected);
+    if (end.code === 'upstream_unavailable') targets.eject(chosen.target, end.cause);
+    resolve(end);
+  });
+  request.socket.once('close', () => {
+    resolve({ kind: 'client_gone' });
+    handshake.destroy();
+  });
+  return promise;
+
+  /** Runs a step that an event calls: a bug in it ends only this handshake. */
+  function guard(targetSocket: Socket, step: () => void): void {
+    try {
+      step();
+    } catch (bug) {
+      targetSocket.destroy();
+      reject(bug);
+    }
+  }
+}
+
+class HandshakeTimeout extends Error {}
+
+function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest): void {
+  for (const { status, fields } of interims) {
+    if (status !== 100) res.sendInterim(status, interimFields(fields));
+  }
+}
+
+/** Checks the target's 101 and sends the client one of our own. */
+function acceptSwitch(
+  response: IncomingMessage,
+  head: HandshakeHead,
+  { req, res, responseFields: ownFields }: UpgradeRequest,
+): Exclude<HandshakeEnd, { kind: 'client_gone' }> {
+  if (head.kind !== 'switch') return misread(head);
+  if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
+    return failed('the target switched to another protocol');
+  }
+  const fields = responseFields({ status: 101, fields: response.rawHeaders, ownFields });
+  // A browser that has offered subprotocols closes the WebSocket unless one is selected.
+  const isSelected = response.headers[protocolField] !== undefined;
+  if (!isSelected && offeredProtocols(req.rawHeaders).includes(tollgateProtocol)) {
+    fields.push('Sec-WebSocket-Protocol', tollgateProtocol);
+  }
+  res.switchProtocols('websocket', fields);
+  return { kind: 'forwarded', status: 101 };
+}
+
+/** Sends the client a response other than 101, as for any request. The client's connection is closed after it. */
+async function passOn(
+  response: IncomingMessage,
+  head: HandshakeHead,
+  { res, responseFields: ownFields }: UpgradeRequest,
+): Promise<HandshakeEnd> {
+  if (head.kind !== 'final') {
+    response.destroy();
+    return misread(head);
+  }
+  const { status } = head;
+  // If the beginning of the body is malformed, it arrives with the head. Then the head is not a response either.
+  await nextTurn();
+  if (response.socket.destroyed && !response.complete) return bodyIsCut;
+  res.begin(status, responseFields({ status, fields: head.fields, ownFields }));
+  res.flushHeaders();
+  try {
+    await pipeline(response, res);
+  } catch {
+    return bodyIsCut;
+  }
+  return { kind: 'forwarded', status };
+}
+
+/** Node's client emitted a response where the strict reader found none or another one. */
+function misread(head: HandshakeHead): HandshakeFailure {
+  return failed(head.kind === 'malformed' ? head.cause : 'a response that can be read in two ways');
+}
+
+function failed(cause: string): HandshakeFailure {
+  return { kind: 'failed', code: 'upstream_failed', cause };
+}
+
+const bodyIsCut = failed('the target closed the connection before its response was complete');
+
+function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
+  if (!connected) return unavailable(connectionErrorText(error));
+  if (error instanceof HandshakeTimeout) {
+    return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
+  }
+  return failed(connectionErrorText(error));
+}
+
+export function unavailable(cause: string): HandshakeFailure {
+  return { kind: 'failed', code: 'upstream_unavailable', cause, retryAfterSeconds: 1 };
+}
