@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { createCork } from './cork.ts';
+import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
 import {
   type ConnectionBounds,
   clockOfNode,
@@ -10,24 +11,24 @@ import {
   type ServerOptions,
 } from './redis-connection.ts';
 
-/** All keys are divided into so many slots, and each slot is on one server. */
+/** Keys are divided into this number of slots. Each slot is on one server. */
 const slotsCount = 16_384;
 
-/** How many keys are tried in search of one that a server keeps: a server with a single slot has one too. */
+/** Attempts to find a key of a server. They suffice for a server with a single slot. */
 const triedKeysMax = 200_000;
 
 /**
- * A Redis Cluster. `ioredis` follows MOVED and ASK for each command on its own; a pipeline would not, once part of it has
- * run. What it does besides is switched off:
+ * A Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline of which a part has run. These
+ * defaults of ioredis are changed:
  *
- * - `retryDelayOnFailover: 0`. By default it sends a command again when its connection has closed, though it may have run:
- *   a request would be charged twice.
- * - `retryDelayOnClusterDown: 0`. A refusal with CLUSTERDOWN is a reply: nothing ran, and the caller knows what to do. A
- *   command that is sent again 100 ms later would run when its request has long been answered.
- * - `enableReadyCheck: false`. With one server dead it never becomes ready. Each server is watched on its own instead.
- * - `clusterNodeRetryStrategy`. By default a server that was lost is not connected again.
+ * - `retryDelayOnFailover: 0`. ioredis would repeat a command whose connection has closed. The command may have run, so a request
+ *   would be charged twice.
+ * - `retryDelayOnClusterDown: 0`. ioredis would repeat a command after CLUSTERDOWN 100 ms later, when its request has long been
+ *   answered.
+ * - `enableReadyCheck: false`. With one dead server the Cluster would never become ready. Each server has its own watch instead.
+ * - `clusterNodeRetryStrategy`. ioredis would not reconnect to a lost server.
  *
- * Commands that are sent on to a server without a connection yet wait for it, at most for one attempt.
+ * A redirected command waits for the connection to its server, for one attempt to connect.
  */
 export function connectToCluster({
   urls,
@@ -49,24 +50,25 @@ export function connectToCluster({
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: bounds.storeReconnectMaxMs,
-    // A name stays a name, which the certificate of a server over TLS is for.
+    // Names are not resolved here, because the certificate of a server is issued for its name.
     dnsLookup: (host, callback) => callback(null, host),
   });
   const events = new EventEmitter();
   const cork = createCork();
   let lastError: string | undefined;
-  /** Of a server that was asked for the others: the library says of it only that its connection is closed. */
+  /** Last error from a seed node. ioredis itself reports only "connection closed". */
   let contactError: string | undefined;
-  const nobody: RedisNode = {
+  /** Keeps the slots whose server is unknown. */
+  const placeholder: RedisNode = {
     name: 'Cluster',
     client: undefined,
     unknownBecause: () => lastError,
     keyHere: (base) => base,
   };
   const known = new Map<string, RedisNode>();
-  let nodes: readonly RedisNode[] = [nobody];
+  let nodes: readonly RedisNode[] = [placeholder];
   let isClosing = false;
-  /** What is sent to a server that was just found waits for its first connection: another server has said that it is there. */
+  /** Servers in their first attempt to connect. Commands wait for it, because another server has named this server. */
   const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
@@ -81,8 +83,10 @@ export function connectToCluster({
     isFirstConnection.add(client);
     client.once('close', () => isFirstConnection.delete(client));
     ignoreLostAsking(client);
-    leaveGently(client);
-    noteContactErrors(client);
+    leaveGently(client, { graceMs: bounds.storeSilenceMaxMs, isClosing: () => isClosing });
+    onContactError(client, (message) => {
+      contactError = `${nameOf(client)}: ${message}`;
+    });
     update();
   });
   cluster.on('-node', update);
@@ -119,12 +123,12 @@ export function connectToCluster({
 
   function nodeOf(key: string): RedisNode {
     const name = cluster.slots[keySlot(key)]?.[0];
-    if (name === undefined) return nobody;
+    if (name === undefined) return placeholder;
     const node = known.get(name);
     if (node !== undefined) return node;
-    // A command has just been sent on to a server that was not known.
+    // A command has just been redirected to a new server.
     update();
-    return known.get(name) ?? nobody;
+    return known.get(name) ?? placeholder;
   }
 
   function update(): void {
@@ -133,7 +137,7 @@ export function connectToCluster({
     for (let slot = 0; slot < slotsCount; slot++) names.add(cluster.slots[slot]?.[0]);
     const next: RedisNode[] = [];
     for (const name of names) {
-      if (name === undefined) next.push(nobody);
+      if (name === undefined) next.push(placeholder);
       else next.push(adopt(name, clients.get(name)));
     }
     for (const name of known.keys()) if (!names.has(name)) known.delete(name);
@@ -145,36 +149,11 @@ export function connectToCluster({
   function adopt(name: string, client: Redis | undefined): RedisNode {
     const before = known.get(name);
     if (before?.client === client && before !== undefined) return before;
-    const node = { name, client, keyHere: keysOn(name) };
+    const node = { name, client, unknownBecause: () => undefined, keyHere: keysOn(name) };
     known.set(name, node);
-    // The library would connect with the first command, and that one would wait for it.
+    // Otherwise ioredis connects with the first command, which has to wait.
     if (client?.status === 'wait') client.connect().catch(() => {});
     return node;
-  }
-
-  /**
-   * The library disconnects a server at once when it has no slots. It still owes replies when its last slot was just moved
-   * away; and one that is given its first slot has none yet, but gets commands that ASK sends on.
-   */
-  function leaveGently(client: Redis): void {
-    const disconnect = client.disconnect.bind(client);
-    client.disconnect = (reconnect = false) => {
-      const mayOweReplies = ['connecting', 'connect', 'ready'].includes(client.status);
-      if (reconnect || isClosing || !mayOweReplies) disconnect(reconnect);
-      else setTimeout(disconnect, bounds.storeSilenceMaxMs).unref();
-    };
-  }
-
-  /** The library asks a server for the others over one more connection, and drops what goes wrong there. */
-  function noteContactErrors(client: Redis): void {
-    const duplicate = client.duplicate.bind(client);
-    client.duplicate = (options) => {
-      const contact = duplicate(options);
-      contact.on('error', ({ message }) => {
-        contactError = `${nameOf(client)}: ${message}`;
-      });
-      return contact;
-    };
   }
 
   function keysOn(name: string): (base: string) => string {
@@ -188,19 +167,6 @@ export function connectToCluster({
       return base;
     };
   }
-}
-
-/**
- * Before a command that ASK sends on, the library sends ASKING and does not look at its reply. When the connection closes
- * before that, its promise is rejected with nobody to hear it, which would end the process.
- */
-function ignoreLostAsking(client: Redis): void {
-  const asking = client.asking.bind(client);
-  client.asking = () => {
-    const reply = asking();
-    reply.catch(() => {});
-    return reply;
-  };
 }
 
 function addressOf(url: string): { host: string; port: number } {

@@ -2,8 +2,8 @@ import { nextTick } from 'node:process';
 import type { Writable } from 'node:stream';
 
 /**
- * Keeps what is written to these streams until the event loop turns to the next event, with everything that follows at once
- * from this one (microtasks). So the calls that follow from one reply, or from several that arrived together, are one write.
+ * Holds back what is written to these streams until the current event and its microtasks are done. So all calls that follow from
+ * one reply, or from replies that arrived together, are one write.
  */
 export function createCork(): (streams: readonly Writable[]) => void {
   let corked = new Set<Writable>();

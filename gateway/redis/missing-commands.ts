@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { RedisConnection } from './redis-connection.ts';
 
 /**
- * Every command that Tollgate sends, or runs in a script, with arguments that change nothing: of a key that does not exist,
- * or such as the command refuses. Redis looks whether the user may run a command, and touch the key, before it does either.
+ * Every command that Tollgate sends or runs in a script, with arguments that change nothing: the key does not exist, or Redis
+ * refuses the arguments. Redis checks the ACL of the user first.
  */
 const trials: readonly string[] = [
   'TIME',
@@ -45,10 +45,10 @@ const trials: readonly string[] = [
 ];
 
 /**
- * Tries every needed command on each server, at each connection, and again as long as one is refused. An ACL without
- * one of them would show much later, as an error of one feature.
+ * Tries every needed command on each server at each connection, and again while the ACL refuses one. Otherwise an incomplete ACL
+ * would show much later, as an error of one feature.
  *
- * @param onChange hears the names of what this user may not do, and of nothing once all is allowed
+ * @param onChange called with the refused commands, and with an empty list once all are allowed
  */
 export function watchMissingCommands(
   redis: RedisConnection,
@@ -68,14 +68,14 @@ export function watchMissingCommands(
       return client?.status === 'ready' ? [missingOn(client, keyHere(`${redis.prefix}:acl`))] : [];
     });
     Promise.all(servers).then(
-      (lists) => hear([...new Set(lists.flat())]),
+      (lists) => update([...new Set(lists.flat())]),
       () => {
-        // The connection was lost: the next one is looked at again.
+        // The connection was lost. The commands are tried again on the next connection.
       },
     );
   }
 
-  function hear(missing: readonly string[]): void {
+  function update(missing: readonly string[]): void {
     if (missing.length > 0) timer = setTimeout(look, retryMs).unref();
     if (missing.join() === known.join()) return;
     known = missing;
@@ -91,7 +91,7 @@ export function watchMissingCommands(
   };
 }
 
-/** @throws when the connection is lost meanwhile */
+/** @throws when the connection is lost */
 async function missingOn(client: Redis, key: string): Promise<readonly string[]> {
   const tried = trials.map(async (trial) => {
     const [command = '', ...args] = trial.split(' ').map((word) => (word === 'key' ? key : word));

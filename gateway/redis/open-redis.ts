@@ -2,22 +2,23 @@ import { Redis } from 'ioredis';
 import type { RedisSettings } from '../shared/model.ts';
 import { connectToCluster } from './cluster-connection.ts';
 import { createCork } from './cork.ts';
+import { watchSentinels } from './ioredis-patches.ts';
 import {
   type ConnectionBounds,
   clockOfNode,
   type RedisConnection,
+  type RedisNode,
   type ServerOptions,
 } from './redis-connection.ts';
 
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
 /**
- * Connects to the Redis of the configuration, and goes on trying. The library neither queues commands while a server is
- * disconnected nor sends one twice: only the caller knows whether that is safe. A connection that owes replies and is
- * silent is closed; each caller has a shorter deadline of its own (`within-deadline.ts`).
+ * Connects to the Redis of the configuration, and reconnects. ioredis neither queues commands while a server is disconnected nor
+ * sends a command twice, because only the caller knows whether that is safe. A connection that owes replies and is silent is
+ * closed. Each caller has a shorter deadline of its own (`within-deadline.ts`).
  *
- * Decisions and records have a connection each: the replies to records may be large, and one that is being read must not
- * delay the reply to a decision.
+ * Decisions and records have a connection each, so that a large reply to a record does not delay a decision.
  */
 export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisConnection {
   const { url, cluster, sentinel, prefix } = settings;
@@ -37,12 +38,12 @@ function optionsOf({ username, password, tls }: Servers, bounds: ConnectionBound
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // Closes the connection to a peer that froze or vanished; the calls without a reply then fail.
+    // Closes the connection to a server that froze or vanished. Its pending commands fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    ...(tls && { tls: { ...(tls.ca !== undefined && { ca: tls.ca }), ...tls.own } }),
+    username,
+    password,
+    tls: tls && { ca: tls.ca, ...tls.own },
   };
 }
 
@@ -50,7 +51,7 @@ function ofOneServer({ storeReconnectMaxMs }: ConnectionBounds) {
   return {
     enableOfflineQueue: false,
     retryStrategy: (attempt: number) => Math.min(attempt * 50, storeReconnectMaxMs),
-    // After a failover the address may be that of a replica. Connecting again resolves the name, or asks Sentinel, again.
+    // After a failover the address may belong to a replica. A new connection resolves the name, or asks Sentinel, again.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
 }
@@ -69,76 +70,20 @@ function connectToSentinel(
       const url = new URL(`redis://${text}`);
       return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) };
     }),
-    ...(username !== undefined && { sentinelUsername: username }),
-    ...(password !== undefined && { sentinelPassword: password }),
-    ...(tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+    sentinelUsername: username,
+    sentinelPassword: password,
+    sentinelTLS: tls,
+    enableTLSForSentinelMode: tls !== undefined,
     sentinelCommandTimeout: bounds.storeConnectTimeoutMs,
     sentinelRetryStrategy: (attempt) => Math.min(attempt * 50, bounds.storeReconnectMaxMs),
-    // Leaves the old master as soon as a Sentinel announces another one. An old master that is cut off from Sentinels and
-    // replicas does not know that it is none any more, and would go on taking writes that are lost.
+    // Leaves the old master as soon as a Sentinel announces another. An old master that is cut off from Sentinels and replicas
+    // keeps accepting writes, which are lost.
     failoverDetector: true,
   });
 }
 
-/** What the library has for Sentinels, as far as it is changed here. */
-interface SentinelConnector {
-  connectToSentinel(...args: unknown[]): Redis;
-  resolve(endpoint: unknown): Promise<{ readonly host: string; readonly port: number } | null>;
-}
-
-/**
- * The library listens to each Sentinel for another master. It prints the errors of those connections: a Sentinel that is away is
- * no fault as long as another answers, and is connected again. And it leaves the master at every announcement, though after
- * a failover each Sentinel makes one, up to seconds later, and may make those of other masters too.
- *
- * @returns why no Sentinel has named the master, in the words of the one that was asked last
- */
-function watchSentinels(client: Redis, name: string): () => string | undefined {
-  const { connector } = client as unknown as { connector: SentinelConnector };
-  const connectToOne = connector.connectToSentinel.bind(connector);
-  const resolve = connector.resolve.bind(connector);
-  let because: string | undefined;
-  let ofConnection: string | undefined;
-  let master: string | undefined;
-  connector.resolve = async (endpoint) => {
-    const found = await resolve(endpoint);
-    if (found !== null) master = `${found.host} ${found.port}`;
-    return found;
-  };
-  connector.connectToSentinel = (...args) => {
-    const sentinel = connectToOne(...args);
-    const { host, port } = sentinel.options;
-    ofConnection = undefined;
-    sentinel.on('error', ({ message }) => {
-      ofConnection = `Sentinel ${host}:${port}: ${message}`;
-    });
-    const emit = sentinel.emit.bind(sentinel);
-    sentinel.emit = (event, ...details) => {
-      if (event === 'message' && !isAnotherMaster(String(details[1]))) return false;
-      return emit(event, ...details);
-    };
-    return sentinel;
-  };
-  // Of a connection that failed this says only that it is closed.
-  client.on('sentinelError', ({ message }: Error) => {
-    because = ofConnection ?? message;
-  });
-  client.on('connect', () => {
-    because = undefined;
-  });
-  return () => because;
-
-  /** @param announcement `<name> <old host> <old port> <new host> <new port>` */
-  function isAnotherMaster(announcement: string): boolean {
-    const [ofName, , , ...address] = announcement.split(' ');
-    return ofName === name && address.join(' ') !== master;
-  }
-}
-
-interface OneServer {
-  /** As in `RedisNode`. */
-  readonly unknownBecause?: () => string | undefined;
-  /** The pause before another attempt to connect where the library makes none any more. */
+interface OneServer extends Partial<Pick<RedisNode, 'unknownBecause'>> {
+  /** The pause before another attempt to connect when ioredis has given up. */
   readonly retryAfterMs: number;
 }
 
@@ -148,10 +93,10 @@ function toConnection(
   { unknownBecause = () => undefined, retryAfterMs }: OneServer,
 ): RedisConnection {
   let isOpen = true;
-  // The watch over the store logs that Redis is away. An `error` event that nobody hears is printed by the library.
+  // The store watch logs that Redis is away. ioredis prints `error` events that have no listener.
   client.on('error', () => {});
-  // The library makes no further attempt when one fails before it has a socket, as when another master is announced while a
-  // Sentinel is being asked for the master.
+  // ioredis gives up when an attempt fails before it has a socket, for example because another master is announced while a
+  // Sentinel is asked for the master.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();
@@ -172,7 +117,7 @@ function toConnection(
     clockOf: () => clockOfNode(node),
     nodes: () => nodes,
     on(event, listener) {
-      // The one server stays the same.
+      // There is always the same server.
       if (event === 'nodes') return () => {};
       client.on(event, listener);
       return () => void client.off(event, listener);

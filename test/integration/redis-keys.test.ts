@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
-import { redisKeys } from '../../gateway/redis/redis-keys.ts';
+import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { createGateway } from '../../gateway/server/gateway.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
@@ -25,6 +26,18 @@ function toRegExp(pattern: string): RegExp {
   const literal = pattern.replace('<prefix>', prefix).split(/<[^>]+>/);
   return new RegExp(`^${literal.map((part) => part.replaceAll(/[{}]/g, '\\$&')).join('.+')}$`);
 }
+
+it('keys.md has a row for every key', () => {
+  const page = readFileSync(new URL('../../gateway/redis/keys.md', import.meta.url), 'utf8');
+  const rows = page.matchAll(/^\| `([^`]+)` \| (\w+) \|.* \| ([\d,]+)[^|]*\|$/gm);
+  const described = Array.from(rows, ([, pattern, type, bytes]) => [pattern, type, bytes]);
+  const stated = Object.values(redisKeys).map((kind) => [
+    kind.pattern,
+    kind.type,
+    kind.bytesMax.toLocaleString('en'),
+  ]);
+  expect(described).toEqual(stated);
+});
 
 it('every key in Redis is in the table, with that type, an expiry where it should have one, and at most that size', async () => {
   const server = await startRedis();
@@ -133,7 +146,9 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const deadlineMs = Date.now() + 40_000;
   while (seen.size < Object.keys(redisKeys).length && Date.now() < deadlineMs) {
     for (const name of await redis.keys('*')) {
-      const kinds = Object.entries(redisKeys).filter(([, { pattern }]) => toRegExp(pattern).test(name));
+      const kinds = Object.entries<RedisKeyKind>(redisKeys).filter(([, { pattern }]) =>
+        toRegExp(pattern).test(name),
+      );
       expect(kinds.map(([kind]) => [name, kind])).toHaveLength(1);
       const [[kind = '', entry] = []] = kinds;
       const [type, ttlMs, bytes] = await Promise.all([
@@ -145,8 +160,8 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
       if (ttlMs === -2 || type === 'none') continue;
       seen.set(kind, name);
       expect([name, type]).toEqual([name, entry?.type]);
-      expect([name, ttlMs > 0]).toEqual([name, !entry?.expiry.startsWith('none')]);
-      if (Number(bytes) > (entry?.bytesEach ?? 0)) tooLarge.set(name, Number(bytes));
+      expect([name, ttlMs > 0]).toEqual([name, entry?.expires !== false]);
+      if (Number(bytes) > (entry?.bytesMax ?? 0)) tooLarge.set(name, Number(bytes));
     }
     await sleep(50);
   }

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { untilConnected } from '../../redis/first-contact.ts';
-import type { RedisConnection } from '../../redis/redis-connection.ts';
+import { type RedisConnection, untilConnected } from '../../redis/redis-connection.ts';
 import type { ReadSecret, Settings } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';

@@ -1,5 +1,4 @@
 import { createRedisDirectoryStore } from '../../keys/directory/store/redis-directory-store.ts';
-import { untilConnected } from '../../redis/first-contact.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
 import { createRedisQuotaStore } from '../../request/limit/store/redis-quota-store.ts';

@@ -68,7 +68,7 @@ export function watchServer(deps: {
   const startTimer =
     phase === 'starting'
       ? setTimeout(
-          () => leave(node.unknownBecause?.() ?? connectionError ?? 'no answer from Redis'),
+          () => leave(node.unknownBecause() ?? connectionError ?? 'no answer from Redis'),
           bounds.storeStartTimeoutMs,
         ).unref()
       : undefined;
