@@ -1,5 +1,6 @@
 import { createRedisDirectoryStore } from '../../keys/directory/store/redis-directory-store.ts';
 import { openRedis } from '../../redis/open-redis.ts';
+import { untilConnected } from '../../redis/redis-connection.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
 import { createRedisQuotaStore } from '../../request/limit/store/redis-quota-store.ts';
 import type { RedisSettings } from '../../shared/model.ts';
