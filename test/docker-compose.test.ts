@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 interface Service {
-  readonly extends?: { readonly file: string; readonly service: string };
   readonly image?: string;
   readonly profiles?: readonly string[];
   readonly networks?: readonly string[];
@@ -19,6 +17,7 @@ interface Service {
 }
 
 interface ComposeFile {
+  readonly 'x-hardened': object;
   readonly services: Readonly<Record<string, Service>>;
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
   readonly volumes?: Readonly<Record<string, unknown>>;
@@ -29,21 +28,29 @@ function read(file: string): ComposeFile {
   return parse(readFileSync(file, 'utf8'), { merge: true, customTags: [reset] });
 }
 
-/** Reads a Compose file and applies `extends` to its services. */
-function readWhole(file: string): ComposeFile {
-  const own = read(file);
-  const services = Object.entries(own.services).map(([name, service]): [string, Service] => {
-    const base = service.extends && read(join(dirname(file), service.extends.file));
-    return [name, { ...base?.services[service.extends?.service ?? ''], ...service }];
-  });
-  return { ...own, services: Object.fromEntries(services) };
-}
-
-const production = readWhole('docker-compose.yml');
-const staging = readWhole('config/tollgate-staging/docker-compose.yml');
+const production = read('docker-compose.yml');
+const staging = read('config/tollgate-staging/docker-compose.yml');
 const balanced = read('config/balanced.compose.yml');
 
 const namesOf = (part: object | undefined) => Object.keys(part ?? {});
+
+/** A service without all that names or places it. */
+function bare({ image, ports, networks, environment, volumes, ...service }: Service) {
+  const {
+    build,
+    depends_on: dependsOn,
+    scale: _,
+    ...rest
+  } = service as Record<string, Record<string, unknown>>;
+  const targets = volumes?.map((volume) => volume.slice(volume.indexOf(':')));
+  return {
+    ...rest,
+    targets,
+    target: build?.target,
+    image: image?.replace('tollgate-staging-', 'tollgate-'),
+    waitsFor: namesOf(dependsOn).map((name) => name.replace('-staging', '')),
+  };
+}
 
 /** These tests check the files; that Docker does what they say was checked by hand. */
 describe.each([
@@ -124,7 +131,16 @@ describe('production and staging', () => {
     expect(ofStaging).toContain('STAGING_PORT');
     expect(ofStaging.filter((name) => !name?.startsWith('STAGING_'))).toEqual([]);
     expect(variablesOf('docker-compose.yml').filter((name) => name?.startsWith('STAGING_'))).toEqual([]);
-    expect(variablesOf('config/services.compose.yml')).toEqual([]);
+  });
+
+  it('have the same services, but for names, ports and variables', () => {
+    const { prometheus: _, ...services } = production.services;
+    const named = Object.entries(services).map(([name, service]) => [
+      name === 'cli' ? name : `${name}-staging`,
+      bare(service),
+    ]);
+    const ofStaging = Object.entries(staging.services).map(([name, service]) => [name, bare(service)]);
+    expect(ofStaging).toEqual(named);
   });
 });
 
@@ -156,14 +172,17 @@ describe('Prometheus', () => {
   });
 
   it('reads the files of config/observe', () => {
-    const { services } = read('config/services.compose.yml');
-    expect(services.prometheus?.volumes).toEqual(['./observe:/etc/prometheus:ro']);
-    expect(services.prometheus?.command).toContain('--config.file=/etc/prometheus/prometheus.yml');
+    expect(prometheus?.volumes).toContain('./config/observe:/etc/prometheus:ro');
+    expect(prometheus?.command).toContain('--config.file=/etc/prometheus/prometheus.yml');
   });
 });
 
 describe('config/balanced.compose.yml', () => {
   const { gateway, cli, balancer } = balanced.services;
+
+  it('gives the balancer the bounds and rights of every container', () => {
+    expect(balancer).toMatchObject(production['x-hardened']);
+  });
 
   it('publishes the ports of the balancer instead of those of the gateways', () => {
     expect(gateway?.ports).toEqual([]);
