@@ -1,24 +1,24 @@
 import type { Key, Operation } from '../shared/model.ts';
 
 /**
- * The members of the access line that depend on a key and its secret alone: made once in a snapshot.
+ * The members of the access line that depend only on a key and its secret. Made once in a snapshot.
  *
- * @param digestStart the first digits of the digest of the secret that was presented
+ * @param digestStart the first digits of the digest of the presented secret
  */
 export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: string): string {
-  // Joined, since V8 keeps the parts of a template as a tree, which takes three times the memory.
+  // Joined, because V8 keeps the parts of a template as a tree, which takes three times the memory.
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/** The member that depends on an operation alone: likewise made once. */
+/** The member that depends only on an operation. Made once in a snapshot. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }
 
-/** Text that needs no escape in JSON: ASCII without control characters, quote and backslash. */
+/** Text that needs no escapes in JSON: ASCII without control characters, quotes and backslashes. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** Text that somebody else wrote, as a JSON string. The gateway's own words and addresses need no escaping. */
+/** Foreign text as a JSON string. The gateway's own words and addresses need no escapes. */
 export function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }

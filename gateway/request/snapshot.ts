@@ -16,7 +16,7 @@ import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
 import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
 import { createOperationTable, type OperationTable } from './route/operation-table.ts';
 
-/** The configuration in force: the settings, and tables made of them for the request path. A reload replaces it as a whole. */
+/** The configuration in force: the settings, and tables for the request path. A reload replaces the whole snapshot. */
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
@@ -27,20 +27,20 @@ export interface Snapshot {
   readonly hstsFields: readonly string[] | undefined;
 }
 
-/** A key, with what depends on it and on one of its secrets: made once, when that secret is first presented. */
+/** A key with everything that depends on it and on one of its secrets. Made when that secret is first presented. */
 export interface KnownKey extends Key {
-  /** Of the secret that was presented; undefined when it never expires. */
+  /** Undefined when the presented secret never expires. */
   readonly expiry: KeyExpiry | undefined;
-  /** Likewise: the first digits of its digest. */
+  /** The first digits of the digest of the presented secret. */
   readonly digestStart: string;
   readonly policyText: PolicyText;
-  /** Its members of the access line. */
+  /** The members of the access line. */
   readonly logged: string;
 }
 
 /**
- * @param assets of the API reference, which are the same in every snapshot
- * @param directory absent: no key is issued while the gateway runs
+ * @param assets of the API reference; the same in every snapshot
+ * @param directory undefined when all keys are in the configuration
  */
 export function createSnapshot(
   settings: Settings,

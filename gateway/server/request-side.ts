@@ -125,7 +125,7 @@ export function createRequestSide({
       onFailedHandshake: (reason) => failedHandshakes.count('listen', reason),
     },
     bounds,
-    ...(settings.listen.tls && { certificate: settings.listen.tls }),
+    certificate: settings.listen.tls,
     ticketSecret,
   });
 

@@ -3,43 +3,43 @@ import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/m
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';
 
-/** Who calls, by the bearer secret. `Known` is the key with what the snapshot adds to it. */
+/** The caller by its bearer secret. `Known` is the key with the additions of the snapshot. */
 export type Caller<Known> =
   | { readonly kind: 'authenticated'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
   | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret }
   | UnreadSecret;
 
-/** It is not in the configuration, and the directory must be asked for it. */
+/** A secret that is not in the configuration and must be looked up in the directory. */
 export interface UnreadSecret {
   readonly kind: 'unread';
   readonly digest: string;
 }
 
-/** A secret that a key was found by. */
+/** The secret by which a key was found. */
 export interface ValidSecret {
-  /** It is valid before this instant; Infinity when it never expires. */
+  /** The secret is valid before this instant; Infinity when it never expires. */
   readonly expiresMs: number;
   /** The first digits of its digest, for the log. */
   readonly digestStart: string;
 }
 
-/** A secret that no key is found by. For the log: the client is told the same in all cases. */
+/** A secret without a usable key. For the log: the client gets the same response in all cases. */
 export interface InvalidSecret {
   /**
-   * Unknown: in no entry of the keys. Expired: this secret of the key. Disabled: the whole key, expired or not. No plan: a key
-   * of the directory whose plan the configuration does not have.
+   * `unknown`: no key has the secret. `expired`: this secret of the key. `disabled`: the whole key, expired or not. `no_plan`: the
+   * key is in the directory, and the configuration does not have its plan.
    */
   readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan';
   readonly digestStart: string;
   /** Undefined when the secret is unknown. */
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
 }
 
 /**
- * @param authorization the field's raw value; another scheme than Bearer counts as no key sent (RFC 6750 §3.1)
+ * @param authorization the raw value of the field; a scheme other than Bearer counts as a missing key (RFC 6750 §3.1)
  * @param nowMs epoch ms
- * @param read what the directory has just said of the secret: it holds for this request, whatever is still remembered of it
+ * @param read the result of a look-up in the directory for this request, which takes precedence over the cache
  */
 export type AuthenticateKey<Known> = (
   authorization: string | undefined,
@@ -49,17 +49,17 @@ export type AuthenticateKey<Known> = (
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
 
-/** The keys that are issued while the gateway runs, as far as this process has read them. */
+/** The cached keys of the directory. */
 export interface KeysRead {
-  /** @returns `absent`: no key has a secret with this digest; undefined: that has not been read, or too long ago */
+  /** @returns `absent` when no key has a secret with this digest; undefined when that is not cached */
   find(digest: string, nowMs: number): ReadSecret | 'absent' | undefined;
-  /** Secrets of theirs that are remembered. */
+  /** The limit of cached secrets. */
   readonly secretsMax: number;
 }
 
-/** What is remembered of a secret that was presented. */
+/** The cache entry of a presented secret. */
 interface Remembered<Known> {
-  /** In which that holds; undefined: as long as the configuration. */
+  /** When the entry is valid; undefined for the lifetime of the configuration. */
   readonly period: Readonly<Period> | undefined;
   readonly expiresMs: number;
   readonly beforeExpiry: Caller<Known>;
@@ -67,15 +67,15 @@ interface Remembered<Known> {
 }
 
 /**
- * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the
- * configuration nor the time of a comparison gives a secret away. Unknown, expired and disabled secrets are refused alike:
- * somebody who guesses learns nothing.
+ * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the configuration nor
+ * the time of a comparison gives away a secret. Unknown, expired and disabled secrets get the same refusal, so that guessing
+ * reveals nothing.
  *
- * A configured secret is remembered when it is first presented, which saves its digest the next time, together with what
- * its key needs for every request. No more secrets are remembered than are configured, and a new configuration begins
- * without any. A secret of the directory is remembered likewise, for as long as what was read of its key holds.
+ * A valid secret is cached when it is first presented, with everything that its key needs for every request. This saves the
+ * digest. The cache has room for all configured secrets and starts empty with each configuration. A secret of the directory is
+ * cached for as long as its key is.
  *
- * @param know adds to a key what depends on it and on the secret that was presented; called once for each secret
+ * @param know adds to a key what depends on the key and the presented secret; called once for each secret
  */
 export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
@@ -88,7 +88,7 @@ export function createAuthenticateKey<Known>(
   function authenticate(presented: string, nowMs: number, read: ReadSecret | undefined): Caller<Known> {
     const before = remembered.get(presented);
     if (before !== undefined && holds(before, nowMs)) return callerAt(before, nowMs);
-    // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
+    // Node decodes fields as Latin-1. The digest is that of the octets that were sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
     const known =
@@ -98,7 +98,7 @@ export function createAuthenticateKey<Known>(
     const shown = digestStart(digest);
     const found = 'kind' in known ? rememberedOfRead(known, shown) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
-    // A copy: V8 keeps the whole field in memory for a part of it, and the field may have been padded.
+    // A copy, because a substring keeps the whole field in memory, which may be padded.
     remembered.set(bytes.toString('latin1'), found);
     return callerAt(found, nowMs);
   }
@@ -138,7 +138,7 @@ function callerAt<Known>(found: Remembered<Known>, nowMs: number): Caller<Known>
   return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
 }
 
-/** Not before its period either: the clock may have been set back. */
+/** The entry is not valid before its period either, because the clock may have been set back. */
 function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || (nowMs >= period.fromMs && nowMs < period.untilMs);
 }
@@ -148,7 +148,7 @@ function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Rem
   return { period, expiresMs: Number.POSITIVE_INFINITY, beforeExpiry: refused, afterExpiry: refused };
 }
 
-/** @param digest of a secret that is neither in the configuration nor in the directory */
+/** For a secret that is neither in the configuration nor in the directory. */
 export function unknownSecret(digest: string): Caller<never> {
   return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }
@@ -159,7 +159,7 @@ function invalid(presented: InvalidSecret) {
 
 const bearer = 'bearer ';
 
-/** The credentials of a `Bearer` field; the scheme is case-insensitive and one or more spaces follow it (RFC 9110 §11.4). */
+/** The credentials of a `Bearer` field. The scheme is case-insensitive, and one or more spaces follow it (RFC 9110 §11.4). */
 function bearerSecret(authorization: string): string | undefined {
   if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
   const secret = withoutOptionalWhitespace(authorization.slice(bearer.length));

@@ -2,11 +2,11 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../../shared/address-group.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
-/** Where a request came from, and what the upstream is told about it. */
+/** The origin of a request, and what the upstream gets to know about it. */
 export interface ClientOrigin {
-  /** The client's address: the peer's, or the first one behind trusted proxies. */
+  /** The client's address: that of the peer, or the first address behind trusted proxies. */
   readonly address: string;
-  /** Whether the peer is a trusted proxy: then its `Forwarded` field is forwarded. */
+  /** Whether the peer is a trusted proxy, so that its `Forwarded` field is forwarded. */
   readonly trustedPeer: boolean;
   readonly forwardedFor: string;
   readonly forwardedHost: string;
@@ -16,7 +16,7 @@ export interface ClientOrigin {
 /** The fields of a request that say where it came from. */
 export interface OriginFields {
   readonly peerAddress: string;
-  /** How the peer came to the gateway itself. */
+  /** The protocol between the peer and the gateway. */
   readonly proto: 'http' | 'https';
   readonly host: string;
   readonly xForwardedFor: string | undefined;
@@ -38,8 +38,8 @@ export function compileTrustedProxies(trustedProxies: readonly string[]): BlockL
 }
 
 /**
- * Finds the client's address. `X-Forwarded-*` is believed only from a trusted peer. `X-Forwarded-For` is then read from
- * the right up to the first address that is no trusted proxy: that client could have written everything left of it.
+ * Finds the client's address. `X-Forwarded-*` is believed only from a trusted peer. `X-Forwarded-For` is then read from the right
+ * up to the first address that is no trusted proxy. This client could have written everything to the left of its address.
  */
 export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);
@@ -62,7 +62,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
   };
 }
 
-/** Read from the right. Something that is no address ends the search, since nothing left of it can be believed. */
+/** Reads from the right. A hop that is no address ends the search, because the hops to its left cannot be believed. */
 function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
   let nearest: string | undefined;
   for (const hop of chain.toReversed()) {

@@ -1,23 +1,26 @@
 import type { Socket } from 'node:net';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Closes a connection whose client may still be sending (RFC 9112 §9.6). It ends our side after what was written, and
- * discards what still arrives until the client closes its side too. If the socket were destroyed at once, those bytes
- * would be answered with a reset, and the client could lose the response before it has read it. Past `bytesMax` nothing
- * more is read; after `timeoutMs` the socket is destroyed.
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). Ends our side after the pending writes, and discards
+ * input until the client closes its side too. If the socket were destroyed at once, a reset would answer that input, and the
+ * client could lose the response. Reads at most `lingerBytesMax`, and destroys the socket after `lingerTimeoutMs`.
  */
-export function closeGently(socket: Socket, options: { bytesMax: number; timeoutMs: number }): void {
-  // Node's server removes its own listeners, which pause and resume the socket, as soon as another listener for data is
-  // added. So the socket is resumed first.
-  socket.once('resume', () => discardInput(socket, options.bytesMax));
+export function closeGently(
+  socket: Socket,
+  { lingerBytesMax, lingerTimeoutMs }: Pick<Bounds, 'lingerBytesMax' | 'lingerTimeoutMs'>,
+): void {
+  // As soon as another listener for data is added, Node's server removes its own listeners, which pause and resume the socket.
+  // So the socket is resumed first.
+  socket.once('resume', () => discardInput(socket, lingerBytesMax));
   socket.pause();
   socket.resume();
   socket.end();
-  const timer = setTimeout(() => socket.destroy(), options.timeoutMs);
+  const timer = setTimeout(() => socket.destroy(), lingerTimeoutMs);
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Takes the input from the parser: behind the last response there is no body to forward and no request to serve. */
+/** Takes the input from the parser, because no request is served behind the last response. */
 function discardInput(socket: Socket, bytesMax: number): void {
   let bytesLeft = bytesMax;
   socket.removeAllListeners('data');

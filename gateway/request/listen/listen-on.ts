@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net';
 
-/** A socket that a supervisor has bound, as a worker receives it. What is in it belongs to Node. */
+/** A socket that a supervisor has bound, as Node passes it to a worker. */
 export type ListeningSocket = object;
 
 export type ListenAt =
@@ -8,8 +8,7 @@ export type ListenAt =
   | { readonly socket: ListeningSocket };
 
 /**
- * Listens on an address, or on a socket that is bound to one. Resolves with the address in use: port 0 stands for any free
- * one.
+ * Listens on an address or on a bound socket. Resolves with the address in use. Port 0 stands for any free port.
  *
  * @throws when the address cannot be listened on
  */

@@ -11,37 +11,34 @@ import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createTlsFront, tlsRequiredMessage } from '../../shared/tls/tls-front.ts';
 import { ClientResponse } from '../respond/client-response.ts';
-import { type Connection, createConnection } from './client-connection.ts';
+import { ClientConnection } from './client-connection.ts';
 import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import { gatherPieces, hidePreface, isOtherProtocol, reportBodyFaults } from './node-patches.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
-/**
- * What arrives at the gateway: a request, a WebSocket handshake, or something that Node's parser has refused. Of a
- * rejection `res.rejection` says why.
- */
+/** A request, a WebSocket handshake, or input that Node's parser has refused: `res.rejection` is the reason. */
 export type Arrival =
   | { readonly kind: 'request' | 'rejection'; readonly res: ClientResponse }
   | {
       readonly kind: 'upgrade';
-      /** For every response to the handshake, the 101 included. */
+      /** For every response to the handshake, including the 101. */
       readonly res: ClientResponse;
       /** Carries the other protocol after the 101. */
       readonly socket: Duplex;
-      /** The bytes that the client has sent behind the handshake. */
+      /** The octets that the client has sent behind the handshake. */
       readonly head: Buffer;
     };
 
 export interface ListenerHandlers {
   /**
-   * Called for everything that arrives, one at a time on each connection; must not throw. A request without a body emits no
-   * events. For `Expect: 100-continue` no 100 has been sent yet: call `res.writeContinue()` right before reading the body.
-   * A response that is given before the body is complete closes the connection; the rest of the body is read within bounds
-   * and discarded. A fault that the parser finds in a body is reported by `res.rejection` and `res.onRejected`.
+   * Called for everything that arrives, one at a time on each connection. Must not throw. A request without a body emits no
+   * events. For `Expect: 100-continue`, call `res.writeContinue()` right before reading the body. A response before the end of the
+   * body closes the connection; the rest of the body is read within bounds and discarded. If the parser finds a fault in a body,
+   * it sets `res.rejection` and calls `res.onRejected`.
    */
   onArrival(arrival: Arrival): void;
   /**
-   * Whether a request with an `Upgrade` field may change the protocol. If not, the field is ignored (RFC 9110 §7.8) and the
+   * Whether a request with an `Upgrade` field may change the protocol. Otherwise the field is ignored (RFC 9110 §7.8), and the
    * connection is closed after the response. Must have no effects.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
@@ -51,74 +48,55 @@ export interface ListenerHandlers {
   onFailedHandshake(reason: string): void;
 }
 
-export type ListenerBounds = Pick<
-  Bounds,
-  | 'headersBytesMax'
-  | 'headersTimeoutMs'
-  | 'requestTimeoutMs'
-  | 'connectionsCheckingIntervalMs'
-  | 'keepAliveTimeoutMs'
-  | 'keepAliveAnnouncedSeconds'
-  | 'writeTimeoutMs'
-  | 'connectionsMax'
-  | 'connectionsPerAddressMax'
-  | 'pipelinedMax'
-  | 'lingerBytesMax'
-  | 'lingerTimeoutMs'
-  | 'drainIdleGraceMs'
-  | 'tlsHandshakeTimeoutMs'
->;
-
 export interface Listener {
   /** @throws when the address cannot be listened on */
   listen(address: ListenAt): Promise<AddressInfo>;
-  /** Accepts connections of a further socket, until it is told to stop; those connections then stay. */
+  /** Also accepts connections of a further socket until `stop` is called. Open connections then stay open. */
   alsoAccept(socket: ListeningSocket): { stop(): void };
   /**
-   * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys what is left after
-   * `deadlineMs`. An idle connection stays open for `drainIdleGraceMs`, so that a request that is just arriving is served
-   * and not reset.
+   * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys the rest after
+   * `deadlineMs`. Idle connections stay open for `drainIdleGraceMs`, so that a request that is just arriving is not reset.
    */
   drain(options: { readonly deadlineMs: number }): Promise<void>;
-  /** Presents another certificate in handshakes from now on. Without effect on a listener that does not speak TLS. */
+  /** Presents another certificate in later handshakes. No effect on a listener without TLS. */
   setCertificate(certificate: Certificate): void;
-  /** How many connections are open, those in a TLS handshake apart. */
+  /** The number of open connections, not counting those in a TLS handshake. */
   connections(): number;
 }
 
 export interface ListenerOptions {
   readonly handlers: ListenerHandlers;
-  readonly bounds: ListenerBounds;
-  /** With it the listener speaks TLS and nothing else. */
-  readonly certificate?: Certificate;
+  readonly bounds: Bounds;
+  /** If defined, the listener speaks only TLS. */
+  readonly certificate?: Certificate | undefined;
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
 /** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
 export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions): Listener {
-  const connections = new Map<Duplex, Connection>();
-  /** Connections of each client address; IPv6 addresses count by their /64. */
+  const connections = new Map<Duplex, ClientConnection>();
+  /** The connections of each client address. IPv6 addresses count by their /64. */
   const shares = new Shares(bounds.connectionsMax);
   let draining = false;
 
   const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
     ServerResponse: ClientResponse,
     insecureHTTPParser: false,
-    // The screen checks Host. Node would write a response of its own.
+    // The screen checks Host. Node would write its own response.
     requireHostHeader: false,
     joinDuplicateHeaders: false,
     maxHeaderSize: bounds.headersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
     requestTimeout: bounds.requestTimeoutMs,
     connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
-    // `onInactive` closes idle connections instead: Node would set the timer twice a request, 3 % of the CPU of a refusal.
+    // `onInactive` closes idle connections instead. Node would set its timer twice a request: 3 % of the CPU of a refusal.
     keepAliveTimeout: 0,
     noDelay: true,
-    // Requests without a body get no stream: 4 % less CPU a refusal.
+    // Requests without a body get no stream: 4 % less CPU for a refusal.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
-  // Above its own maximum Node drops fields silently; the screen counts them and refuses.
+  // Node drops fields beyond its own maximum silently. The screen counts and refuses them.
   server.maxHeadersCount = 0;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
 
@@ -134,7 +112,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     });
   const listening: NetServer = front?.server ?? server;
   listening.maxConnections = bounds.connectionsMax;
-  /** All that accept connections, each with those that it has accepted. */
+  /** The servers that accept connections. */
   const accepting = new Set([listening]);
 
   server.on('connection', front === undefined ? accept : connect);
@@ -153,7 +131,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     else connect(socket);
   }
 
-  /** Counts a TCP connection until it closes. @returns for whom; undefined when there is no room for it */
+  /** Counts a TCP connection until it closes. @returns its holder; undefined when there is no room */
   function admit(socket: Socket): string | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) return undefined;
@@ -162,9 +140,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   function connect(socket: Socket): void {
-    // A reset may come in any state, and Node has removed its own listener from an upgraded socket.
+    // A reset may come in any state. Node has removed its own listener from an upgraded socket.
     socket.on('error', () => socket.destroy());
-    const connection = createConnection({ socket, serve, bounds });
+    const connection = new ClientConnection({ socket, serve, bounds });
     if (draining) connection.drain();
     connections.set(socket, connection);
     socket.once('close', () => connections.delete(socket));
@@ -178,7 +156,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol begins with it, so only HTTP/1.0 and the first request of a connection are examined.
+    // Another protocol would begin with the connection, so only HTTP/1.0 and the first request are examined.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;
@@ -188,8 +166,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   /**
-   * Only a GET without a body may, and only while no other request of its connection is being served: the other protocol
-   * could not be told from a body. A request that also expects a 100 would have to get that first (RFC 9110 §7.8).
+   * Whether the request may change the protocol: a GET without a body, while no other request of its connection is served.
+   * Otherwise a body could be taken for the other protocol. A request that expects a 100 would have to get it first
+   * (RFC 9110 §7.8).
    */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;
@@ -207,7 +186,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     return false;
   }
 
-  /** Node's parser calls it: an exception would be lost there. */
+  /** Node's parser calls this function and would lose an exception. */
   function isWanted(req: IncomingMessage): boolean {
     try {
       return handlers.wantsUpgrade(req);
@@ -227,15 +206,15 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     const connection = connections.get(socket);
     const rejection = lacksTls(socket) ? tlsRequired : rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
-      // The connection failed, or it timed out before a byte arrived: there is nothing to answer.
+      // The connection failed, or it timed out before an octet arrived. There is no request to answer.
       socket.destroy();
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-      // Bytes behind a request with `Connection: close`: the response to that request is the last.
+      // Octets behind a request with `Connection: close`, whose response is the last.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
   }
 
-  /** Whether a client speaks HTTP without TLS where the listener speaks TLS. */
+  /** Whether the client speaks cleartext HTTP to a TLS listener. */
   function lacksTls(socket: Duplex): boolean {
     return front !== undefined && !(socket instanceof TLSSocket);
   }
@@ -252,7 +231,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   return {
     listen: (address) => listenOn(listening, address),
     alsoAccept(socket) {
-      // As node:http creates its own.
+      // The options with which node:http creates its own server.
       const further = new NetServer({ allowHalfOpen: true, noDelay: true }, (connection) =>
         listening.emit('connection', connection),
       );
@@ -264,7 +243,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     async drain({ deadlineMs }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
-      // Not the close() of node:http: that destroys idle connections at once, and requests that are just arriving with them.
+      // The close() of node:http would destroy idle connections at once, with requests that are just arriving.
       const closed = Promise.all(
         [...accepting].map(
           (server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())),

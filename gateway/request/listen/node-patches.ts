@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * All changes of Node's own objects, in one place. Node documents no other way to get these effects. Without the undocumented
+ * All changes of Node's own objects, in one place. Node has no documented way for these effects. Without the undocumented
  * members these functions do nothing; `/test/request/listen/node-patches.test.ts` fails then.
  *
  * | changed | why |
@@ -90,7 +90,7 @@ export function hidePreface(req: IncomingMessage): void {
 
 /**
  * Joins the small pieces of a request's body. Node hands over the content of each chunk apart, which takes half a kilobyte while
- * it waits: 60,000 octets in chunks of one took 28 MB, and one write to the target each. Call this when the head has been
+ * it waits. 60,000 octets in chunks of one octet took 28 MB and 60,000 writes to the target. Call this when the head has been
  * parsed.
  */
 export function gatherPieces(req: IncomingMessage): void {

@@ -8,8 +8,8 @@ export interface ScreenedFields {
 }
 
 /**
- * Checks the header fields: names and values by allowlist, fields that may come only once, and a framing that every
- * reader understands alike (RFC 9112 §6). `obs-text` in values (octets above 0x7F) is accepted and forwarded unchanged.
+ * Checks the header fields: names and values by allowlist, fields that may come only once, and a framing that every reader
+ * understands alike (RFC 9112 §6). Accepts `obs-text` in values (octets above 0x7F), which is forwarded unchanged.
  *
  * @param rawHeaders flat name, value, … as the client sent them
  */
@@ -59,7 +59,7 @@ export function screenFields(
     }
   }
 
-  // Only HTTP/1.0 may leave Host out (RFC 9112 §3.2), and every client of today sends it there too.
+  // HTTP/1.0 may leave out Host (RFC 9112 §3.2), but today's clients of HTTP/1.0 send it too.
   if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
   if (!hostForm.test(host)) return refuseAsInvalid('The Host header field is malformed.');
   if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
@@ -74,7 +74,7 @@ export function screenFields(
       return refuseAsInvalid('The Transfer-Encoding must be "chunked" alone.');
     }
   }
-  // HTTP/1.0 has no 100 (RFC 9110 §15.2): a client that waits for one is refused instead of kept waiting.
+  // HTTP/1.0 has no 100 (RFC 9110 §15.2), so its client would wait in vain.
   if (expect !== undefined && (httpVersion === '1.0' || expect.toLowerCase() !== '100-continue')) {
     return unknownExpectation;
   }
@@ -82,7 +82,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** Fields that may come once. No two names have the same length, so the length alone rules out most other fields. */
+/** Fields that may come only once. Each name has another length, so the length alone rules out most other fields. */
 const singularNames = [
   'host',
   'expect',
@@ -105,10 +105,10 @@ function singularName(name: string): SingularName | undefined {
 /** RFC 9110 §5.6.2. */
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port; narrower than RFC 3986 §3.2.2 on purpose. */
+/** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port. Narrower than RFC 3986 §3.2.2 on purpose. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 
-/** At most 15 digits: a JavaScript number holds every such number exactly. */
+/** At most 15 digits, which a JavaScript number holds exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: string): ScreenRefusal {

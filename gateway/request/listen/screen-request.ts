@@ -7,19 +7,19 @@ import { screenUri } from './screen-uri.ts';
 
 export type ScreenBounds = Pick<Bounds, 'targetBytesMax' | 'headersCountMax'>;
 
-/** What the request path learns of an accepted request. Everything else in its head is safe to forward as it came. */
+/** The result for an accepted request, whose head can be forwarded unchanged. */
 export interface ScreenedRequest {
   readonly kind: 'accepted';
-  /** The raw path without the query, byte for byte; its literal segments can be compared as they are. */
+  /** The raw path without the query, byte for byte. Its literal segments can be compared without decoding. */
   readonly path: string;
-  /** The raw field value; of a WebSocket that presents its secret in a subprotocol, the field that says the same. */
+  /** The raw field value. For a WebSocket whose secret is in a subprotocol, the equivalent field value. */
   readonly authorization: string | undefined;
 }
 
 /**
- * Checks the head of a request by allowlist, on its raw bytes, before any other station sees it. An accepted head can be
- * read in one way only: the operation that is matched and charged here is the one that the upstream understands, since
- * the same bytes are forwarded. Nothing that Node's parser checks is relied on.
+ * Checks the head of a request by allowlist, on its raw octets, before any other station. An accepted head can be read in only one
+ * way. The upstream gets the same octets, so it serves the operation that was found and charged here. The checks do not rely on
+ * Node's parser.
  *
  * @param isHandshake whether it opens a WebSocket
  */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { apiDocumentPath, type Settings } from '../../shared/model.ts';
 import { createServedFile, type ServedFile } from './served-file.ts';
 
-/** What the page of the API reference loads, by name: the same for every configuration, so it is made once a process. */
+/** The files that the API reference loads, by name. They do not depend on the configuration, so a process makes them once. */
 export type ReferenceAssets = ReadonlyMap<string, ServedFile>;
 
 export function createReferenceAssets(): ReferenceAssets {
@@ -25,8 +25,8 @@ function fileOf(type: string, specifier: string): ServedFile {
 }
 
 /**
- * The API reference: a page that shows the API document with Swagger UI. All of it comes from the gateway, so that it works
- * without another server, and calls nobody but the gateway, so that a key that is typed into it goes nowhere else.
+ * The API reference: a page that shows the API document with Swagger UI. The gateway serves all its files, so it works without
+ * another server. The page calls only the gateway, so a key that a reader types into it stays there.
  */
 export function* apiReference(
   { path, document }: NonNullable<Settings['docs']>,
@@ -44,16 +44,16 @@ export function* apiReference(
 }
 
 /**
- * Scripts, styles and requests of this origin alone, no script or style in the page itself, and no frame around it: whatever
- * text an API document or a response holds, it cannot read the key.
+ * Allows only scripts, styles and requests of this origin, no inline scripts or styles, and no frame around the page. So no text
+ * of an API document or a response can read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // Swagger UI sets style attributes; a style element stays forbidden.
+  // Swagger UI sets style attributes. Style elements stay forbidden.
   "style-src-attr 'unsafe-inline'",
-  // Swagger UI's icons.
+  // For the icons of Swagger UI.
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",

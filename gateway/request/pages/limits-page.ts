@@ -23,9 +23,9 @@ export function limitsPage(
       remaining,
       resetAt: isoInstant(resetMs),
     })),
-    ...(banUntilMs !== undefined && { ban: { untilAt: isoInstant(banUntilMs), reason: banReason } }),
-    ...(grant && { grant: grantView(grant) }),
-    secret: { ...(expiresMs !== undefined && { expiresAt: isoInstant(expiresMs) }) },
+    ban: banUntilMs === undefined ? undefined : { untilAt: isoInstant(banUntilMs), reason: banReason },
+    grant: grant && grantView(grant),
+    secret: { expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs) },
   });
   const length = String(body.length);
   const fields = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
@@ -33,11 +33,11 @@ export function limitsPage(
 }
 
 function grantView({ limits, fromMs, untilMs }: Grant) {
-  const from = fromMs !== undefined && { fromAt: isoInstant(fromMs) };
-  return { limits: toLimitFields(limits), ...from, untilAt: isoInstant(untilMs) };
+  const fromAt = fromMs === undefined ? undefined : isoInstant(fromMs);
+  return { limits: toLimitFields(limits), fromAt, untilAt: isoInstant(untilMs) };
 }
 
-/** The ladder has one reason to ban. */
+/** The only reason for a ban. */
 const banReason = 'The key kept sending requests after 429.';
 
 function isoInstant(epochMs: number): string {

@@ -3,12 +3,11 @@ import { apiReference, type ReferenceAssets } from './api-reference.ts';
 import type { ServedFile } from './served-file.ts';
 
 /**
- * What the gateway serves itself on the public listener, beside the operations of the API document, by raw path. The
- * configuration keeps these paths apart from those of the operations.
+ * The gateway's own pages on the public listener, by raw path. The configuration is refused if an operation has the path of a page.
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 
-/** `limits`: where a key reads its own limits; `public`: a part of the API reference, which needs no key. */
+/** `limits`: a key reads its own limits. `public`: a file of the API reference, which needs no key. */
 export type OwnPage = { readonly kind: 'limits' } | { readonly kind: 'public'; readonly file: ServedFile };
 
 export function createOwnPages(
@@ -23,7 +22,7 @@ export function createOwnPages(
   return pages;
 }
 
-/** Pages are read and nothing else. */
+/** Pages can only be read. */
 export function isPageMethod(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD';
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { WholeResponse } from '../../shared/errors.ts';
 
-/** A file that anybody may read and any cache may keep for a while. */
+/** A public file that caches may keep for a while. */
 export interface ServedFile {
   /**
    * The response to a GET or HEAD with these fields: 200, or 304 when the client has the file already (RFC 9110 §13.1.2).
@@ -16,26 +16,26 @@ export interface ServedFile {
 
 interface FileOptions {
   readonly type: string;
-  /** More fields of every response, flat name, value, … */
+  /** Further fields of every response, flat name, value, … */
   readonly fields?: readonly string[];
-  /** Default: a minute, so that an edit of the configuration shows soon, and a page that is opened again asks for nothing. */
+  /** The default of one minute shows edits of the configuration soon, and saves requests when a page is opened again. */
   readonly cacheControl?: string;
   readonly read: () => Promise<Buffer>;
 }
 
-/** One content coding of a file, made once for all requests: a slow reader holds a reference to it and no copy. */
+/** A content coding of a file, made once for all requests. A slow reader holds a reference to it, not a copy. */
 interface Representation {
   readonly body: Buffer;
   readonly coding: Coding | undefined;
-  /** Each coding has its own (RFC 9110 §8.8.3.3). */
+  /** Differs for each coding (RFC 9110 §8.8.3.3). */
   readonly etag: string;
 }
 
 type Coding = 'br' | 'gzip';
 
 /**
- * The file is read and compressed when it is first asked for: a gateway whose pages nobody opens pays nothing. That takes
- * 0.2 s for the largest, on other threads.
+ * Reads and compresses the file on the first request, so unused pages cost nothing. That takes 0.2 s for the largest file, on other
+ * threads.
  */
 export function createServedFile({
   type,
@@ -46,7 +46,7 @@ export function createServedFile({
   let loading: Promise<readonly Representation[]> | undefined;
 
   async function load(): Promise<readonly Representation[]> {
-    // Set before anything is awaited: requests that come meanwhile must not begin a load each.
+    // Set before the first await, so that concurrent requests share one load.
     loading ??= read().then(representationsOf);
     try {
       return await loading;
@@ -81,7 +81,7 @@ const alwaysSent = [
   'no-referrer',
 ];
 
-/** Shortest first; a small file is not worth compressing. */
+/** The shortest comes first. A small file is not worth compressing. */
 async function representationsOf(plain: Buffer): Promise<readonly Representation[]> {
   const digest = hash('sha256', plain, 'hex').slice(0, 32);
   const all: Representation[] = [{ body: plain, coding: undefined, etag: `"${digest}"` }];
@@ -98,10 +98,10 @@ async function representationsOf(plain: Buffer): Promise<readonly Representation
 }
 
 const compressedFromBytes = 1_024;
-/** Of 11: the highest before the last two, which take thirty times as long for a tenth less. */
+/** 11 is the highest. The two highest take thirty times as long for a tenth fewer octets. */
 const brotliQuality = 9;
 
-/** Whether the client names this coding in `Accept-Encoding` and does not exclude it (RFC 9110 §12.5.3). */
+/** Whether `Accept-Encoding` names this coding without excluding it (RFC 9110 §12.5.3). */
 function accepts(accepted: string | string[] | undefined, coding: Coding): boolean {
   return String(accepted ?? '')
     .split(',')
@@ -111,7 +111,7 @@ function accepts(accepted: string | string[] | undefined, coding: Coding): boole
     });
 }
 
-/** Whether `If-None-Match` lists this tag, by the weak comparison, or any (RFC 9110 §13.1.2). */
+/** Whether `If-None-Match` lists this tag, by weak comparison, or `*` (RFC 9110 §13.1.2). */
 function isListed(field: string | undefined, etag: string): boolean {
   if (field === undefined) return false;
   return field.split(',').some((member) => {

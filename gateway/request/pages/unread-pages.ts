@@ -3,15 +3,15 @@ import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * What clients have not read yet of pages that need no key. It stays in memory, here and in the kernel: one address may have
- * so much of it, and each response so much time.
+ * Counts the octets of public pages that clients have not read yet, because they stay in memory, here and in the kernel. Limits them
+ * for each address, and limits the time of each response.
  */
 export interface UnreadPages {
   /**
-   * Counts a response that is about to be written, until its client has read it or is disconnected.
+   * Counts a response until its client has read it or is disconnected.
    *
    * @param holder the client address (`address-group.ts`)
-   * @returns false when that is more than its address may have
+   * @returns false when its address has too many unread octets
    */
   hold(response: { readonly holder: string; readonly bytes: number; readonly res: ServerResponse }): boolean;
 }
@@ -25,7 +25,7 @@ export function createUnreadPages({
   return {
     hold({ holder, bytes, res }) {
       if (!shares.take(holder, bytes)) return false;
-      // The kernel often takes a whole response before the client has read any of it: until then it is unread at least.
+      // The kernel often takes a whole response before the client has read any of it, so it counts at least until this time.
       const readAtMs = performance.now() + (bytes * 1_000) / docsReadBytesPerSecond;
       const timeoutTimer = setTimeout(() => res.destroy(), docsReadTimeoutMs).unref();
       res.once('close', () => {

@@ -3,20 +3,20 @@ import type { Rejection, WholeResponse } from '../../shared/errors.ts';
 import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
 /**
- * The one writer of heads to a client: of responses whose body follows (`begin`), of whole ones (`answer`), of interim
- * responses and of the 101. What depends on the connection (`Date`, `Connection`, `Keep-Alive`) is decided only when the
- * head is written, since a drain may have begun while the response was awaited.
+ * The only writer of heads to a client: of responses whose body follows (`begin`), whole responses (`answer`), interim responses
+ * and the 101. `Date`, `Connection` and `Keep-Alive` are decided when the head is written, because a drain may begin shortly
+ * before.
  */
 export class ClientResponse extends ServerResponse {
-  /** Set when Node's parser refused the request, or when it found a fault in the request's body later. */
+  /** Set when Node's parser has refused the request or its body. */
   rejection: Rejection | undefined;
   /** Called when the parser finds a fault in the body before a response has begun. */
   onRejected: (() => void) | undefined;
-  /** How long the idle connection stays open, as the client reads it in `Keep-Alive`; set by the connection. */
+  /** The idle time for `Keep-Alive`; set by the connection. */
   keepAliveSeconds = 0;
   private isWritten = false;
 
-  /** Whether the client still reads: its side of the connection can be written to. */
+  /** Whether the client's connection can still be written to. */
   get isAnswerable(): boolean {
     return !this.destroyed && this.socket?.writable === true;
   }
@@ -27,9 +27,9 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * The parser has refused the request or its body, so nothing behind it on this connection can be read. The request
-   * path answers with the rejection unless it has decided on another response. A response that is half written is cut, so
-   * that the client sees that it is incomplete.
+   * The parser has refused the request or its body, so no further request of this connection can be read. The request path
+   * answers with the rejection unless it has decided on another response. A half-written response is cut, so that the client
+   * sees that it is incomplete.
    */
   reject(rejection: Rejection): void {
     this.rejection ??= rejection;
@@ -41,10 +41,10 @@ export class ClientResponse extends ServerResponse {
   /**
    * Writes the head of a response whose body follows with `write` and `end`.
    *
-   * @param fields flat name, value, …; the fields of the connection are added to them
+   * @param fields flat name, value, …; the fields of the connection are added
    */
   begin(status: number, fields: string[]): void {
-    // HTTP/1.0 has no chunks: without a length the response ends with the connection.
+    // HTTP/1.0 has no chunks, so a response without a length ends with the connection.
     if (!this.useChunkedEncodingByDefault && !hasLength(fields)) this.shouldKeepAlive = false;
     if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue(this.keepAliveSeconds));
     this.writeHead(status, reasonPhrase(status), fields);
@@ -56,7 +56,7 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Writes the 101 and lets go of the socket, which carries the other protocol from then on.
+   * Writes the 101 and detaches the socket, which then carries the other protocol.
    *
    * @throws as `responseMessage`; nothing is written then
    */
@@ -70,9 +70,9 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Writes a whole response at once, and has the connection closed after it unless `shouldKeepAlive`. It does not go
-   * through Node's `writeHead` and `end`, which costs 5 % less CPU; Node is only told when the response is written. Names
-   * of fields are not checked: they are ours, or were parsed by `request/transport/response-head.ts`.
+   * Writes a whole response at once. The connection is closed after it unless `shouldKeepAlive`. It does not use Node's
+   * `writeHead` and `end`, which saves 5 % of the CPU. Names of fields are not checked, because they are our own or were parsed by
+   * `request/transport/response-head.ts`.
    *
    * @throws as `responseMessage`; nothing is written then
    */
@@ -86,7 +86,7 @@ export class ClientResponse extends ServerResponse {
     const { body } = response;
     const { socket } = this;
     this.isWritten = true;
-    // While the client does not read, the write is not done, and no request behind this one is served.
+    // The write ends when the client has read, and only then is the next request served.
     const onWritten = (error?: Error | null) => {
       if (!error) this.emit('finish');
     };

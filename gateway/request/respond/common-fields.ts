@@ -3,9 +3,8 @@ import type { KeyExpiry } from './key-expiry.ts';
 import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
 
 /**
- * The header fields that every response has in common, the upstream's and the gateway's own: a field for every response
- * is added here. Those that depend on the client's connection (`Date`, `Connection`, `Keep-Alive`) are added when the
- * response is written.
+ * The header fields of every response, from the upstream and from the gateway. Add a field for every response here. The fields of
+ * the connection (`Date`, `Connection`, `Keep-Alive`) are added when the response is written.
  *
  * @returns flat name, value, …
  */
@@ -22,22 +21,20 @@ export function commonFields(
   return fields;
 }
 
-/** What is known of the request. */
 interface Known {
   readonly rateLimit: RateLimitState;
-  /** Of its key, if it has a valid one. */
+  /** Undefined without a valid key. */
   readonly policyText: PolicyText | undefined;
-  /** Of the secret that was presented, if it is valid and expires. */
+  /** Undefined unless the presented secret is valid and expires. */
   readonly keyExpiry: KeyExpiry | undefined;
-  /** Those of the matched operation, if any. */
+  /** Undefined without an operation. */
   readonly operationFields: readonly string[] | undefined;
-  /** Those for the page that sent the request. */
   readonly corsFields: readonly string[];
-  /** `Strict-Transport-Security`, for a response over TLS. */
+  /** Undefined for a response without TLS. */
   readonly hstsFields: readonly string[] | undefined;
 }
 
-/** `Strict-Transport-Security` (RFC 6797), flat name, value; undefined where it is not configured. */
+/** `Strict-Transport-Security` (RFC 6797), flat name, value. Undefined when it is not configured. */
 export function hstsFieldsOf(hsts: Settings['hsts']): readonly string[] | undefined {
   if (hsts === undefined) return undefined;
   const value = `max-age=${hsts.maxAgeSeconds}${hsts.includeSubDomains ? '; includeSubDomains' : ''}`;

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The origins whose pages may call the API from a browser; undefined when none was configured. */
+/** The origins whose pages may call the API from a browser. Undefined when none is configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;
 
-/** The fields that a page's script may read beside the safelisted ones (Fetch standard, "CORS-safelisted response-header name"). */
+/** The fields that a script may read besides the "CORS-safelisted response-header names" of the Fetch standard. */
 const exposedFields = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -20,8 +20,8 @@ const exposedFields = [
 ].join(', ');
 
 /**
- * The fields that let a page of this origin read a response. Once any origin is allowed, every response says
- * `Vary: Origin`: a cache must not give the response to one origin to another.
+ * The fields that let a page of this origin read a response. If any origin is allowed, every response has `Vary: Origin`, because a
+ * cache must not reuse a response for another origin.
  *
  * @returns flat name, value, …
  */
@@ -35,8 +35,8 @@ const none: readonly string[] = [];
 const varies: readonly string[] = ['Vary', 'Origin'];
 
 /**
- * Whether this is a preflight (Fetch standard, "CORS-preflight request") for a page of an allowed origin: the browser asks
- * whether the page may send a request, before it sends that request.
+ * Whether this is a preflight for a page of an allowed origin (Fetch standard, "CORS-preflight request"). With it a browser asks
+ * whether the page may send a request.
  */
 export function isPreflight({ method, headers }: IncomingMessage, origins: CorsOrigins): boolean {
   return (
@@ -48,10 +48,10 @@ export function isPreflight({ method, headers }: IncomingMessage, origins: CorsO
 }
 
 /**
- * The fields of the response to a preflight, beside `corsFields`. They are the same for every path, so that a client
- * without a key learns nothing of the paths.
+ * The fields of the response to a preflight, besides `corsFields`. They are the same for every path, so that they do not reveal
+ * which paths exist.
  *
- * @param maxAgeSeconds how long the browser may remember them
+ * @param maxAgeSeconds how long the browser may cache them
  * @returns flat name, value, …
  */
 export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: number): readonly string[] {
@@ -59,7 +59,7 @@ export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: num
   return [
     'Access-Control-Allow-Methods',
     'GET, HEAD, POST, PUT, PATCH, DELETE',
-    // All that the page asks for: the gateway drops what it must, and `*` would not cover Authorization.
+    // All fields that the page asks for. `*` would not cover Authorization.
     'Access-Control-Allow-Headers',
     fieldNames.test(wanted) ? wanted : 'Authorization, Content-Type',
     'Access-Control-Max-Age',

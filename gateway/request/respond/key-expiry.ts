@@ -2,13 +2,13 @@
 export interface KeyExpiry {
   /** The secret is valid before this instant, epoch ms. */
   readonly atMs: number;
-  /** From then on every response to this secret carries the field, epoch ms. */
+  /** Responses to this secret have the field from this instant, epoch ms. */
   readonly announcedFromMs: number;
-  /** The value of the field, an IMF-fixdate (RFC 9110 §5.6.7): the form of `Date` and `Sunset`, which clients parse already. */
+  /** The value of the field: an IMF-fixdate (RFC 9110 §5.6.7), as in `Date` and `Sunset`. */
   readonly date: string;
 }
 
-/** Two weeks: enough for whoever reads it on a workday to ask for a new secret and to hand it out. */
+/** Two weeks: time to notice the field, to ask for a new secret and to distribute it. */
 const announcedBeforeMs = 14 * 86_400_000;
 
 /** @param expiresMs Infinity when the secret never expires */

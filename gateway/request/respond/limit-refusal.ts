@@ -3,7 +3,7 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** The refusal of a valid key that may not pass now: which limit is spent, or that the key is banned, and when to retry. */
+/** The refusal of a valid key: which limit is used up, or that the key is banned, and when to retry. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);

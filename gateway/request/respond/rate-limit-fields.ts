@@ -5,8 +5,7 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 export type PolicyText = (windows: readonly Window[]) => string;
 
 /**
- * Windows of a key are the same with each request, but for a month's length and the limits of a grant: the text is made again
- * when those change.
+ * The windows of a key change only with the length of a month and with a grant. The text is cached until then.
  */
 export function createPolicyText(): PolicyText {
   let text = '';
@@ -38,11 +37,11 @@ function policyOf(windows: readonly Window[]): string {
 }
 
 /**
- * The rate-limit fields of a response. The specification's three describe the window in force. Those of the IETF draft
- * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a policy of its own. Times are
- * rounded up to whole seconds, so that a client that waits for them is never early.
+ * The rate-limit fields of a response. `X-RateLimit-*` describes the window in force. `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a separate policy. Times are rounded up to
+ * whole seconds, so that a client that waits for them is never early.
  *
- * @param policyText that of the key; without one it is made of the windows
+ * @param policyText cached for the key; undefined without a key
  * @returns flat name, value, …
  */
 export const rateLimitFields = rememberLast(
@@ -74,7 +73,7 @@ export const rateLimitFields = rememberLast(
   },
 );
 
-/** Whole seconds from now, rounded up and at least 0: the delta-seconds of `Retry-After` (RFC 9110 §10.2.3). */
+/** Whole seconds from now, rounded up, at least 0: the delta-seconds of `Retry-After` (RFC 9110 §10.2.3). */
 export function secondsUntil(instantMs: number, nowMs: number): number {
   return Math.max(0, Math.ceil((instantMs - nowMs) / 1000));
 }

@@ -1,11 +1,11 @@
 import { type ErrorCode, errorBody, errors, type WholeResponse } from '../../shared/errors.ts';
 
-/** An error that the gateway answers with; the status and the public text of each code are in `errors.ts`. */
+/** An error response of the gateway. `errors.ts` has the status and the public text of each code. */
 export interface Refusal {
   readonly code: ErrorCode;
-  /** Public; says more than the catalogue's text. */
+  /** Public; replaces the text of the catalogue. */
   readonly message?: string;
-  /** Fields that only this refusal has, flat name, value, …: `Allow`, `Retry-After`. */
+  /** The fields of this refusal, flat name, value, …: `Allow`, `Retry-After`. */
   readonly fields?: readonly string[];
 }
 

@@ -2,26 +2,26 @@ import { STATUS_CODES } from 'node:http';
 import type { WholeResponse } from '../../shared/errors.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
-/** What a field's value may consist of (RFC 9110 §5.5): visible characters, space, tab and obs-text. */
+/** A field value (RFC 9110 §5.5) has visible characters, spaces, tabs and obs-text. */
 export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export interface MessageOptions {
   /** For `Date`, epoch ms. */
   readonly nowMs: number;
-  /** How long the idle connection stays open, as the client reads it in `Keep-Alive`; undefined when it closes. */
+  /** The idle time for `Keep-Alive`; undefined when the connection closes. */
   readonly keepAliveSeconds: number | undefined;
-  /** Whether a HEAD is answered: the response then has the fields of its body, and not the body. */
+  /** Whether the request is a HEAD: the response then has the fields of its body without the body. */
   readonly head: boolean;
 }
 
 /**
- * The bytes of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body, unless that is a buffer.
+ * The octets of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body. Without the body if it is a buffer.
  *
- * @throws on a value that no field can carry: it might split the response
+ * @throws on a malformed field value, which might split the response
  */
 export function responseMessage({ status, fields, body }: WholeResponse, options: MessageOptions): string {
   const { nowMs, keepAliveSeconds, head } = options;
-  // The Date of a target stays (RFC 9110 §6.6.1).
+  // The Date of a target is kept (RFC 9110 §6.6.1).
   const date = hasDate(fields) ? '' : `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\n`;
   const connection =
     keepAliveSeconds === undefined
@@ -31,7 +31,7 @@ export function responseMessage({ status, fields, body }: WholeResponse, options
   return head || typeof body !== 'string' ? message : message + body;
 }
 
-/** The bytes of an interim response or of a 101, in Latin-1. @throws as `responseMessage` */
+/** The octets of an interim response or of a 101, in Latin-1. @throws as `responseMessage` */
 export function interimMessage(status: number, fields: readonly string[]): string {
   return `${headBeginning(status, fields)}\r\n`;
 }

@@ -1,8 +1,8 @@
 import type { Operation } from '../../shared/model.ts';
 
 /**
- * The header fields that every response of an operation carries: `Deprecation` (RFC 9745; the date of the deprecation, not
- * of the removal), `Sunset` (RFC 8594), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
+ * The header fields of every response of an operation: `Deprecation` (RFC 9745, the date of the deprecation), `Sunset` (RFC 8594,
+ * the date of the removal), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
  *
  * @returns flat name, value, …
  */
@@ -22,7 +22,7 @@ export function operationFields(operation: Operation, basePath: string): readonl
   return fields;
 }
 
-/** A template as it may stand in a field: the names of its parameters may be any text. */
+/** A template in the form of a field value. The names of its parameters may be any text. */
 function inLink(template: string): string {
   return template.replaceAll(/[^\x21-\x7e]|["<>]/gu, encodeURIComponent);
 }

@@ -1,16 +1,16 @@
 import type { Key, Operation } from '../../shared/model.ts';
 import { operationFields } from './operation-fields.ts';
 
-/** An operation with the header fields of its responses, which are made once for all requests. */
+/** An operation with the texts that are made once for all its requests. */
 export interface OfferedOperation {
   readonly operation: Operation;
-  /** Flat name, value, … */
+  /** The header fields of its responses, flat name, value, … */
   readonly fields: readonly string[];
-  /** Its member of the access line. */
+  /** The member of the access line. */
   readonly logged: string;
 }
 
-/** One path template with the operations it offers, by method. */
+/** A path template with its operations by method. */
 interface OfferedPath {
   /** Literal segments as text, parameters as undefined. */
   readonly segments: readonly (string | undefined)[];
@@ -19,7 +19,7 @@ interface OfferedPath {
   allow: string;
 }
 
-/** The operations of the API document, ready to be looked up by raw path. */
+/** The operations of the API document, for look-ups by raw path. */
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: readonly OfferedPath[];
@@ -64,7 +64,7 @@ function segmentsOf(path: string): (string | undefined)[] {
   return path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
 }
 
-/** The operation of a method and a raw path, or why there is none. */
+/** The operation of a method and a raw path, or the reason why there is none. */
 export type Route =
   | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
@@ -73,8 +73,8 @@ export type Route =
 const notFound: Route = { kind: 'not_found' };
 
 /**
- * Looks an operation up by the raw path, byte for byte. Nothing is decoded or normalised: the upstream gets the same bytes
- * that were matched. Literal paths take precedence over templated ones (OpenAPI 3.1 §4.8.8); HEAD is served wherever GET is.
+ * Looks up an operation by the raw path, byte for byte, without decoding or normalising it, because the upstream gets the same
+ * octets. Literal paths take precedence over templated paths (OpenAPI 3.1 §4.8.8). HEAD is served wherever GET is.
  */
 export function routeRequest(table: OperationTable, method: string, path: string): Route {
   const offeredPath = table.literal.get(path) ?? findTemplated(table.templated, path);
@@ -96,12 +96,12 @@ function findTemplated(templated: readonly OfferedPath[], path: string): Offered
   );
 }
 
-/** Whether a key's scope (its own, or its plan's) has the operation in it. */
+/** Whether the scope of a key (its own, or its plan's) includes the operation. */
 export function mayCall({ operations }: Pick<Key, 'operations'>, { id }: Operation): boolean {
   return operations === undefined || operations.includes(id);
 }
 
-/** Whether an operation's sunset has come (RFC 8594) and the document does not say to keep serving it. */
+/** Whether the sunset of an operation has passed (RFC 8594), and the document ends its service then. */
 export function isGone(operation: Operation, nowMs: number): boolean {
   const sunsetMs = operation.deprecation?.sunsetMs;
   return sunsetMs !== undefined && nowMs >= sunsetMs && operation.deprecation?.afterSunset === 'gone';

@@ -28,8 +28,8 @@ function prepare(document) {
 }
 
 /**
- * What Swagger UI's own view lacks: a badge behind the path of an operation that is deprecated, experimental or in beta, and
- * response headers that open on a click, since every response has a dozen.
+ * Adds to Swagger UI a badge behind the path of an operation that is deprecated, experimental or in beta. Response headers open on a
+ * click, because every response has a dozen.
  */
 function additions({ React, specSelectors }) {
   const { createElement, Fragment } = React;
