@@ -1,14 +1,13 @@
 import { realpathSync } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
-import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { formatProblems } from './config/problems/format-problems.ts';
 import { listenProblem } from './config/problems/listen-problem.ts';
 import { createSettingsLoader, failedLoad } from './config/settings-loader.ts';
-import { type Rejected, restartNeeded, settingsInForce, watchSettings } from './config/watch-settings.ts';
 import { createLog } from './observe/create-log.ts';
+import { followSettings } from './server/follow-settings.ts';
 import type { GatewayOptions } from './server/gateway.ts';
 import type { Supervisor } from './server/workers/supervisor.ts';
 import { terminalOf } from './shared/terminal/terminal.ts';
@@ -115,67 +114,16 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     'the gateway listens',
   );
 
-  const editedFiles = createEditedFiles(loaded.digests);
-  const watch = watchSettings({
+  const watch = followSettings(gateway, {
     file: configFile,
     env: process.env,
     initial: loaded,
     loader,
+    logger,
     bounds,
-    onValid: ({ settings: next, warnings, digests }, message, rejected) => {
-      for (const warning of warnings) logger.warn(warning);
-      const waitsForRestart = restartNeeded(settings, next);
-      for (const key of waitsForRestart) logger.warn(`a change of ${key} takes effect at the next start`);
-      const notInForce = {
-        ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
-        ...(waitsForRestart.length > 0 && { waitsForRestart }),
-      };
-      // What needs a restart stays as it was, and the admin API shows what is in force.
-      gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
-      logger.info({ config: next.version }, 'the configuration was reloaded');
-    },
-    onInvalid: (rejected) => {
-      const { problems, version } = rejected;
-      const text = formatProblems(problems);
-      const kept = keptContents(rejected);
-      gateway.reportFailedReload(text, version, kept);
-      const files = kept.map(({ file }) => file).join(', ');
-      const effect =
-        kept.length === 0
-          ? '; the last good one stays in force'
-          : ` as a whole: ${files} ${kept.length === 1 ? 'keeps its' : 'keep their'} last valid content`;
-      logger.error({ problems, kept }, `the configuration was not reloaded${effect}\n${text}`);
-    },
-    onSlow: (slowFile) => {
-      const seconds = bounds.configLoadSlowMs / 1_000;
-      logger.warn(
-        `the configuration has been loading for ${seconds} s and is not done with ${slowFile}; until then the last good one stays in force`,
-      );
-    },
   });
 
   if (process.env.npm_command === 'exec') endWithParent();
-}
-
-/** A function that is given the digests of the files of each configuration, and returns the names of those that differ. */
-function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
-  let before = first;
-  return (after: typeof first): readonly string[] => {
-    const all = new Set([...before.keys(), ...after.keys()]);
-    const edited = [...all].filter((file) => before.get(file) !== after.get(file));
-    before = after;
-    return edited.map((file) => basename(file));
-  };
-}
-
-/** What `/readyz` and the log say of the files that keep their last valid content. */
-function keptContents({ kept }: Rejected) {
-  return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
-    file,
-    reason: problem ? `${problem.file}:${problem.line}:${problem.column}: ${problem.message}` : '',
-    since: new Date(sinceMs).toISOString(),
-    revokes,
-  }));
 }
 
 const isEntryPoint =

@@ -4,13 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { directoryOf } from '../support/directory-of.ts';
-import {
-  type GatewayProcess,
-  makeCustomKey,
-  makeKey,
-  startGateway,
-  testConfig,
-} from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -42,18 +37,18 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-const open: GatewayProcess[] = [];
+const open: RunningGateway[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
 });
 
-async function start(overrides: Record<string, unknown>, files = {}): Promise<GatewayProcess> {
+async function start(overrides: Record<string, unknown>, files = {}): Promise<RunningGateway> {
   const config = testConfig({
     upstream: { url: backend.url, health: '/healthz' },
     admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
     ...overrides,
   });
-  const gateway = await startGateway(config, { tuning: { bounds }, files });
+  const gateway = await startGatewayHere(config, { tuning: { bounds }, files });
   open.push(gateway);
   return gateway;
 }
@@ -62,7 +57,7 @@ function onRedis(prefix: string, url = redisUrl()) {
   return { redis: { url, prefix } };
 }
 
-async function ask<Body>(gateway: GatewayProcess, path: string, status = 200): Promise<Body> {
+async function ask<Body>(gateway: RunningGateway, path: string, status = 200): Promise<Body> {
   const response = await askAdmin(Number(new URL(gateway.adminUrl).port), `/api/v1${path}`, {
     token: token.token,
   });
@@ -71,7 +66,7 @@ async function ask<Body>(gateway: GatewayProcess, path: string, status = 200): P
 }
 
 /** Sends requests one after the other. @returns how many of each status there were */
-async function send(gateway: GatewayProcess, secret: string, times: number, path = '/pets') {
+async function send(gateway: RunningGateway, secret: string, times: number, path = '/pets') {
   const statuses: Record<number, number> = {};
   for (let request = 0; request < times; request++) {
     const response = await fetch(`${gateway.baseUrl}${path}`, {
@@ -196,7 +191,7 @@ it('says of each secret of a key when it was used last, whichever process was as
   interface Detail {
     readonly secrets: readonly { readonly digestStart: string; readonly lastUsedAt?: string }[];
   }
-  const used = async (gateway: GatewayProcess) => {
+  const used = async (gateway: RunningGateway) => {
     const { secrets } = await ask<Detail>(gateway, `/keys/${key.entry.id}`);
     return new Map(secrets.map(({ digestStart, lastUsedAt }) => [digestStart, Date.parse(lastUsedAt ?? '')]));
   };

@@ -4,7 +4,8 @@ import { openRedis } from '../../gateway/redis/open-redis.ts';
 import type { Decision, Settings } from '../../gateway/shared/model.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, testConfig } from '../support/gateway-process.ts';
 import { startRecordingBackend } from '../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -162,7 +163,7 @@ it('is given by the admin API, and 404 for a plan that is not there', async () =
   const key = makeKey({ plan: 'free' });
   const backend = await startRecordingBackend();
   onTestFinished(() => backend.close());
-  const gateway = await startGateway(
+  const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
       plans,

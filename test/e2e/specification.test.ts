@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type GatewayProcess,
-  makeCustomKey,
-  makeKey,
-  startGateway,
-  testConfig,
-} from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
@@ -16,11 +11,11 @@ const roomy = makeCustomKey(1_000_000, 10_000_000);
 const disabled = makeKey({ disabled: true });
 
 let store: StoreProcess;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 
 beforeAll(async () => {
   store = await startStore();
-  gateway = await startGateway(
+  gateway = await startGatewayHere(
     testConfig({
       upstream: { url: store.url, health: '/healthz' },
       keys: [free.entry, roomy.entry, disabled.entry],

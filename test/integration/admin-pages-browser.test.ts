@@ -134,8 +134,18 @@ const allPages = [
 ] as const;
 const widths = [1280, 390];
 
+it('every page shows its figures, and the browser complains of none', async () => {
+  const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
+  for (const [path, parts] of allPages) {
+    await open(page, shared, path, parts[0]);
+    for (const part of parts) await page.waitForSelector(part);
+    expect([path, complaints]).toEqual([path, []]);
+  }
+});
+
 it.each(allPages)(
   '%s is whole, wide and narrow, light and dark: nothing moves, no complaint of the browser, none of axe',
+  { tags: 'full' },
   async (path, parts, asked) => {
     const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, path, parts[0]);
@@ -193,7 +203,9 @@ async function enterToken(page: Page, entered: string): Promise<void> {
 }
 
 describe('the token', () => {
-  it('is sent nowhere but in Authorization to its own origin, and is in no file of the browser', async () => {
+  it('is sent nowhere but in Authorization to its own origin, and is in no file of the browser', {
+    tags: 'full',
+  }, async () => {
     const profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
     onTestFinished(() => rm(profile, { recursive: true, force: true }));
     const own = await startBrowser(profile);
@@ -306,7 +318,9 @@ describe('what the pages say', () => {
     });
   });
 
-  it('Now: what a list has no room for is counted, on a wide page and on a narrow one', async () => {
+  it('Now: what a list has no room for is counted, on a wide page and on a narrow one', {
+    tags: 'full',
+  }, async () => {
     const seven = Array.from({ length: 7 }, (_, number) => makeKey({ id: `key-${number}`, plan: 'free' }));
     const running = await startForTest({
       keys: seven.map(({ entry }) => entry),
@@ -546,7 +560,9 @@ describe('what the pages say', () => {
 });
 
 describe('figures that change', () => {
-  it('move the charts with the first requests, also where nothing was recorded before', async () => {
+  it('move the charts with the first requests, also where nothing was recorded before', {
+    tags: 'full',
+  }, async () => {
     const running = await startForTest();
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
@@ -559,7 +575,9 @@ describe('figures that change', () => {
     await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of the minute used');
   });
 
-  it('leave a list that is in use in its order, and sort it when nobody points at it', async () => {
+  it('leave a list that is in use in its order, and sort it when nobody points at it', {
+    tags: 'full',
+  }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys', 'tbody tr');
     const ids = () => textOf(page, 'td.id a');
@@ -577,7 +595,9 @@ describe('figures that change', () => {
     expect((await ids())[0]).toBe(last);
   });
 
-  it('are grey while the gateway is away, which the page says, and come back when it was restarted', async () => {
+  it('are grey while the gateway is away, which the page says, and come back when it was restarted', {
+    tags: 'full',
+  }, async () => {
     const port = await freePort();
     const admin = { host: '127.0.0.1', port, tokens: [entry] };
     const first = await start({ admin });
@@ -597,7 +617,7 @@ describe('figures that change', () => {
 });
 
 describe('a fleet', () => {
-  it('of which one process has another configuration: the page says which', async () => {
+  it('of which one process has another configuration: the page says which', { tags: 'full' }, async () => {
     const overrides = { redis: { url: redisUrl(), prefix: freshPrefix() } };
     const version = '4576ad000000';
     const [one] = await Promise.all([
@@ -615,7 +635,7 @@ describe('a fleet', () => {
     await expect.poll(() => firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
   });
 
-  it('whose Redis is away: the page says since when and what that means', async () => {
+  it('whose Redis is away: the page says since when and what that means', { tags: 'full' }, async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const running = await startForTest({ redis: { url: redis.url } });
@@ -631,7 +651,9 @@ describe('a fleet', () => {
     await page.waitForSelector('.verdict .well');
   });
 
-  it('with 10,000 keys shows a page of them, and the next; with none it says how to make one', async () => {
+  it('with 10,000 keys shows a page of them, and the next; with none it says how to make one', {
+    tags: 'full',
+  }, async () => {
     const many = Array.from(
       { length: 10_000 },
       (_, number) => makeKey({ id: `key-${String(number).padStart(5, '0')}` }).entry,

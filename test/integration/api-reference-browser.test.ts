@@ -58,9 +58,10 @@ async function open(page: Page, url: string): Promise<void> {
 const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim()));
 
-it.each([1280, 390])(
-  'a page of %i px shows operations and plans, and tries one with a key that stays in it',
-  async (width) => {
+for (const width of [1280, 390])
+  it(`a page of ${width} px shows operations and plans, and tries one with a key that stays in it`, {
+    tags: width === 390 ? ['full'] : [],
+  }, async () => {
     const { origin, secret } = await start((document) =>
       document.replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta'),
     );
@@ -131,8 +132,7 @@ it.each([1280, 390])(
     );
     expect(await page.content()).not.toContain(secret);
     expect(complaints).toEqual([]);
-  },
-);
+  });
 
 it('what a document says is text: nothing in it runs', async () => {
   const attack =
@@ -153,7 +153,9 @@ it('what a document says is text: nothing in it runs', async () => {
   expect(attacks).toBe(0);
 });
 
-it('plans with long names and many windows scroll in their own frame on a narrow page', async () => {
+it('plans with long names and many windows scroll in their own frame on a narrow page', {
+  tags: 'full',
+}, async () => {
   const limits = { perSecond: 10, perMinute: 60, perHour: 1_000, perDay: 10_000, perMonth: 200_000 };
   const { origin } = await start(undefined, { plans: { ...plans, ['p'.repeat(64)]: limits } });
   const { page } = await watchedPage(browser, origin, 390);
@@ -161,7 +163,7 @@ it('plans with long names and many windows scroll in their own frame on a narrow
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
-it('a document that cannot be read is said to be so', async () => {
+it('a document that cannot be read is said to be so', { tags: 'full' }, async () => {
   const { origin } = await start();
   const { page } = await watchedPage(browser, origin, 1280);
   await page.setRequestInterception(true);

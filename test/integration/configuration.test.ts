@@ -120,7 +120,7 @@ describe('an edit of the configuration reaches every process', () => {
   });
 });
 
-describe('a configuration that takes long to load', () => {
+describe('a configuration that takes long to load', { tags: 'full' }, () => {
   it('is in the log with its file, and does not delay a repaired one', async () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';
 
-it('with one server of a Cluster dead, keys of the others are decided by Redis all the while', async () => {
+it('with one server of a Cluster dead, keys of the others are decided by Redis all the while', {
+  tags: 'full',
+}, async () => {
   // A server that was killed refuses connections: nothing has to be late for it to be away.
   const bounds = patientGateway;
   const found = await measureDeadShard('killed', { holdMs: 1_000, bounds });

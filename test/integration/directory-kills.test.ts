@@ -66,7 +66,9 @@ it('a request whose process was killed before it wrote the record makes the key 
   expect((await issue(2, 'early').key()).status).toBe(200);
 });
 
-it('a process that was killed as soon as the record was there leaves a key that is whole: sent again the request finds it, and another secret works', async () => {
+it('a process that was killed as soon as the record was there leaves a key that is whole: sent again the request finds it, and another secret works', {
+  tags: 'full',
+}, async () => {
   await killOn(1, 'late', 'test:{late}:key');
   expect(await fleet.inspector.exists('test:{late}:key')).toBe(1);
   await until('Redis is quick again', async () => (await issue(2, 'other').key()).status < 300);

@@ -12,7 +12,9 @@ it('SIGTERM under load drops no request: clients get Connection: close, idle soc
   expect(found).toMatchObject({ idleSocketClosed: true, exitCode: 0 });
 });
 
-it('in a rolling restart of three processes behind a balancer that follows /readyz no request fails', async () => {
+it('in a rolling restart of three processes behind a balancer that follows /readyz no request fails', {
+  tags: 'full',
+}, async () => {
   const found = await measureRollingRestart({ bounds });
   expect(found.failures).toEqual([]);
   expect(Object.keys(found.statuses)).toEqual(['200']);

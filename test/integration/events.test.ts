@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, makeCustomKey, plans } from '../support/gateway-process.ts';
+import { type Fleet, startFleetHere } from '../support/fleet.ts';
+import { makeCustomKey, plans, type RunningGateway } from '../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { patientGateway } from '../support/tuning.ts';
 
@@ -15,11 +15,11 @@ const tuning = {
   },
 };
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let backend: RecordingBackend;
 beforeAll(async () => {
   backend = await startRecordingBackend();
-  fleet = await startFleet({
+  fleet = await startFleetHere({
     starts: [{ tuning }, { tuning }, { tuning }],
     config: {
       upstream: { url: backend.url, health: '/healthz' },
@@ -45,7 +45,7 @@ interface Event {
   readonly processes: number;
 }
 
-async function eventsOf({ adminUrl }: GatewayProcess): Promise<readonly Event[]> {
+async function eventsOf({ adminUrl }: RunningGateway): Promise<readonly Event[]> {
   const { status, body } = await askAdmin(Number(new URL(adminUrl).port), '/api/v1/events', { token });
   expect(status).toBe(200);
   return body.isComplete ? body.events : [];
@@ -64,7 +64,7 @@ async function isListed(kind: string, processes: number): Promise<Event> {
   return event;
 }
 
-async function send({ baseUrl }: GatewayProcess): Promise<number> {
+async function send({ baseUrl }: RunningGateway): Promise<number> {
   const response = await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${key.secret}` } });
   await response.arrayBuffer();
   return response.status;

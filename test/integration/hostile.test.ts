@@ -5,7 +5,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { originOf } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
-import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeCustomKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { openRawClient, type RawResponse } from '../support/raw-http.ts';
 import {
   fieldLines,
@@ -28,7 +29,7 @@ const ok = okResponse('[]');
 
 let folder: string;
 let backend: RecordingBackend;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
@@ -48,7 +49,7 @@ beforeAll(async () => {
     }),
   );
   backend = await startRecordingBackend();
-  gateway = await startGateway(
+  gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry, tight.entry],

@@ -128,96 +128,99 @@ async function told(page: Page, origin: string): Promise<readonly string[]> {
   return [change, await firstText(page, '.events .what')];
 }
 
-describe.each([1280, 390])('at %i px', (width) => {
-  it('more is granted to a key, and the grant ended', async () => {
-    const { page, complaints, origin } = await openKey('initech', { width });
-    await press(page, 'Grant more');
-    expect(await firstText(page, 'dialog p')).toContain('within a second, on 2 processes');
-    await page.type('#grant-minute', '77');
-    expect(await confirm(page)).toMatch(
-      /^initech has 77 a minute until .*UTC\)\. This holds on 2 processes\.$/,
-    );
-    await page.waitForFunction("document.querySelector('.ban').textContent.includes('granted 77 a minute')");
-    await expect.poll(() => firstText(page, '.window.long .amount')).toMatch(/ of 77$/);
-    expect(await told(page, origin)).toEqual([
-      expect.stringMatching(/^alice granted initech 77 a minute until .*limits 77 a minute/s),
-      expect.stringMatching(/^alice granted initech 77 a minute until/),
-    ]);
-    await page.goto(`${origin}/keys/initech`);
-    await page.waitForSelector('.why p');
-    await press(page, 'End the grant');
-    expect(await confirm(page)).toMatch(
-      /^The grant of initech has ended: its own limits hold\. This holds on 2/,
-    );
-    await page.waitForFunction("!document.querySelector('.ban').textContent.includes('granted')");
-    expect(await told(page, origin)).toEqual([
-      expect.stringMatching(/^alice ended the grant of initech\..*limits was 77 a minute/s),
-      'alice ended the grant of initech.',
-    ]);
-    expect(complaints).toEqual([]);
-  });
+for (const width of [1280, 390])
+  describe(`at ${width} px`, { tags: width === 390 ? ['full'] : [] }, () => {
+    it('more is granted to a key, and the grant ended', async () => {
+      const { page, complaints, origin } = await openKey('initech', { width });
+      await press(page, 'Grant more');
+      expect(await firstText(page, 'dialog p')).toContain('within a second, on 2 processes');
+      await page.type('#grant-minute', '77');
+      expect(await confirm(page)).toMatch(
+        /^initech has 77 a minute until .*UTC\)\. This holds on 2 processes\.$/,
+      );
+      await page.waitForFunction(
+        "document.querySelector('.ban').textContent.includes('granted 77 a minute')",
+      );
+      await expect.poll(() => firstText(page, '.window.long .amount')).toMatch(/ of 77$/);
+      expect(await told(page, origin)).toEqual([
+        expect.stringMatching(/^alice granted initech 77 a minute until .*limits 77 a minute/s),
+        expect.stringMatching(/^alice granted initech 77 a minute until/),
+      ]);
+      await page.goto(`${origin}/keys/initech`);
+      await page.waitForSelector('.why p');
+      await press(page, 'End the grant');
+      expect(await confirm(page)).toMatch(
+        /^The grant of initech has ended: its own limits hold\. This holds on 2/,
+      );
+      await page.waitForFunction("!document.querySelector('.ban').textContent.includes('granted')");
+      expect(await told(page, origin)).toEqual([
+        expect.stringMatching(/^alice ended the grant of initech\..*limits was 77 a minute/s),
+        'alice ended the grant of initech.',
+      ]);
+      expect(complaints).toEqual([]);
+    });
 
-  it('a key is rotated: the new secret is shown once, and stored nowhere', async () => {
-    const { page, complaints, origin } = await openKey('hooli', { width });
-    const old = secrets.get('hooli');
-    expect(await call(old)).toBe(200);
-    await press(page, 'Rotate');
-    await page.select('#overlap', '0s');
-    await page.click('dialog .main');
-    await page.waitForSelector('dialog .secret');
-    expect(await axeFindings(page)).toEqual([]);
-    const secret = await firstText(page, 'dialog .secret');
-    expect([await call(secret), await call(old)]).toEqual([200, 401]);
-    secrets.set('hooli', secret);
-    await page.keyboard.press('Escape');
-    await page.waitForFunction("document.querySelector('dialog') === null");
-    expect(await firstText(page, '.result')).toBe(
-      'hooli has a new secret; the others have ended. This holds on 2 processes.',
-    );
-    const kept = await page.evaluate(
-      'JSON.stringify([document.documentElement.outerHTML, location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])',
-    );
-    expect(kept).not.toContain(secret);
-    const table = await textOf(page, '.two section:nth-of-type(2) thead th');
-    expect(table).toEqual(['SHA-256', 'Created', 'Last used', 'Got 401', 'Ends']);
-    await expect
-      .poll(() => textOf(page, '.two section:nth-of-type(2) tbody tr'))
-      .toContainEqual(expect.stringMatching(/ended/));
-    expect(await told(page, origin)).toEqual([
-      expect.stringMatching(/^alice rotated the secret of hooli\b.*secret [0-9a-f]{8}/s),
-      expect.stringMatching(/^alice rotated the secret of hooli\b/),
-    ]);
-    expect(complaints).toEqual([]);
-  });
+    it('a key is rotated: the new secret is shown once, and stored nowhere', async () => {
+      const { page, complaints, origin } = await openKey('hooli', { width });
+      const old = secrets.get('hooli');
+      expect(await call(old)).toBe(200);
+      await press(page, 'Rotate');
+      await page.select('#overlap', '0s');
+      await page.click('dialog .main');
+      await page.waitForSelector('dialog .secret');
+      expect(await axeFindings(page)).toEqual([]);
+      const secret = await firstText(page, 'dialog .secret');
+      expect([await call(secret), await call(old)]).toEqual([200, 401]);
+      secrets.set('hooli', secret);
+      await page.keyboard.press('Escape');
+      await page.waitForFunction("document.querySelector('dialog') === null");
+      expect(await firstText(page, '.result')).toBe(
+        'hooli has a new secret; the others have ended. This holds on 2 processes.',
+      );
+      const kept = await page.evaluate(
+        'JSON.stringify([document.documentElement.outerHTML, location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])',
+      );
+      expect(kept).not.toContain(secret);
+      const table = await textOf(page, '.two section:nth-of-type(2) thead th');
+      expect(table).toEqual(['SHA-256', 'Created', 'Last used', 'Got 401', 'Ends']);
+      await expect
+        .poll(() => textOf(page, '.two section:nth-of-type(2) tbody tr'))
+        .toContainEqual(expect.stringMatching(/ended/));
+      expect(await told(page, origin)).toEqual([
+        expect.stringMatching(/^alice rotated the secret of hooli\b.*secret [0-9a-f]{8}/s),
+        expect.stringMatching(/^alice rotated the secret of hooli\b/),
+      ]);
+      expect(complaints).toEqual([]);
+    });
 
-  it('a key is revoked by whoever types its id, and restored', async () => {
-    const { page, complaints, origin } = await openKey('umbrella', { width });
-    await press(page, 'Revoke');
-    const isDisabled = () => page.$eval('dialog .main', (button) => button.matches(':disabled'));
-    await page.type('#typed', 'umbrell');
-    expect(await isDisabled()).toBe(true);
-    await page.keyboard.press('Enter');
-    expect(await call(secrets.get('umbrella'))).toBe(200);
-    await page.type('#typed', 'a');
-    expect(await isDisabled()).toBe(false);
-    expect(await confirm(page)).toBe(
-      'umbrella is revoked: its requests are answered 401. This holds on 2 processes.',
-    );
-    expect(await call(secrets.get('umbrella'))).toBe(401);
-    await page.waitForFunction("document.querySelector('.heading .state').textContent === 'disabled'");
-    // It may be undone by somebody else while this stands there.
-    expect(await firstText(page, '.result + .muted')).toMatch(/^Done (now|\d+ s ago)/);
-    await press(page, 'Restore');
-    expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
-    expect(await confirm(page)).toBe('umbrella is restored. This holds on 2 processes.');
-    await expect.poll(() => call(secrets.get('umbrella'))).toBe(200);
-    expect(await told(page, origin)).toEqual([
-      expect.stringMatching(/^alice restored umbrella\./),
-      'alice restored umbrella.',
-    ]);
-    expect(complaints).toEqual([]);
+    it('a key is revoked by whoever types its id, and restored', async () => {
+      const { page, complaints, origin } = await openKey('umbrella', { width });
+      await press(page, 'Revoke');
+      const isDisabled = () => page.$eval('dialog .main', (button) => button.matches(':disabled'));
+      await page.type('#typed', 'umbrell');
+      expect(await isDisabled()).toBe(true);
+      await page.keyboard.press('Enter');
+      expect(await call(secrets.get('umbrella'))).toBe(200);
+      await page.type('#typed', 'a');
+      expect(await isDisabled()).toBe(false);
+      expect(await confirm(page)).toBe(
+        'umbrella is revoked: its requests are answered 401. This holds on 2 processes.',
+      );
+      expect(await call(secrets.get('umbrella'))).toBe(401);
+      await page.waitForFunction("document.querySelector('.heading .state').textContent === 'disabled'");
+      // It may be undone by somebody else while this stands there.
+      expect(await firstText(page, '.result + .muted')).toMatch(/^Done (now|\d+ s ago)/);
+      await press(page, 'Restore');
+      expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
+      expect(await confirm(page)).toBe('umbrella is restored. This holds on 2 processes.');
+      await expect.poll(() => call(secrets.get('umbrella'))).toBe(200);
+      expect(await told(page, origin)).toEqual([
+        expect.stringMatching(/^alice restored umbrella\./),
+        'alice restored umbrella.',
+      ]);
+      expect(complaints).toEqual([]);
+    });
   });
-});
 
 it('a ban is lifted, of a key that is written in a file too: its secrets are edited there', async () => {
   for (let request = 0; request < 20; request++) await call(written.secret);
@@ -335,7 +338,9 @@ it('a response that is lost may have done it: the question says so and keeps the
   expect(await focusOn(page)).toBe('Rotate');
 });
 
-it('the key of a change leads to its page, also when its id begins the name of who did it', async () => {
+it('the key of a change leads to its page, also when its id begins the name of who did it', {
+  tags: 'full',
+}, async () => {
   await api('POST', '/keys/al/grant', {
     limits: { perMinute: 9 },
     fromAt: new Date(Date.now() + 1_800_000).toISOString(),
@@ -353,7 +358,7 @@ it('the key of a change leads to its page, also when its id begins the name of w
   expect(await page.evaluate(before)).toBe('alice granted ');
 });
 
-it.each([1280, 390])('Changes at %i px shows all of them', async (width) => {
+it.each([1280, 390])('Changes at %i px shows all of them', { tags: 'full' }, async (width) => {
   const { page, origin } = await openKey('al', { width });
   await page.goto(`${origin}/changes`);
   await page.waitForSelector('.changes li');
@@ -364,7 +369,7 @@ it.each([1280, 390])('Changes at %i px shows all of them', async (width) => {
   expect(await page.evaluate(shown)).toBe(body.changes.length);
 });
 
-it('Operations says once how long there is until one is removed', async () => {
+it('Operations says once how long there is until one is removed', { tags: 'full' }, async () => {
   await call(secrets.get('al'), '/pets/1');
   const { page, origin } = await openKey('al');
   await page.goto(`${origin}/operations?operation=getPet`);
@@ -385,7 +390,7 @@ async function cutOff(page: Page, part: string): Promise<void> {
   );
 }
 
-it('why figures are old covers no title of a narrow page', async () => {
+it('why figures are old covers no title of a narrow page', { tags: 'full' }, async () => {
   const { page } = await openKey('al', { width: 390 });
   await page.waitForSelector('.chart canvas');
   await cutOff(page, '/keys/al');
@@ -399,7 +404,9 @@ it('why figures are old covers no title of a narrow page', async () => {
   expect(await page.evaluate(covered)).toEqual([]);
 });
 
-it('until when a key is banned is read on a narrow page, also when that is old', async () => {
+it('until when a key is banned is read on a narrow page, also when that is old', {
+  tags: 'full',
+}, async () => {
   for (let request = 0; request < 20; request++) await call(secrets.get('oscorp'));
   const { page, origin } = await openKey('oscorp', { width: 390 });
   await page.goto(`${origin}/`);
@@ -413,7 +420,7 @@ it('until when a key is banned is read on a narrow page, also when that is old',
   expect(await page.evaluate(`${state}.scrollWidth <= ${state}.clientWidth`)).toBe(true);
 });
 
-it('the axis of a chart of few requests has each number once', async () => {
+it('the axis of a chart of few requests has each number once', { tags: 'full' }, async () => {
   const { page, origin } = await openKey('al');
   // A chart is drawn again with each answer, from an empty canvas.
   await page.evaluateOnNewDocument(`
@@ -434,7 +441,9 @@ it('the axis of a chart of few requests has each number once', async () => {
   expect(await numbers.jsonValue()).toEqual(['0', '1']);
 });
 
-it('neither the longest name of a plan nor a name that turns text around disturbs what is beside it', async () => {
+it('neither the longest name of a plan nor a name that turns text around disturbs what is beside it', {
+  tags: 'full',
+}, async () => {
   await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
   const { page, origin } = await openKey('turned', { width: 390 });
   // What follows the name is read from left to right: the plan before the place.
@@ -459,7 +468,9 @@ it('neither the longest name of a plan nor a name that turns text around disturb
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
-it('a name that turns text around leaves a change with what was before what is', async () => {
+it('a name that turns text around leaves a change with what was before what is', {
+  tags: 'full',
+}, async () => {
   const { body } = await api('POST', '/keys', { id: 'swapped', plan: 'free', name: '\u202Eabc' });
   expect((await api('PATCH', `/keys/${body.id}`, { name: 'xyz' })).status).toBe(200);
   const { page, origin } = await openKey('swapped');

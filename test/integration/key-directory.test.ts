@@ -1,16 +1,16 @@
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
-import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
+import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
-import { makeKey } from '../support/gateway-process.ts';
+import { makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import { startLoad } from '../support/load.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** Row 34 of the list of faults. No process tells another that a key has changed. */
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let directory: DirectoryOfTest;
 const agent = new Agent();
 const configured = makeKey({ id: 'configured', plan: 'pro' });
@@ -18,7 +18,7 @@ const addressPerMinute = 1_000;
 
 async function start(bounds: Record<string, number>, relayed: boolean): Promise<void> {
   const tuning = { bounds, windowsMs: freshWindows(Date.now()) };
-  fleet = await startFleet({
+  fleet = await startFleetHere({
     starts: [{ tuning }, { tuning }, { tuning }],
     config: {
       keys: { file: './keys.yaml', directory: true },

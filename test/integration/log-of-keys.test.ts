@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { type StoreProcess, startStore } from '../support/store-process.ts';
 
 const before = makeKey({ id: 'acme' });
@@ -18,14 +19,14 @@ const acme = {
 };
 
 let store: StoreProcess;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 
 beforeAll(async () => {
   store = await startStore();
   const upstream = { url: store.url, health: '/healthz' };
   const bans = { after: 3, within: '60s', for: '4s', max: '60s' };
   const keys = [acme, disabled.entry, flooding.entry];
-  gateway = await startGateway(testConfig({ upstream, keys, bans }));
+  gateway = await startGatewayHere(testConfig({ upstream, keys, bans }));
 });
 afterAll(async () => {
   await gateway.stop();

@@ -130,7 +130,7 @@ it('a limit is written or moved by keys too; a higher one frees keys', async () 
   await expect.poll(() => verdictOf(page)).toMatch(/^With 5 a minute, 3 keys/);
 });
 
-it('a limit that is deleted to write another one stays deleted meanwhile', async () => {
+it('a limit that is deleted to write another one stays deleted meanwhile', { tags: 'full' }, async () => {
   const { page } = await open('/plans?plan=free');
   const field = 'input[name="minute"]';
   const limitIn = () => page.$eval(field, (input) => (input as HTMLInputElement).value);
@@ -155,7 +155,7 @@ async function stateShown(page: Page): Promise<void> {
   }
 }
 
-it('the simulator is asked again when the gateway did not answer', async () => {
+it('the simulator is asked again when the gateway did not answer', { tags: 'full' }, async () => {
   const { page } = await watchedPage(browser, origin, 1280);
   await page.setRequestInterception(true);
   let isAway = true;
@@ -183,9 +183,10 @@ it('"Copy as YAML" gives the edit of the plan, with all of its limits', async ()
   expect(parse(yaml)).toEqual({ plans: { free: { perMinute: 30, perDay: 1_000 } } });
 });
 
-it.each([1280, 390])(
-  'shows one of the keys under both limits, whole at %i px in both themes',
-  async (width) => {
+for (const width of [1280, 390])
+  it(`shows one of the keys under both limits, whole at ${width} px in both themes`, {
+    tags: width === 390 ? ['full'] : [],
+  }, async () => {
     const { page, complaints } = await open('/plans?plan=free&minute=30&key=busy', width);
     await page.waitForSelector('.what-if .chart canvas');
     expect(await textOf(page, '.what-if .legend')).toEqual([
@@ -207,5 +208,4 @@ it.each([1280, 390])(
       await page.screenshot({ path: `${folder}/plans-${width}-${theme}.png`, fullPage: true });
     }
     expect(complaints).toEqual([]);
-  },
-);
+  });

@@ -9,7 +9,9 @@ it('a limit edited under load is exact on three processes: used requests stay co
   expect(found.statuses.toSorted()).toEqual([200, 429]);
 });
 
-it('a grant under load is exact on three processes: it begins and ends with what was used, and ends by itself', async () => {
+it('a grant under load is exact on three processes: it begins and ends with what was used, and ends by itself', {
+  tags: 'full',
+}, async () => {
   const found = await measureGrant({ plan: 200, granted: 500, again: 700 });
   expect(found.admitted).toEqual([200, 500, 500, 700, 700]);
   expect(found.answered200).toBe(700);

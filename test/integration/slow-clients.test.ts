@@ -4,28 +4,32 @@ import { measureSlowClients } from '../faults/slow-clients.ts';
 import { measureSoak } from '../faults/soak.ts';
 import { measureStrayOctets } from '../faults/stray-octets.ts';
 
-it('beside 4,000 idle sockets and slow clients all good requests are answered, and the sockets are freed', async () => {
-  const found = await measureSlowClients({
-    idle: 4_000,
-    slow: 30,
-    goodRequests: 400,
-    bounds: {
-      headersTimeoutMs: 5_000,
-      requestTimeoutMs: 5_000,
-      writeTimeoutMs: 3_000,
-      keepAliveTimeoutMs: 5_000,
-      connectionsCheckingIntervalMs: 200,
-    },
+for (const idle of [400, 4_000])
+  it(`beside ${idle} idle sockets and slow clients all good requests are answered, and the sockets are freed`, {
+    tags: idle === 400 ? [] : ['full'],
+  }, async () => {
+    const found = await measureSlowClients({
+      idle,
+      slow: 30,
+      goodRequests: 400,
+      bounds: {
+        headersTimeoutMs: 5_000,
+        requestTimeoutMs: 5_000,
+        writeTimeoutMs: 3_000,
+        keepAliveTimeoutMs: 5_000,
+        connectionsCheckingIntervalMs: 200,
+      },
+    });
+    expect(found.failures).toEqual([]);
+    expect(found.good).toEqual({ 200: 800 });
+    expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);
   });
-  expect(found.failures).toEqual([]);
-  expect(found.good).toEqual({ 200: 800 });
-  expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);
-});
 
 describe.each(greeds)('beside keys whose client %s', (greed) => {
-  it.each([1, 8])(
-    '%i of them, every other key is served and the backend has free connections',
-    async (keys) => {
+  for (const keys of [1, 8])
+    it(`${keys} of them, every other key is served and the backend has free connections`, {
+      tags: keys === 1 ? [] : ['full'],
+    }, async () => {
       const found = await measureGreedyKeys({
         greed,
         keys,
@@ -44,8 +48,7 @@ describe.each(greeds)('beside keys whose client %s', (greed) => {
       expect(found.heldAtBackend).toBeLessThan(36);
       const end = greed === 'never reads its response' ? '499 client' : '408 client';
       expect(Object.keys(found.greedyEnds)).toEqual([end]);
-    },
-  );
+    });
 });
 
 it('stray octets of a backend behind the response to one key never reach another', async () => {
@@ -55,7 +58,7 @@ it('stray octets of a backend behind the response to one key never reach another
   expect(found.shared).toBeGreaterThan(0);
 });
 
-it('clients that connect and leave do not leave a descriptor open', async () => {
+it('clients that connect and leave do not leave a descriptor open', { tags: 'full' }, async () => {
   const found = await measureSoak({ seconds: 3 });
   expect(found.failures).toEqual([]);
   expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);

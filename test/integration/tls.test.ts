@@ -132,7 +132,9 @@ describe('a certificate that is replaced on disk', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('by a broken pair changes nothing; log and /readyz say so until it is repaired', async () => {
+  it('by a broken pair changes nothing; log and /readyz say so until it is repaired', {
+    tags: 'full',
+  }, async () => {
     const good = makeCertificate();
     const gateway = await start(listenWith(await write('broken', good)));
     await write('broken', { ...good, key: makeCertificate().key });
@@ -162,7 +164,9 @@ describe('a certificate that is replaced on disk', () => {
 });
 
 describe('the end of a certificate', () => {
-  it('is announced 14 days ahead, in /readyz and in the log, and when it has come', async () => {
+  it('is announced 14 days ahead, in /readyz and in the log, and when it has come', {
+    tags: 'full',
+  }, async () => {
     const brief = makeCertificate({ notBeforeMs: Date.now() - dayMs, notAfterMs: Date.now() + 13 * dayMs });
     const end = new Date(brief.notAfterMs).toISOString();
     const bounds = { certificateNoticeIntervalMs: 100 };
@@ -267,7 +271,7 @@ describe('what is said over TLS', () => {
     expect(gateway.output()).not.toContain(key.secret);
   });
 
-  it('failed handshakes are logged together, and none is lost', async () => {
+  it('failed handshakes are logged together, and none is lost', { tags: 'full' }, async () => {
     const gateway = await start(listenWith(tls), { bounds: { tlsFailuresIntervalMs: 3_000 } });
     const garbage = Buffer.from([0x16, 0xff, 0xff, 0x00, 0x01, 0x01]);
     await Promise.all(

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createAuthority, type KeyPair } from '../support/certificates.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { until } from '../support/until.ts';
 
@@ -11,7 +12,7 @@ const key = makeKey({ plan: 'business' });
 const authority = createAuthority();
 const [first, renewed] = [authority.issue({ names: ['a.test'] }), authority.issue({ names: ['b.test'] })];
 let backend: RecordingBackend;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 /** The names in the gateway's client certificates, one for each request. */
 let shown: string[];
 
@@ -29,9 +30,12 @@ beforeEach(async () => {
       socket.write(okResponse('{}'));
     },
   });
-  gateway = await startGateway(testConfig({ keys: [key.entry], upstream: { url: 'http://127.0.0.1:9' } }), {
-    tuning: { bounds: { connectTimeoutMs: 20_000, healthTimeoutMs: 20_000 } },
-  });
+  gateway = await startGatewayHere(
+    testConfig({ keys: [key.entry], upstream: { url: 'http://127.0.0.1:9' } }),
+    {
+      tuning: { bounds: { connectTimeoutMs: 20_000, healthTimeoutMs: 20_000 } },
+    },
+  );
   await write('ca.pem', authority.cert);
   await writePair(first);
   await gateway.editConfig(config());
@@ -91,7 +95,9 @@ it('a certificate that is replaced on disk is used for new connections, and no r
   expectNoPrivateKey(gateway.output());
 });
 
-it('a broken certificate and key change nothing, and are reported in the log and /readyz without the key', async () => {
+it('a broken certificate and key change nothing, and are reported in the log and /readyz without the key', {
+  tags: 'full',
+}, async () => {
   await write('key.pem', renewed.key);
   await until('/readyz says so', async () => (await readyz()).body.config.lastError !== undefined);
   const { text, body } = await readyz();

@@ -35,7 +35,9 @@ async function offered(gateway: GatewayProcess, keyId: string): Promise<number> 
   return rows.reduce((sum, row) => sum + row.offered, 0);
 }
 
-it('a process that is killed takes at most what it counted since its last flush', async () => {
+it('a process that is killed takes at most what it counted since its last flush', {
+  tags: 'full',
+}, async () => {
   const key = makeKey({ plan: 'business' });
   const fleet = await start([key], 2);
   const [victim, witness] = fleet.gateways;

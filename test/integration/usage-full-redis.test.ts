@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { readiness, startFleet } from '../support/fleet.ts';
+import { readiness, startFleetHere } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +15,7 @@ it('while Redis is almost full nothing is recorded, that is said, and every quot
     usageSlicesPerFlush: 2,
     healthTimeoutMs: 20_000,
   };
-  const fleet = await startFleet({ starts: [{ tuning: { bounds } }], config: { keys: [key.entry] } });
+  const fleet = await startFleetHere({ starts: [{ tuning: { bounds } }], config: { keys: [key.entry] } });
   onTestFinished(() => fleet.stop());
   const [gateway] = fleet.gateways;
   if (gateway === undefined) throw new Error('one gateway was started');

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
-import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
+import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
+import { type KeyEntry, makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import type { RawClient } from '../support/raw-http.ts';
 import { patientStore, steadyStore, type Tuning } from '../support/tuning.ts';
 import { askForWebSocket, switchingProtocols, webSocketApi } from '../support/web-socket.ts';
@@ -41,9 +41,9 @@ async function start(
   starts: number,
   keys: readonly KeyEntry[],
   bounds: NonNullable<Tuning['bounds']>,
-): Promise<Fleet> {
+): Promise<Fleet<RunningGateway>> {
   const { port } = backend.address() as AddressInfo;
-  const fleet = await startFleet({
+  const fleet = await startFleetHere({
     starts: Array.from({ length: starts }, () => ({ tuning: { bounds } })),
     config: {
       upstream: { url: `http://127.0.0.1:${port}`, health: '/healthz' },
@@ -57,7 +57,7 @@ async function start(
   return fleet;
 }
 
-async function open({ gateways }: Fleet, secret: string, gateway = 0): Promise<RawClient> {
+async function open({ gateways }: Fleet<RunningGateway>, secret: string, gateway = 0): Promise<RawClient> {
   const client = await askForWebSocket(gateways[gateway]?.port ?? 0, secret);
   clients.push(client);
   expect((await client.response()).status).toBe(101);
@@ -71,14 +71,14 @@ async function expectOpen(client: RawClient): Promise<void> {
   await echoed;
 }
 
-async function directoryFor({ redis, prefix }: Fleet): Promise<DirectoryOfTest> {
+async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<DirectoryOfTest> {
   const directory = await directoryOf({ url: redis.url, prefix });
   onTestFinished(() => directory.close());
   return directory;
 }
 
 /** What the processes have logged, one process after the other. */
-function closings({ gateways }: Fleet) {
+function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines
       .filter(({ msg }) => msg === 'a WebSocket is closed with its key')

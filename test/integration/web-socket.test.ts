@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import {
   fieldLines,
@@ -36,8 +37,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function start(bounds: Tuning['bounds'] = {}): Promise<GatewayProcess> {
-  const gateway = await startGateway(
+async function start(bounds: Tuning['bounds'] = {}): Promise<RunningGateway> {
+  const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry],
@@ -101,7 +102,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
 });
 
 /** @param bearer a secret in `Authorization`, if any */
-async function statusOfHandshake({ port }: GatewayProcess, path: string, secret: string, bearer?: string) {
+async function statusOfHandshake({ port }: RunningGateway, path: string, secret: string, bearer?: string) {
   const fields = ['Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
   if (bearer !== undefined) fields.push(`Authorization: Bearer ${bearer}`);
   const offer = `Sec-WebSocket-Protocol: tollgate, tollgate.bearer.${secret}`;
@@ -131,7 +132,7 @@ it('a long response instead of 101 reaches a client that reads completely', asyn
   expect(response.body).toHaveLength(body.length);
 });
 
-it('a client that reads nothing of that response is disconnected', async () => {
+it('a client that reads nothing of that response is disconnected', { tags: 'full' }, async () => {
   backend.react = (_request, socket) => void socket.write(okResponse('a'.repeat(64 << 20), 403));
   const client = await askForWebSocket((await start({ writeTimeoutMs: 300 })).port, key.secret);
   client.socket.pause();

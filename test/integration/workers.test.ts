@@ -223,7 +223,9 @@ describe('a gateway with two workers', () => {
   });
 });
 
-it('an edit that waits for a restart is in force nowhere: a replaced worker counts with the others, and the admin API says so', async () => {
+it('an edit that waits for a restart is in force nowhere: a replaced worker counts with the others, and the admin API says so', {
+  tags: 'full',
+}, async () => {
   const limited = makeCustomKey(1_000_000, 30);
   const prefix = freshPrefix();
   const config = configOf({ keys: [limited.entry], redis: { url: redisUrl(), prefix } });
@@ -249,7 +251,9 @@ it('an edit that waits for a restart is in force nowhere: a replaced worker coun
   expect(await statusesOf(gateway, 10, limited.secret)).toEqual([429]);
 });
 
-it('a worker whose event loop hangs is killed; the pause before it is replaced grows while its successors die young', async () => {
+it('a worker whose event loop hangs is killed; the pause before it is replaced grows while its successors die young', {
+  tags: 'full',
+}, async () => {
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
@@ -292,7 +296,9 @@ it('killed workers take their own connections with them and nothing else, and no
   expect(found.wentBack).toBe(0);
 });
 
-it('while a worker is missing new connections are served by another one, and /readyz says how many there are', async () => {
+it('while a worker is missing new connections are served by another one, and /readyz says how many there are', {
+  tags: 'full',
+}, async () => {
   const gateway = await start(configOf(), { workerPauseMs: 10_000 });
   const [victim] = await workersOf(gateway, token.token);
   if (victim === undefined) throw new Error('there is no worker');
@@ -339,7 +345,7 @@ async function startLeavingLoad({ port }: { readonly port: number }) {
   return load;
 }
 
-it('when the supervisor is killed its workers finish their requests, and end', async () => {
+it('when the supervisor is killed its workers finish their requests, and end', { tags: 'full' }, async () => {
   const gateway = await start(configOf(), clientsMayPause);
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
   const load = await startLeavingLoad(gateway);
@@ -350,7 +356,9 @@ it('when the supervisor is killed its workers finish their requests, and end', a
   expect(Object.keys(countStatuses(responses))).toEqual(['200']);
 });
 
-it('a SIGHUP to all processes, as a closed terminal sends it, loses no request', async () => {
+it('a SIGHUP to all processes, as a closed terminal sends it, loses no request', {
+  tags: 'full',
+}, async () => {
   const gateway = await start(configOf(), clientsMayPause);
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
   const load = await startLeavingLoad(gateway);
@@ -361,7 +369,7 @@ it('a SIGHUP to all processes, as a closed terminal sends it, loses no request',
   expect(Object.keys(countStatuses(responses))).toEqual(['200']);
 });
 
-it('a second SIGINT ends supervisor and workers at once', async () => {
+it('a second SIGINT ends supervisor and workers at once', { tags: 'full' }, async () => {
   const gateway = await start(configOf(), { drainGraceMs: 60_000, signalEchoMs: 0 });
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
   gateway.child.kill('SIGTERM');
@@ -370,7 +378,7 @@ it('a second SIGINT ends supervisor and workers at once', async () => {
   await until('the workers are gone', () => !pids.some(isThere));
 });
 
-it('a TLS session is resumed by whichever worker gets the connection', async () => {
+it('a TLS session is resumed by whichever worker gets the connection', { tags: 'full' }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const pair = makeCertificate();

@@ -1,14 +1,21 @@
 import type { Redis } from 'ioredis';
 import type { RedisPlace } from './connect-redis.ts';
-import { type GatewayProcess, type GatewayStart, startGateway, testConfig } from './gateway-process.ts';
+import { startGatewayHere } from './gateway-here.ts';
+import {
+  type GatewayProcess,
+  type GatewayStart,
+  type RunningGateway,
+  startGateway,
+  testConfig,
+} from './gateway-process.ts';
 import { inspect } from './inspect.ts';
 import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** Several gateway processes on one Redis, with one backend, all started for one test. */
-export interface Fleet {
-  readonly gateways: readonly GatewayProcess[];
+/** Several gateways on one Redis, with one backend, all started for one test. */
+export interface Fleet<Member extends RunningGateway = GatewayProcess> {
+  readonly gateways: readonly Member[];
   /** The `http://127.0.0.1:port` of each gateway. */
   readonly origins: readonly string[];
   readonly redis: RedisServer;
@@ -45,14 +52,20 @@ export interface FleetMember extends GatewayStart {
   readonly config?: Record<string, unknown>;
 }
 
-export async function startFleet({
-  starts,
-  config,
-  redisPassword,
-  relayed = false,
-  place,
-  files = {},
-}: FleetOptions): Promise<Fleet> {
+/** Starts a process for each gateway. */
+export function startFleet(options: FleetOptions): Promise<Fleet> {
+  return startMembers(startGateway, options);
+}
+
+/** Starts all gateways in the process of the test: see `startGatewayHere`. */
+export function startFleetHere(options: FleetOptions): Promise<Fleet<RunningGateway>> {
+  return startMembers(startGatewayHere, options);
+}
+
+async function startMembers<Member extends RunningGateway>(
+  startMember: (config: Record<string, unknown>, start: GatewayStart) => Promise<Member>,
+  { starts, config, redisPassword, relayed = false, place, files = {} }: FleetOptions,
+): Promise<Fleet<Member>> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
   const inspector = inspect(redis.url);
   const relay = relayed ? await startTcpRelay(redis.port) : undefined;
@@ -74,7 +87,7 @@ export async function startFleet({
     ...overrides,
   });
   const gateways = await Promise.all(
-    starts.map((start) => startGateway(configOf(start), { files, ...start })),
+    starts.map((start) => startMember(configOf(start), { files, ...start })),
   );
 
   return {
@@ -94,12 +107,12 @@ export async function startFleet({
   };
 }
 
-export function originOf({ port }: GatewayProcess): string {
+export function originOf({ port }: RunningGateway): string {
   return `http://127.0.0.1:${port}`;
 }
 
 /** The response of a gateway's `/readyz`. */
-export async function readiness({ adminUrl }: GatewayProcess) {
+export async function readiness({ adminUrl }: RunningGateway) {
   const response = await fetch(`${adminUrl}/readyz`);
   const text = await response.text();
   return { httpStatus: response.status, text, body: JSON.parse(text) as ReadinessBody };
@@ -115,7 +128,7 @@ interface ReadinessBody {
 }
 
 async function stopAll(
-  gateways: readonly GatewayProcess[],
+  gateways: readonly RunningGateway[],
   inspector: Redis,
   relay: TcpRelay | undefined,
   redis: RedisServer,

@@ -42,13 +42,12 @@ export function makeCustomKey(perMinute: number, perDay: number, secret?: string
   return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
 
-export interface GatewayProcess {
+export interface RunningGateway {
   /** With the base path, for example `http://127.0.0.1:41234/v1`. */
   readonly baseUrl: string;
   readonly port: number;
   readonly adminUrl: string;
   readonly configDir: string;
-  readonly child: ChildProcess;
   /** Every line of the log so far. */
   readonly lines: Record<string, unknown>[];
   /** Everything it wrote so far to standard output and standard error. */
@@ -59,6 +58,10 @@ export interface GatewayProcess {
   editConfig(config: Record<string, unknown> | string): Promise<void>;
   /** Sends a signal (SIGTERM if not given), waits for the end and, unless it was killed, all of its output; returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface GatewayProcess extends RunningGateway {
+  readonly child: ChildProcess;
 }
 
 /** The main configuration of a gateway under test; `overrides` replace its fields. */
@@ -88,15 +91,9 @@ export interface GatewayStart {
 /** Starts a real gateway process on free ports, with a configuration directory of its own. */
 export async function startGateway(
   config: Record<string, unknown>,
-  { tuning, layout = 'plain', files = {} }: GatewayStart = {},
+  { tuning, ...start }: GatewayStart = {},
 ): Promise<GatewayProcess> {
-  const configDir = await mkdtemp(join(tmpdir(), 'tollgate-'));
-  const configFile = join(configDir, 'gateway.yaml');
-  const replace = layout === 'plain' ? replaceFile : swapLink;
-  for (const [name, content] of Object.entries(files))
-    await writeFile(join(configDir, name), stringify(content));
-  await replace(configDir, stringify(config));
-  if (layout === 'mounted') await symlink('..data/gateway.yaml', configFile);
+  const { configDir, configFile, edit } = await writeConfig(config, start);
 
   const entry = tuning === undefined ? '../../gateway/main.ts' : './tuned-gateway.ts';
   const main = fileURLToPath(new URL(entry, import.meta.url));
@@ -104,38 +101,15 @@ export async function startGateway(
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TEST_TUNING: JSON.stringify(tuning ?? {}) },
   });
-  const lines: Record<string, unknown>[] = [];
-  const waiting = new Set<() => void>();
+  const log = createLineLog();
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors += chunk;
   });
-  createInterface({ input: child.stdout }).on('line', (text) => {
-    lines.push(JSON.parse(text));
-    for (const look of waiting) look();
-  });
-
-  function line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => {
-        waiting.delete(look);
-        reject(new Error(`no such line; the log ended with\n${tailOf(lines)}\n${errors}`));
-      };
-      const timer = setTimeout(giveUp, startTimeoutMs);
-      // Its last lines may be read after its end.
-      child.once('close', giveUp);
-      const look = () => {
-        const found = lines.find(test);
-        if (found === undefined) return;
-        waiting.delete(look);
-        clearTimeout(timer);
-        child.off('close', giveUp);
-        resolve(found);
-      };
-      waiting.add(look);
-      look();
-    });
-  }
+  createInterface({ input: child.stdout }).on('line', (text) => log.add(JSON.parse(text)));
+  // Its last lines may be read after its end.
+  child.once('close', () => log.end(errors));
+  const { lines, line } = log;
 
   const started = (await line((entry) => entry.msg === 'the gateway listens')) as unknown as {
     listen: { port: number };
@@ -151,7 +125,7 @@ export async function startGateway(
     lines,
     output: () => lines.map((entry) => JSON.stringify(entry)).join('\n') + errors,
     line,
-    editConfig: (next) => replace(configDir, typeof next === 'string' ? next : stringify(next)),
+    editConfig: edit,
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
         // Workers whose supervisor is killed may hold its output open for a while.
@@ -163,6 +137,69 @@ export async function startGateway(
       return child.exitCode;
     },
   };
+}
+
+export interface LineLog extends Pick<RunningGateway, 'lines' | 'line'> {
+  add(line: Record<string, unknown>): void;
+  /** No line comes after this: whoever waits for one gets an error, with this text. */
+  end(errors: string): void;
+}
+
+export function createLineLog(): LineLog {
+  const lines: Record<string, unknown>[] = [];
+  const waiting = new Set<{ look(): void; giveUp(errors: string): void }>();
+  let ended: string | undefined;
+  return {
+    lines,
+    add(line) {
+      lines.push(line);
+      for (const { look } of waiting) look();
+    },
+    end(errors) {
+      ended = errors;
+      for (const { giveUp } of waiting) giveUp(errors);
+    },
+    line(test) {
+      return new Promise((resolve, reject) => {
+        const giveUp = (errors = '') => {
+          leave();
+          reject(new Error(`no such line; the log ended with\n${tailOf(lines)}\n${errors}`));
+        };
+        const timer = setTimeout(giveUp, startTimeoutMs);
+        const look = () => {
+          const found = lines.find(test);
+          if (found === undefined) return;
+          leave();
+          resolve(found);
+        };
+        const waiter = { look, giveUp };
+        const leave = () => {
+          waiting.delete(waiter);
+          clearTimeout(timer);
+        };
+        waiting.add(waiter);
+        look();
+        if (ended !== undefined && waiting.has(waiter)) giveUp(ended);
+      });
+    },
+  };
+}
+
+/** Writes a configuration into a folder of its own. */
+export async function writeConfig(
+  config: Record<string, unknown>,
+  { layout = 'plain', files = {} }: Pick<GatewayStart, 'layout' | 'files'>,
+) {
+  const configDir = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  const configFile = join(configDir, 'gateway.yaml');
+  const replace = layout === 'plain' ? replaceFile : swapLink;
+  const edit: RunningGateway['editConfig'] = (next) =>
+    replace(configDir, typeof next === 'string' ? next : stringify(next));
+  for (const [name, content] of Object.entries(files))
+    await writeFile(join(configDir, name), stringify(content));
+  await edit(config);
+  if (layout === 'mounted') await symlink('..data/gateway.yaml', configFile);
+  return { configDir, configFile, edit };
 }
 
 /** The last lines of a log. Of access lines there are only a few: all of them would hide the other lines. */

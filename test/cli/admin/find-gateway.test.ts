@@ -5,7 +5,8 @@ import { makeToken } from '../../support/admin-client.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
 import { freePort } from '../../support/free-port.ts';
-import { type GatewayProcess, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
@@ -13,10 +14,10 @@ import { startStubAdmin } from '../../support/stub-admin.ts';
 const { token, entry } = makeToken('read');
 const upstream = { url: 'http://127.0.0.1:1' };
 
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 beforeAll(async () => {
   const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
-  gateway = await startGateway(testConfig({ upstream, admin }));
+  gateway = await startGatewayHere(testConfig({ upstream, admin }));
 });
 afterAll(() => gateway.stop('SIGKILL'));
 
@@ -138,7 +139,7 @@ describe('the token', () => {
   });
 
   it('has no use where none is configured, and the sentence says how to make one', async () => {
-    const open = await startGateway(testConfig({ upstream }));
+    const open = await startGatewayHere(testConfig({ upstream }));
     onTestFinished(async () => void (await open.stop('SIGKILL')));
     await failsWith(
       /No token is configured.*"tollgate admin token --name NAME/,
@@ -209,7 +210,7 @@ describe('an admin listener over TLS', () => {
     });
     const tls = { cert: pathOf('cert.pem'), key: pathOf('key.pem') };
     const admin = { host: '127.0.0.1', port, tls, tokens: [entry] };
-    const secure = await startGateway(testConfig({ upstream, admin }));
+    const secure = await startGatewayHere(testConfig({ upstream, admin }));
     onTestFinished(async () => void (await secure.stop('SIGKILL')));
     await succeeds(['--config', `${secure.configDir}/gateway.yaml`], tokenEnv);
 
@@ -250,7 +251,7 @@ describe('an admin listener over TLS', () => {
       'other.pem': other.cert + authority.cert,
     });
     const tls = { cert: folder.pathOf('cert.pem'), key: folder.pathOf('key.pem') };
-    const secure = await startGateway(
+    const secure = await startGatewayHere(
       testConfig({ upstream, admin: { host: '127.0.0.1', port, tls, tokens: [entry] } }),
     );
     onTestFinished(async () => void (await secure.stop('SIGKILL')));

@@ -7,7 +7,7 @@ import { monthNotice, monthTable } from '../../../gateway/cli/admin/usage-view.t
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { directoryOf } from '../../support/directory-of.ts';
-import { startFleet } from '../../support/fleet.ts';
+import { startFleetHere } from '../../support/fleet.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientStore } from '../../support/tuning.ts';
@@ -40,7 +40,7 @@ it('usage --all --month --csv is what was sent, of hundreds of keys over two pro
   const file = join(folder, 'keys.yaml');
   const writeKeys = (some: typeof customers) => writeFile(file, stringify(some.map(({ entry }) => entry)));
   await writeKeys(customers);
-  const fleet = await startFleet({
+  const fleet = await startFleetHere({
     starts: [1, 2].map(() => ({ tuning: { bounds } })),
     config: {
       plans: { free: { perMonth: 3 }, issued: { perMonth: 100 } },

@@ -3,7 +3,14 @@ import { callersCsv } from '../../../gateway/cli/admin/usage-view.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import {
+  type GatewayProcess,
+  makeKey,
+  type RunningGateway,
+  startGateway,
+  testConfig,
+} from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -22,13 +29,13 @@ const keys = [acme, long, once, ...others].map(({ entry }) => entry);
 const named = keys.map((entry) => ({ ...entry, name: `The company \u202e of ${entry.id} 猫` }));
 
 let backend: RecordingBackend;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 let env: Record<string, string>;
 beforeAll(async () => {
   backend = await startRecordingBackend({
     react: ({ target }, socket) => socket.write(okResponse('{}', target.endsWith('/404') ? 404 : 200)),
   });
-  gateway = await startGateway(
+  gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url },
       keys: named,
@@ -68,7 +75,7 @@ async function run(...args: string[]) {
 
 /** Figures that are of the moment at which they were asked for. */
 const moments =
-  /"(ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
+  /"(sentence|ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
 
 function lasting(body: unknown): string {
   return JSON.stringify(body).replace(moments, '').replace(/,}/g, '}');
@@ -317,16 +324,19 @@ it('changes says of an empty list no more than is known: while Redis is away, th
   const sentences = async (url: string, bounds = {}) => {
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
     const upstream = { url: backend.url };
-    const gateway = await startGateway(
+    const gateway = await startGatewayHere(
       testConfig({ upstream, admin, redis: { url, prefix: freshPrefix() } }),
       { tuning: { bounds } },
     );
     onTestFinished(async () => void (await gateway.stop('SIGKILL')));
     const at = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
-    return (await runTollgate(['changes'], at)).stdout;
+    return async () => (await runTollgate(['changes'], at)).stdout;
   };
-  expect(await sentences(redisUrl(), patientStore)).toBe('No change is on record.\n');
-  expect(await sentences('redis://127.0.0.1:1')).toBe(
+  const said = await sentences(redisUrl(), patientStore);
+  // The connection to Redis may not be there yet.
+  await expect.poll(said).toBe('No change is on record.\n');
+  const saidAlone = await sentences('redis://127.0.0.1:1');
+  expect(await saidAlone()).toBe(
     'Redis did not answer, so these are only the figures of the process that answered.\nNo change is on record.\n',
   );
 });

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
-import {
-  type GatewayProcess,
-  makeCustomKey,
-  makeKey,
-  startGateway,
-  testConfig,
-} from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
@@ -20,7 +15,7 @@ const spent = makeCustomKey(1_000, 2);
 const customer = makeKey({ id: 'customer-7' });
 
 let backend: RecordingBackend;
-let gateways: GatewayProcess[];
+let gateways: RunningGateway[];
 beforeAll(async () => {
   backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
   const config = testConfig({
@@ -31,7 +26,7 @@ beforeAll(async () => {
     bans: { after: 3, for: '10m' },
   });
   const tuning = { windowsMs: freshWindows(Date.now()), bounds: patientStore };
-  gateways = await Promise.all([startGateway(config, { tuning }), startGateway(config, { tuning })]);
+  gateways = await Promise.all([startGatewayHere(config, { tuning }), startGatewayHere(config, { tuning })]);
 });
 afterAll(async () => {
   await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));

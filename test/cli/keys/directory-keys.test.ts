@@ -7,7 +7,8 @@ import { CommandError } from '../../../gateway/cli/output/command-error.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
@@ -18,11 +19,11 @@ const written = makeKey({ id: 'written' });
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
 let backend: RecordingBackend;
-let gateways: GatewayProcess[];
+let gateways: RunningGateway[];
 beforeAll(async () => {
   backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
   const prefix = freshPrefix();
-  const start = () => startGateway(config(prefix), { tuning: { bounds: patientStore } });
+  const start = () => startGatewayHere(config(prefix), { tuning: { bounds: patientStore } });
   gateways = await Promise.all([start(), start()]);
   await run('create taken --plan free --directory');
 });
@@ -219,7 +220,7 @@ test('all of the directory moves to another one and into a file, over several pa
   const { keys } = JSON.parse(moved);
   expect(keys.length).toBeGreaterThan(600);
   expect(moved.split('\n')).toHaveLength(keys.length + 3);
-  const elsewhere = await startGateway(config(freshPrefix()), { tuning: { bounds: patientStore } });
+  const elsewhere = await startGatewayHere(config(freshPrefix()), { tuning: { bounds: patientStore } });
   try {
     const env = {
       ...{ TOLLGATE_ADMIN: elsewhere.adminUrl, TOLLGATE_ADMIN_TOKEN: writer.token },
@@ -272,7 +273,7 @@ test('an import that cannot go on says how far it came', async () => {
 });
 
 test('without a directory, and for a key that is written in a file, the command says so', async () => {
-  const gateway = await startGateway(
+  const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url },
       keys: [written.entry],

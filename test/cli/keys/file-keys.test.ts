@@ -16,7 +16,8 @@ import { expect, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgateProcess, runTollgate as tollgate } from '../../support/run-tollgate.ts';
@@ -348,7 +349,7 @@ test('a running gateway follows: revoked, restored, rotated, issued', async () =
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
   // It is asked again and again until a change is in force: the plan has room for that.
   const acme = makeKey({ id: 'acme', plan: 'business' });
-  const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [acme.entry] }));
+  const gateway = await startGatewayHere(testConfig({ upstream: { url: backend.url }, keys: [acme.entry] }));
   try {
     const config = { TOLLGATE_CONFIG: `${gateway.configDir}/gateway.yaml` };
     const run = async (command: string) =>
@@ -368,7 +369,7 @@ test('a running gateway follows: revoked, restored, rotated, issued', async () =
   }
 });
 
-async function statusOf(gateway: GatewayProcess, secret: string): Promise<number> {
+async function statusOf(gateway: RunningGateway, secret: string): Promise<number> {
   const response = await fetch(`${gateway.baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
   await response.arrayBuffer();
   return response.status;

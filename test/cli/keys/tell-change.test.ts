@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeToken } from '../../support/admin-client.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 
 const writer = makeToken('write', 'ada');
 const reader = makeToken('read', 'bob');
 
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 beforeAll(async () => {
-  gateway = await startGateway(
+  gateway = await startGatewayHere(
     testConfig({
       upstream: { url: 'http://127.0.0.1:1' },
       keys: [makeKey({ id: 'acme' }).entry],

@@ -5,13 +5,8 @@ import { findRequest } from '../../../gateway/cli/request/find-request.ts';
 import { requestStory } from '../../../gateway/cli/request/request-story.ts';
 import { configFolder } from '../../support/config-folder.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
-import {
-  type GatewayProcess,
-  makeCustomKey,
-  makeKey,
-  startGateway,
-  testConfig,
-} from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 
@@ -19,14 +14,14 @@ const key = makeCustomKey(3, 1_000);
 const disabled = makeKey({ id: 'closed', disabled: true });
 
 let backend: RecordingBackend;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 beforeAll(async () => {
   backend = await startRecordingBackend({
     react: ({ target }, socket) => socket.write(okResponse('{}', target.endsWith('/404') ? 404 : 200)),
   });
   const keys = [key.entry, disabled.entry];
   const windowsMs = freshWindows(Date.now());
-  gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys }), {
+  gateway = await startGatewayHere(testConfig({ upstream: { url: backend.url }, keys }), {
     tuning: { windowsMs },
   });
 });

@@ -114,7 +114,9 @@ describe('tollgate top at a terminal', () => {
     expect(terminal.output().endsWith(leave)).toBe(true);
   });
 
-  it('says when the gateway does not answer any more, and goes on when it is back', async () => {
+  it('says when the gateway does not answer any more, and goes on when it is back', {
+    tags: 'full',
+  }, async () => {
     const port = await freePort();
     const { gateway, env } = await start(port);
     const terminal = await runInTerminal(['top'], env, size);
@@ -130,7 +132,9 @@ describe('tollgate top at a terminal', () => {
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
   });
 
-  it('shows how the gateway is while Redis is away, and in place of the keys why they are not known', async () => {
+  it('shows how the gateway is while Redis is away, and in place of the keys why they are not known', {
+    tags: 'full',
+  }, async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
@@ -156,7 +160,7 @@ describe('tollgate top at a terminal', () => {
     });
   });
 
-  it('says when the gateway is silent, and ends without waiting for it', async () => {
+  it('says when the gateway is silent, and ends without waiting for it', { tags: 'full' }, async () => {
     const { env } = shared;
     let isSilent = false;
     const stub = await startStubAdmin((path) => (isSilent ? undefined : { body: said[path] }));

@@ -6,7 +6,8 @@ import { stringify } from 'yaml';
 import { changesOf, verdictText } from '../../../gateway/cli/what-if/diff-verdicts.ts';
 import { sentence } from '../../../gateway/cli/what-if/simulation-view.ts';
 import { makeToken } from '../../support/admin-client.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientStore } from '../../support/tuning.ts';
@@ -23,12 +24,12 @@ const config = testConfig({
   redis: { url: redisUrl(), prefix: freshPrefix() },
   admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
 });
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 let env: Record<string, string>;
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
-  gateway = await startGateway(config, {
+  gateway = await startGatewayHere(config, {
     tuning: { bounds: patientStore },
   });
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };

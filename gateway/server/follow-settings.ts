@@ -1,0 +1,93 @@
+import { basename } from 'node:path';
+import type { Logger } from 'pino';
+import type { Loaded } from '../config/load-settings.ts';
+import { formatProblems } from '../config/problems/format-problems.ts';
+import type { LoadedInThread, SettingsLoader } from '../config/settings-loader.ts';
+import {
+  type Rejected,
+  restartNeeded,
+  type SettingsWatch,
+  settingsInForce,
+  watchSettings,
+} from '../config/watch-settings.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import type { Gateway } from './gateway.ts';
+import type { Supervisor } from './workers/supervisor.ts';
+
+/** Keeps a gateway on the configuration on disk: each edit is put in force, or logged and reported in `/readyz`. */
+export function followSettings(
+  gateway: Pick<Gateway, 'reportFailedReload'> & Pick<Supervisor, 'reload'>,
+  {
+    initial,
+    logger,
+    bounds,
+    ...watched
+  }: {
+    readonly file: string;
+    readonly env: NodeJS.ProcessEnv;
+    /** What the gateway was started with. */
+    readonly initial: Extract<Loaded | LoadedInThread, { kind: 'valid' }>;
+    readonly loader?: SettingsLoader;
+    readonly logger: Logger;
+    readonly bounds: Bounds;
+  },
+): SettingsWatch {
+  const { settings } = initial;
+  const editedFiles = createEditedFiles(initial.digests);
+  return watchSettings({
+    ...watched,
+    initial,
+    bounds,
+    onValid: ({ settings: next, warnings, digests }, message, rejected) => {
+      for (const warning of warnings) logger.warn(warning);
+      const waitsForRestart = restartNeeded(settings, next);
+      for (const key of waitsForRestart) logger.warn(`a change of ${key} takes effect at the next start`);
+      const notInForce = {
+        ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
+        ...(waitsForRestart.length > 0 && { waitsForRestart }),
+      };
+      // What needs a restart stays as it was, and the admin API shows what is in force.
+      gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
+      logger.info({ config: next.version }, 'the configuration was reloaded');
+    },
+    onInvalid: (rejected) => {
+      const { problems, version } = rejected;
+      const text = formatProblems(problems);
+      const kept = keptContents(rejected);
+      gateway.reportFailedReload(text, version, kept);
+      const files = kept.map(({ file }) => file).join(', ');
+      const effect =
+        kept.length === 0
+          ? '; the last good one stays in force'
+          : ` as a whole: ${files} ${kept.length === 1 ? 'keeps its' : 'keep their'} last valid content`;
+      logger.error({ problems, kept }, `the configuration was not reloaded${effect}\n${text}`);
+    },
+    onSlow: (slowFile) => {
+      const seconds = bounds.configLoadSlowMs / 1_000;
+      logger.warn(
+        `the configuration has been loading for ${seconds} s and is not done with ${slowFile}; until then the last good one stays in force`,
+      );
+    },
+  });
+}
+
+/** A function that is given the digests of the files of each configuration, and returns the names of those that differ. */
+function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
+  let before = first;
+  return (after: typeof first): readonly string[] => {
+    const all = new Set([...before.keys(), ...after.keys()]);
+    const edited = [...all].filter((file) => before.get(file) !== after.get(file));
+    before = after;
+    return edited.map((file) => basename(file));
+  };
+}
+
+/** What `/readyz` and the log say of the files that keep their last valid content. */
+function keptContents({ kept }: Rejected) {
+  return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
+    file,
+    reason: problem ? `${problem.file}:${problem.line}:${problem.column}: ${problem.message}` : '',
+    since: new Date(sinceMs).toISOString(),
+    revokes,
+  }));
+}

@@ -1,0 +1,67 @@
+import { rm } from 'node:fs/promises';
+import { pino } from 'pino';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { followSettings } from '../../gateway/server/follow-settings.ts';
+import { createGateway } from '../../gateway/server/gateway.ts';
+import { createLineLog, type GatewayStart, type RunningGateway, writeConfig } from './gateway-process.ts';
+import { tunedBounds } from './tuned-bounds.ts';
+
+/**
+ * Starts a whole gateway in the process of the test, with real listeners and its configuration on disk, which it follows.
+ * That takes a twentieth of the CPU time of a process. Signals, workers, crashes and what a process writes need `startGateway`.
+ */
+export async function startGatewayHere(
+  config: Record<string, unknown>,
+  { tuning = {}, ...start }: GatewayStart = {},
+): Promise<RunningGateway> {
+  const { configDir, configFile, edit } = await writeConfig(config, start);
+  const { clockSkewMs = 0, windowsMs } = tuning;
+  // As a killed process does, it cuts what is open when it is stopped, unless the test has another bound.
+  const bounds = tunedBounds({ drainDeadlineMs: 0, usageCloseTimeoutMs: 0, ...tuning.bounds, windowsMs });
+  const loaded = loadSettings({ file: configFile, env: process.env });
+  if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
+  const { lines, line, add, end } = createLineLog();
+  const write = (text: string) => add(JSON.parse(text));
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+  for (const warning of loaded.warnings) logger.warn(warning);
+  const gateway = createGateway({
+    settings: loaded.settings,
+    log: { logger, access: write },
+    bounds,
+    nowMs: () => Date.now() + clockSkewMs,
+    pid: process.pid,
+  });
+  const { listen, admin } = await gateway.start();
+  const watch = followSettings(gateway, {
+    file: configFile,
+    env: process.env,
+    initial: loaded,
+    logger,
+    bounds,
+  });
+  let stopped: Promise<void> | undefined;
+
+  async function drain(graceMs: number): Promise<void> {
+    watch.stop();
+    await gateway.drain({ graceMs });
+    end('');
+    await rm(configDir, { recursive: true, force: true });
+  }
+
+  return {
+    baseUrl: `http://127.0.0.1:${listen.port}/v1`,
+    port: listen.port,
+    adminUrl: `http://127.0.0.1:${admin.port}`,
+    configDir,
+    lines,
+    output: () => lines.map((entry) => JSON.stringify(entry)).join('\n'),
+    line,
+    editConfig: edit,
+    async stop(signal = 'SIGTERM') {
+      stopped ??= drain(signal === 'SIGTERM' ? bounds.drainGraceMs : 0);
+      await stopped;
+      return 0;
+    },
+  };
+}
