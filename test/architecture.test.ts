@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -131,6 +131,21 @@ describe('the architecture', () => {
         /(?<![\w.])process\.[a-z]/.test(readFileSync(join(root, file), 'utf8')),
     );
     expect(touching).toEqual([]);
+  });
+});
+
+describe('the tests of full size', () => {
+  it('have a test of everyday size in their file, or name the file in test/ that has one', () => {
+    const wrong = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => {
+      if (!name.endsWith('.test.ts')) return false;
+      const text = readFileSync(join(root, 'test', name), 'utf8');
+      const always = text.match(/\btags: 'full'/g) ?? [];
+      const tests = text.match(/^\s*(?:it|test)(?:\.each|\.for)?[(<]/gm) ?? [];
+      if (always.length < tests.length || tests.length === 0) return false;
+      const named = /^\/\*\* In `npm test`: `(test\/[^`]+)`/.exec(text)?.[1];
+      return named === undefined || !existsSync(join(root, named));
+    });
+    expect(wrong).toEqual([]);
   });
 });
 

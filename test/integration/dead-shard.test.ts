@@ -1,3 +1,4 @@
+/** In `npm test`: `test/redis/one-of-three.test.ts` has one dead server of three, at the level of the store. */
 import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';
