@@ -7,15 +7,15 @@ export interface MadeToken {
     readonly name: string;
     readonly may: 'read' | 'write';
     readonly sha256: string;
-    /** The token itself: only seen here. */
+    /** The token itself. Only its digest is kept. */
     readonly token: string;
   };
-  /** Its entry of `admin.tokens`, as it stands between brackets: `tokens: []` is what production.yaml has. */
+  /** The entry for the brackets of `admin.tokens: []`. */
   readonly yamlLine: string;
 }
 
 /**
- * Draws a token for the admin API. It writes no file: the settings are edited by hand.
+ * Makes a token for the admin API. The operator adds its entry to the settings by hand.
  *
  * @throws a CommandError when the name cannot be one
  */
@@ -30,7 +30,7 @@ export function createAdminToken({
   const entry = { name, sha256: digestSecret(token), may };
   const issue = adminTokenSchema.safeParse(entry).error?.issues[0];
   if (issue !== undefined) throw new CommandError(`--${issue.path.join('.')} ${issue.message}.`);
-  // A name such as 1234 or true needs quotes, and one in quotes is always text.
+  // Without quotes, YAML would read a name such as 1234 or true as another type.
   const yamlLine = `{ name: "${name}", may: ${may}, sha256: ${entry.sha256} }`;
   return { token: { ...entry, token }, yamlLine };
 }

@@ -5,8 +5,8 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * One sentence, with its place, for each upstream whose host name cannot be looked up from here. The gateway itself does
- * not ask this of a configuration: an outage of DNS must not keep it from starting, nor an edit from taking effect.
+ * Looks up the host name of each upstream, and returns a sentence for each failure. Only `check` does this: the gateway must
+ * start, and an edit must take effect, also during an outage of DNS.
  */
 export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promise<readonly string[]> {
   const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;
@@ -24,7 +24,7 @@ export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promi
   return found.flat();
 }
 
-/** The same lookup as the gateway's; a code of the resolver, or that it took too long. */
+/** Looks a name up like the gateway. Returns the error code of the resolver, or that the lookup took too long. */
 async function lookupFailure(hostname: string, timeoutMs: number): Promise<string | undefined> {
   if (isIP(hostname) !== 0) return undefined;
   const looked = lookup(hostname, { all: true }).then(

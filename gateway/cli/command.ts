@@ -30,7 +30,7 @@ export function configOption(): Option {
   return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
 }
 
-/** Makes a path inside the working directory relative to it, because in a container the full path means nothing to the operator. */
+/** Shortens a path inside the working directory. In a container the full path means nothing to the operator. */
 export function fromHere(file: string): string {
   const path = relative('', file);
   return path === '' || path.startsWith('..') ? file : path;
@@ -58,7 +58,7 @@ export function show<Body>(
   else print(view(body, screenNow(), Date.now()));
 }
 
-/** Standard output, as wide as it is now. */
+/** Standard output with its present width. */
 export function screenNow(): Screen {
   return screenOf(process.stdout, process.env);
 }
@@ -78,7 +78,7 @@ const variables: Readonly<Record<string, string>> = {
   NO_COLOR: 'no colours',
 };
 
-/** Adds to the help of each command the variables that it reads, and to the help of the program all of them. */
+/** Adds the variables that a command reads to its help, and all variables to the help of the program. */
 export function describeEnvironment(program: Command): void {
   const describe = (command: Command, names: readonly string[]) => {
     if (names.length === 0) return;

@@ -3,7 +3,7 @@ import { examples } from './command.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
-/** The scripts complete commands, options, and values that are files or one of a few words. They ask no gateway. */
+/** The scripts complete commands, options, file names and fixed words. They ask no gateway. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
@@ -22,7 +22,7 @@ export function addCompletionCommand(program: Command): void {
     });
 }
 
-/** Words to choose from, or names of files. */
+/** A choice of words, or file names. */
 type Values = readonly string[] | 'files';
 
 interface Completed {
@@ -43,7 +43,7 @@ function completedOf(command: Command, path = ''): Completed[] {
   ];
 }
 
-/** An option or argument of a file is named so in all commands: `--config <file>`, `[file]`. */
+/** In all commands, an option or argument for a file has the placeholder `file`: `--config <file>`, `[file]`. */
 function valuesOf(of: Option | Argument): Values {
   const name = of instanceof Argument ? of.name() : (/[<[](\w+)/.exec(of.flags)?.[1] ?? '');
   return name === 'file' ? 'files' : (of.argChoices ?? []);
@@ -51,7 +51,7 @@ function valuesOf(of: Option | Argument): Values {
 
 const takesValue = ({ required, optional }: Option) => required || optional;
 
-/** Two functions in the language that bash and zsh share. `offer` is `files`, or the words that may come next. */
+/** Two functions that run in bash and in zsh. They set `offer` to `files`, or to the words that may come next. */
 function sharedFunctions(all: readonly Completed[]): string {
   const textOf = (values: Values) => (values === 'files' ? 'files' : values.join(' '));
   const behindOption = Map.groupBy(
@@ -97,7 +97,7 @@ function bashScript(all: readonly Completed[]): string {
 ${sharedFunctions(all)}
 _tollgate() {
   local at offer cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]}
-  # Readline takes \`--may=read\` for three words.
+  # Readline splits \`--may=read\` into three words.
   if [[ $cur == '=' ]]; then cur=; elif [[ $prev == '=' ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
   __tollgate_at "\${COMP_WORDS[@]:1:COMP_CWORD-1}"
   __tollgate_offer "$at" "$prev" "$cur"

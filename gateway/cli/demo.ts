@@ -35,7 +35,7 @@ const secrets = {
   enterprise: issueSecret(),
 };
 
-// Only its digest is handed on: `spawnNode` takes the token itself out of the environment.
+// The gateway gets only the digest: `spawnNode` removes the token from the environment.
 const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
 const shownAuthorization = process.env.ADMIN_TOKEN
   ? '"Authorization: Bearer $ADMIN_TOKEN"'
@@ -55,8 +55,8 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
 });
 const children = [store, gateway];
 
-// The children are in process groups of their own, so that a Ctrl-C reaches them only through this process, once. This
-// process gets it twice, from the terminal and from npm: the second is ignored unless it comes later.
+// The children have process groups of their own, so Ctrl-C reaches only this process, which signals them once. The terminal and
+// npm both signal this process, so it ignores a second signal that follows at once.
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
@@ -70,7 +70,7 @@ if (storeAtStart !== undefined) {
 }
 
 await Promise.race(children.map(ended));
-// One of them has failed, and the other is of no use alone.
+// A child has failed, and the other child is useless alone.
 if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
 const isClean = await Promise.all(children.map(ended));
 process.exitCode = isClean.every(Boolean) ? 0 : 1;
@@ -106,17 +106,17 @@ function stopAll(): void {
   for (const child of children) child.kill('SIGINT');
 }
 
-/** What `/readyz` says of the store that counts. */
+/** The store of the counts, in the response of `/readyz`. */
 interface Store {
   readonly kind: 'memory' | 'redis';
   readonly available?: boolean;
   readonly reason?: string;
 }
 
-/** What `/readyz` says once both processes serve, and the first contact with Redis has succeeded or failed. */
+/** Waits until both processes serve and the first contact with Redis has succeeded or failed. Undefined after a failed start. */
 async function waitUntilUp(): Promise<Store | undefined> {
   const deadlineMs = Date.now() + startTimeoutMs;
-  // Another process may answer on the port of a child that has ended.
+  // Another process may listen on the port of a child that has ended.
   while (children.every(isRunning) && Date.now() < deadlineMs) {
     const [store, backend] = await Promise.all([
       readStore(),
@@ -145,7 +145,7 @@ async function readStore(): Promise<Store | undefined> {
   return store.reason === 'not connected yet' ? undefined : store;
 }
 
-/** In the background (`npm start &`) a process that reads from its terminal is stopped by the system. */
+/** The system stops a background process (`npm start &`) that reads from its terminal. */
 function mayReadTerminal(): boolean {
   if (!process.stdin.isTTY) return false;
   try {
@@ -160,7 +160,7 @@ function mayReadTerminal(): boolean {
 
 function repeatGuideOnEnter(storeBefore: Store): void {
   process.stdin.on('data', async () => printGuide((await readStore()) ?? storeBefore));
-  // The terminal is gone: SIGHUP ends this process.
+  // After the terminal is gone, SIGHUP ends this process.
   process.stdin.on('error', () => {});
 }
 

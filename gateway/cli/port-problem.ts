@@ -1,14 +1,14 @@
 import { createServer } from 'node:net';
 
 /**
- * One sentence when a port of `npm start` cannot be listened on. It is written here, since the processes that will listen do
- * not know the names of the variables.
+ * A sentence for a port of `npm start` that is not free. The processes that will listen do not know the names of the variables, so
+ * `npm start` checks the ports itself.
  */
 export function portProblem(name: string, value: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      // A port below 1024 may be refused to this user although nobody has it.
+      // This user may lack the permission for a port below 1024 that is free.
       const problem = code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${message})`;
       resolve(`${name} ${value} ${problem}: set ${name} to another port.`);
     });

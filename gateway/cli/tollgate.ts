@@ -4,7 +4,7 @@ import { CommanderError } from 'commander';
 import { printable } from '../shared/terminal/printable.ts';
 import { createProgram } from './program.ts';
 
-// With a closed pipe whoever reads it has read enough, as `head` does.
+// A reader such as `head` closes the pipe when it has read enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') fail(`Standard output cannot be written: ${error.message}.`);
   process.exit();
@@ -13,12 +13,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await createProgram().parseAsync();
 } catch (error) {
-  // What a CommanderError says is written already.
+  // Commander has already printed the message of its error.
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
   else fail(error instanceof Error ? error.message : String(error));
 }
 
-/** A message may repeat what somebody else wrote: the line of a file, an argument, what a gateway said. */
+/** A message may repeat a line of a file, an argument or a response, so control characters are removed. */
 function fail(message: string): void {
   console.error(printable(message));
   process.exitCode = 1;

@@ -157,7 +157,7 @@ function strange(origin: string, what: string, kind: CommandErrorKind = 'final')
 const noAdminListener = ({ origin }: URL) =>
   `${origin} is where clients call: ask the admin listener of this gateway, which has a port of its own, by default 9090.`;
 
-/** What to do about a refusal, by the code of the error. */
+/** Advice for each code of an error. */
 const advice: Readonly<Record<string, (url: URL, message: string) => string>> = {
   invalid_token: ({ origin }) =>
     `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must stand in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,

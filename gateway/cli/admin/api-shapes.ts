@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * What the commands read of the admin API's responses, which its OpenAPI document describes whole. Members that are not
- * here are ignored, so that a command can ask a gateway of a later version.
+ * Members of the admin API's responses that commands read. Commands ignore other members, so a command can ask a gateway of a
+ * later version.
  */
 const count = z.number();
 const epochMs = z.number();
@@ -58,7 +58,7 @@ export const monthUsage = z.object({
   ),
 });
 
-/** It also has what else is stated of the key. */
+/** Further stated members of the key are kept. */
 export const keyDetail = keyItem.loose().extend({
   operations: z.array(z.string()).optional(),
   secrets: z.array(

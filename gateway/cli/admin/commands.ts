@@ -153,7 +153,7 @@ function addWhy(program: Command): void {
     });
 }
 
-/** Where the id stands behind the files of `--log`, commander takes it for one more file. */
+/** Commander parses an id behind the files of `--log` as one more file. */
 function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
   if (id !== undefined) return { id, files: log };
   const last = log?.at(-1);

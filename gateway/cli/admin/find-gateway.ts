@@ -4,7 +4,7 @@ import { formatProblems } from '../../config/problems/format-problems.ts';
 import { readAdminAddress } from '../../config/read-admin-address.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
 
-/** What a command line and its environment say of the gateway to ask. */
+/** The options and variables that choose a gateway. */
 export interface GatewayOptions {
   /** The URL of an admin listener. */
   readonly admin?: string | undefined;
@@ -14,19 +14,19 @@ export interface GatewayOptions {
   readonly config?: string | undefined;
 }
 
-/** Whom to ask, and with which token. */
+/** The gateway to ask, with a token for it. */
 export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
   /**
-   * Certificates that are trusted in place of Node's authorities, PEM. `isOwn`: it is the one of the listener itself, so
-   * whoever has its private key is the gateway, by whatever name it was reached.
+   * Certificates that are trusted in place of Node's authorities, PEM. `isOwn`: the certificate of the listener itself. Its
+   * private key proves that the server is the gateway, whatever name was asked.
    */
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean };
 }
 
 /**
- * Which gateway a command asks: that of `--admin` or TOLLGATE_ADMIN, else the one whose configuration is named.
+ * Finds the gateway of `--admin` or TOLLGATE_ADMIN, or else the gateway of the configuration that is named.
  *
  * @throws a CommandError that says what to set
  */
@@ -61,7 +61,7 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // Anything else cannot be sent in a header field, and its characters are not shown: it may be a secret all the same.
+  // Other characters cannot be sent in a header field. The message does not repeat the token, because it may be a secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a character that no token has, such as a space or a line break: is it the whole token and nothing else?',
@@ -83,7 +83,7 @@ function parseUrl(text: string): URL {
   const url = URL.parse(text);
   const isPlain = url !== null && url.username === '' && url.password === '' && url.pathname === '/';
   if (isPlain && /^https?:$/.test(url.protocol) && !/[?#]/.test(text)) return url;
-  // The text is not repeated: it may have a password in it.
+  // The message does not repeat the text, because it may have a password.
   throw new CommandError(
     'The address of the admin listener (--admin, TOLLGATE_ADMIN) must be a URL such as http://127.0.0.1:9090, without user and path.',
   );
@@ -105,7 +105,7 @@ function readText(name: string, file: string): string {
   }
 }
 
-/** An address that a listener is reached by from its own machine, as it is written in a URL. */
+/** The host of a URL that reaches a listener from its own machine. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -11,8 +11,8 @@ export interface PeriodOptions {
 }
 
 /**
- * The instants of a period as the admin API takes them. Beside those: `now`, `today` and `yesterday` (their first instants, in
- * UTC), and `-7d`, `-12h`, `-30m` before now.
+ * The instants of a period in the form of the admin API. `today` and `yesterday` are their first instants in UTC, and `-7d`, `-12h`
+ * and `-30m` are times before now.
  *
  * @throws a CommandError
  */
@@ -39,8 +39,8 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 }
 
 /**
- * The step of a period: minutes up to a day, hours up to a week, else days. So are those of a period that began more than a
- * week ago, since by default minutes are kept for eight days.
+ * The step of a period: minutes up to a day, hours up to a week, else days. A period that began more than a week ago has days,
+ * because a gateway keeps minutes for eight days by default.
  */
 export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: number): string {
   const toMs = to === undefined ? nowMs : Date.parse(to);
@@ -50,8 +50,8 @@ export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: num
 }
 
 /**
- * The instants that `--from` and `--until` of a grant mean. A day is meant whole: `--from` is its first instant, `--until` its
- * end. Without `--from` the grant holds at once. A length of time such as `+6h` for `--until` is counted from the beginning.
+ * The instants of `--from` and `--until` of a grant. For a day, `--from` is its first instant and `--until` its end. Without
+ * `--from` the grant begins now. A length of time such as `+6h` for `--until` counts from the beginning of the grant.
  *
  * @throws a CommandError
  */

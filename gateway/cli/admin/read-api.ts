@@ -66,7 +66,7 @@ export function ofKey<Result>(
   return belowKey(id, ask, async () => didYouMean(id, await similarIds(client, id)));
 }
 
-/** Changes one key. @throws a CommandError; it suggests no other id, which could belong to another customer */
+/** Changes one key. @throws a CommandError. A suggestion could be the id of another customer, so it has none */
 export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, () => '');
 }

@@ -79,7 +79,7 @@ export function monthCsv({ keys }: MonthUsage): string[] {
   );
 }
 
-/** The keys that sent requests, those with most admitted requests first. */
+/** The keys that sent requests. The key with most admitted requests comes first. */
 export function monthTable({ month, keys }: MonthUsage, screen: Screen): string[] {
   const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
   if (busy.length === 0) return [`No key sent a request in ${month}.`];

@@ -61,7 +61,7 @@ export function addBanAndGrantCommands(keys: Command): void {
     );
 }
 
-/** Ban and grant of a key after one of them was changed. */
+/** Ban and grant of a key after a change. */
 const nowHeld = keyItem
   .pick({ id: true, ban: true, grant: true })
   .extend({ wasBanned: z.boolean().optional() });

@@ -32,7 +32,7 @@ export type EditedYaml =
 
 /**
  * Edits a YAML text. It inserts, replaces and removes characters only in the parts that change. Comments, order, alignment
- * and quotes of all other parts stay. The edited text is parsed, and its data must differ by the edits and in no other way.
+ * and quotes of all other parts stay. It parses the edited text, and refuses an edit that would change other data too.
  *
  * @param edits at the same place, insertions keep the order of the edits
  */

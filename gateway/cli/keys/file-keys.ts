@@ -81,7 +81,7 @@ export function createFileKeys(
 
 type KeysInFile = LoadedKeys & { readonly file: string };
 
-/** The place of a key in the list. @throws a CommandError where there is none; it suggests no other id, which could belong to another customer */
+/** The index of a key in the list. @throws a CommandError where the key is missing. A suggestion could be the id of another customer, so it has none */
 function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;

@@ -19,20 +19,20 @@ interface Options extends GatewayOptions {
 }
 
 interface MovingOptions extends Options {
-  /** Of the directory, in place of the keys file. */
+  /** Use the directory, not the keys file. */
   readonly directory?: true;
 }
 
-/** The commands that look into the keys file. @param keys what they belong to */
+/** The commands that read the keys file. @param keys their parent */
 export function addLookingCommands(keys: Command): void {
   withGateway(keys.command('whoami').helpGroup('Look:'))
     .description(
-      'whose a secret is, where that key is written, and whether it is valid; exit code 2 where no key has it',
+      'the key of a secret, its place, and whether the secret is valid; exit code 2 where no key has it',
     )
     .option('--json', 'one JSON object, in the form of the admin API')
     .addHelpText(
       'after',
-      '\nThe secret is read from standard input; a gateway is told its SHA-256 digest alone.',
+      '\nThe secret is read from standard input. A gateway receives only its SHA-256 digest.',
     )
     .addHelpText('after', examples('keys whoami', 'keys whoami --json < secret.txt'))
     .allowExcessArguments()
@@ -59,13 +59,13 @@ export function addLookingCommands(keys: Command): void {
     });
 }
 
-/** The commands that move keys from one file to another. @param keys what they belong to */
+/** The commands that move keys from one file to another. @param keys their parent */
 export function addMovingCommands(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Move:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
     .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
-    .option('--directory', 'those of the directory, by the admin API, in place of the keys file')
-    .option('--json', 'as without it')
+    .option('--directory', 'keys of the directory, through the admin API, in place of the keys file')
+    .option('--json', 'accepted; the output is always JSON')
     .action(async (options: MovingOptions) => {
       const pages = options.directory
         ? exportDirectory(clientOf(options))
@@ -74,11 +74,11 @@ export function addMovingCommands(keys: Command): void {
     });
 
   withGateway(keys.command('import').helpGroup('Move:'))
-    .argument('<file>', 'what "keys export" printed; - is standard input')
-    .description('add keys to the keys file; those that are there already are left alone')
+    .argument('<file>', 'the output of "keys export"; - is standard input')
+    .description('add keys to the keys file; existing keys stay as they are')
     .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
-    .option('--directory', 'to the directory, by the admin API, in place of the keys file')
-    .option('--json', 'what became of them: created, unchanged, refused')
+    .option('--directory', 'to the directory, through the admin API, in place of the keys file')
+    .option('--json', 'the outcome: created, unchanged, refused')
     .action(async (file: string, options: MovingOptions) => {
       const { keys: moved, ambiguous } = parseExport(await readExport(file), file);
       const { imported: done, where } = options.directory
@@ -96,7 +96,7 @@ export function addMovingCommands(keys: Command): void {
     });
 }
 
-/** A configuration says whether there is a directory; without one, or where it has none, a gateway is asked. */
+/** Looks in the configuration, and asks a gateway where no configuration is named or where it has a directory. */
 async function findOwner(secret: string, options: Options): Promise<Owner> {
   const { config } = options;
   if (config === undefined || config === '') return ownerBy(clientOf(options), secret);
@@ -108,7 +108,7 @@ async function findOwner(secret: string, options: Options): Promise<Owner> {
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const where = loaded.file === undefined ? '' : `No key in ${loaded.file} has this secret. `;
-    throw new CommandError(`${where}Of those in the directory a gateway is asked: ${error.message}`);
+    throw new CommandError(`${where}The directory could not be asked: ${error.message}`);
   }
 }
 

@@ -37,7 +37,7 @@ export function configuredTable(
   return table(columns, written, screen);
 }
 
-/** What stands above a new secret; it says where, and what became of the older ones. */
+/** The text above a new secret: its place, and the state of the older secrets. */
 export function issuedText(
   { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },
@@ -66,8 +66,8 @@ function olderText(older: ChangedKey['key']['secrets'], nowMs: number): string {
     expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt),
   );
   const valid = ends.filter((endMs) => endMs > nowMs);
-  if (valid.length === 0) return 'No older one is valid any more.';
-  const many = `${counted(valid.length, 'older one')} ${valid.length === 1 ? 'stays' : 'stay'} valid`;
+  if (valid.length === 0) return 'No older secret is valid any more.';
+  const many = `${counted(valid.length, 'older secret')} ${valid.length === 1 ? 'stays' : 'stay'} valid`;
   const endless = valid.filter((endMs) => endMs === Number.POSITIVE_INFINITY).length;
   if (endless === valid.length) return `${many} without an end.`;
   if (endless > 0) return `${many}, ${figure(endless)} without an end.`;

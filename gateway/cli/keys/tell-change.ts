@@ -15,7 +15,7 @@ export interface ToldChange {
 
 /**
  * Sends a change of the keys file to a gateway, so that its record of changes has the name of the token. A change of the
- * directory is recorded already. Without a token, nothing is sent. The change itself is done, so the command does not fail where
+ * directory is recorded already. Without a token it does nothing. The change itself is done, so the command does not fail where
  * no gateway can be reached.
  */
 export async function tellChange(

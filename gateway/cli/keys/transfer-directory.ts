@@ -10,7 +10,7 @@ import { type Imported, imported, type MovedKey, movedJson } from './transfer.ts
 
 const directoryPage = z.object({ keys: z.array(z.unknown()), next: z.string().optional() });
 
-/** The keys of the directory, a page after the other. @throws a CommandError */
+/** The keys of the directory, page by page. @throws a CommandError */
 export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncGenerator<readonly unknown[]> {
   let after: string | undefined;
   do {
@@ -21,7 +21,7 @@ export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncG
   } while (after !== undefined);
 }
 
-/** Writes `{ "keys": […] }`, a key a line, and no more at a time than a page: a directory may have a million keys. */
+/** Writes `{ "keys": […] }`, a key a line, page by page, because a directory may have a million keys. */
 export async function writeExport(
   pages: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
   write: (text: string) => Promise<void>,
@@ -38,7 +38,7 @@ export async function writeExport(
   await write(`${separator === ',' ? '' : separator}\n]}\n`);
 }
 
-/** Puts keys into the directory, in parts. @throws a CommandError that says how many were put there before it failed */
+/** Adds keys to the directory, in parts. @throws a CommandError with the number of keys that were added before the failure */
 export async function importToDirectory(
   client: Pick<AdminClient, 'send'>,
   keys: readonly MovedKey[],
@@ -66,7 +66,7 @@ export type ImportBounds = Pick<
   'importKeysMax' | 'importBytesMax' | 'importMembersMax' | 'importRetries' | 'importRetryMs'
 >;
 
-/** A key that is there already is left alone, so a part can be sent again: after a while, where a gateway had enough of changes. */
+/** Sends a part, and repeats it after a while where the gateway limits changes. Existing keys stay, so repeating is safe. */
 async function sendPart(
   client: Pick<AdminClient, 'send'>,
   keys: readonly unknown[],
@@ -87,13 +87,13 @@ function* partsOf(
   keys: readonly unknown[],
   { importKeysMax, importBytesMax, importMembersMax }: ImportBounds,
 ): Generator<readonly unknown[]> {
-  // The object around the list, and a comma behind each.
+  // The list stands in an object, and a comma follows each key.
   const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];
   let part: unknown[] = [];
   let [bytes, members] = [0, 0];
   for (const key of keys) {
     const length = Buffer.byteLength(JSON.stringify(key)) + 1;
-    // Beside its own, a key is a member of the list.
+    // The key itself is one member, beside the members that it has.
     const size = 1 + countMembers(key, membersMax);
     const isFull = part.length === importKeysMax || bytes + length > bytesMax || members + size > membersMax;
     if (part.length > 0 && isFull) {

@@ -61,7 +61,7 @@ export function movedJson({ secrets, ...key }: MovedKey): object {
 /** The content of an export. */
 interface ParsedExport {
   readonly keys: readonly MovedKey[];
-  /** Keys with two different definitions. None of them is in `keys`. */
+  /** Keys with two different definitions, which `keys` leaves out. */
   readonly ambiguous: Imported['refused'];
 }
 

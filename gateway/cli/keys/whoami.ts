@@ -11,7 +11,7 @@ import type { Screen } from '../output/screen.ts';
 import { type Cell, factTable } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
 
-/** Whose a secret is, in the words of the admin API. */
+/** The owner of a secret, in the form of the admin API. */
 const owner = z.discriminatedUnion('known', [
   z.object({ known: z.literal(false) }),
   z.object({
@@ -30,7 +30,7 @@ const owner = z.discriminatedUnion('known', [
 
 export type Owner = z.output<typeof owner>;
 
-/** Whose a secret is in a configuration. */
+/** Finds the owner of a secret in a configuration. */
 export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
   const found = settings.keys.find(digestSecret(secret));
   const of = found && written.find(({ key }) => key.id === found.key.id);
@@ -50,7 +50,7 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
   };
 }
 
-/** Whose a secret is for a gateway. It hears the digest alone. @throws a CommandError */
+/** Asks a gateway for the owner of a secret, by its digest. @throws a CommandError */
 export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
   return (await client.send({ method: 'POST', path: '/whoami', body: { sha256 } }, owner)).body;
@@ -87,17 +87,17 @@ const refusals: Readonly<Record<string, string>> = {
 function unknownText(secret: string): string {
   const sentence = 'No key has this secret.';
   if (/^tga_/.test(secret))
-    return `${sentence} It looks like a token of the admin API: its digest stands in \`admin.tokens\`.`;
+    return `${sentence} It looks like a token of the admin API, whose digest stands in \`admin.tokens\`.`;
   if (/^tg_/.test(secret) && !hasRightChecksum(secret)) {
-    return `${sentence} It is not whole, or was changed: its last six characters do not fit the others.`;
+    return `${sentence} It is incomplete or was changed, because its last six characters do not fit the others.`;
   }
   return sentence;
 }
 
 /**
- * Reads a secret from standard input: an argument could be read by other users of the machine, and stays in the shell's history.
+ * Reads a secret from standard input. Other users of the machine could read an argument, which also stays in the shell's history.
  *
- * @throws a CommandError when that is not one line
+ * @throws a CommandError where the input is not one line
  */
 export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
   const text = input.isTTY ? await readHidden(input) : await readAll(input, bytesMax);
@@ -106,11 +106,11 @@ export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Pr
   throw new CommandError(`Which secret? ${howToGiveIt}`);
 }
 
-/** A secret that was given as an argument all the same is not repeated: what a command says is often kept. */
+/** The message does not repeat a secret that was given as an argument, because the output of a command is often kept. */
 export function refuseArguments(args: readonly string[]): void {
   if (args.length > 0) {
     throw new CommandError(
-      `A secret is no argument: others can read it, and the shell keeps it. ${howToGiveIt}`,
+      `Do not give a secret as an argument: other users can read it, and the shell keeps it. ${howToGiveIt}`,
     );
   }
 }
@@ -127,10 +127,10 @@ async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<stri
   return text;
 }
 
-/** What is typed or pasted at a terminal is not shown. Nothing where it is ended without a line. */
+/** Reads a line from a terminal without showing it. Empty where the input ends without a line. */
 async function readHidden(input: NodeJS.ReadStream): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // From here on the terminal shows nothing by itself.
+  // From here on the terminal does not echo.
   const lines = createInterface({ input, output: nowhere, terminal: true });
   process.stderr.write('The secret, then Enter (it is not shown): ');
   const line = await new Promise<string>((resolve) => {

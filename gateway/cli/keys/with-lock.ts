@@ -5,13 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Runs an edit while no other process edits the file. The lock is the folder `<file>.lock` with one file in it, whose name
- * is the owner's. A process takes the lock by renaming a folder that it has prepared, which fails while the existing one
- * is not empty. The lock of a process that has died is released by removing the file with its name, never the folder. Both
- * steps are atomic: of many processes that find a dead owner's lock, one gets it. Where nothing can be created beside the
- * file (a single file mounted into a read-only container), the edit runs without a lock.
+ * Locks a file for an edit. The lock is the folder `<file>.lock` with one file in it, which has the name of the owner. A process
+ * takes the lock by renaming a prepared folder, which fails while the existing folder is not empty. To release the lock of a dead
+ * process, another process removes the file with its name, and keeps the folder. Both steps are atomic, so exactly one
+ * of many waiting processes gets the lock. The edit runs without a lock where the folder is read-only, as around a single file
+ * that is mounted into a container.
  *
- * @throws when another process keeps the lock, or when too many have it one after the other
+ * @throws when another process keeps the lock, or when too many processes have it one after the other
  */
 export async function withLock<Result>(
   file: string,
@@ -34,7 +34,7 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  // Counted in looks and not on a clock: a process that was stopped meanwhile has not seen that the lock stayed.
+  // It counts its looks instead of time, because a process that was stopped has not seen whether the lock stayed.
   const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
   const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;
@@ -77,12 +77,12 @@ function ownersOf(lock: string): string[] {
   try {
     return readdirSync(lock);
   } catch {
-    // It has just been released, or another user owns it.
+    // The lock was just released, or another user owns it.
     return [];
   }
 }
 
-/** Whether the owner's process has ended. On another host (in another container) that cannot be known: then false. */
+/** Whether the owner's process has ended. False for a process on another host or in another container. */
 function isDead(owner: string): boolean {
   const [pid, host] = owner.split('@');
   if (host !== hostname()) return false;
@@ -99,6 +99,6 @@ function release(lock: string): void {
   try {
     rmdirSync(lock);
   } catch {
-    // Another process has taken it already.
+    // Another process has already taken the lock.
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Why a command failed, as a sentence for the person at the terminal that says what to do. Anything else that is thrown is
- * a bug.
+ * The reason why a command failed, with advice, as a sentence for the operator. Any other error is a bug.
  */
 export class CommandError extends Error {
   readonly kind: CommandErrorKind;
-  /** Whether a gateway may have done what it was asked to: the request reached it, and no response came. */
+  /** The request reached a gateway and no response came, so the gateway may have made the change. */
   readonly mayBeDone: boolean;
 
   constructor(message: string, kind: CommandErrorKind = 'final', { mayBeDone = false } = {}) {
@@ -14,7 +13,7 @@ export class CommandError extends Error {
   }
 }
 
-/** `passing`: the same may succeed a moment later. `not_found`: the gateway knows no such key or operation. */
+/** `passing`: the same command may succeed a moment later. `not_found`: the gateway has no such key or operation. */
 export type CommandErrorKind = 'final' | 'passing' | 'not_found';
 
 /** "The file x cannot be read (no such file or directory)." */

@@ -5,7 +5,7 @@ export function figure(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** Of something per second. */
+/** A number per second. */
 export function rate(perSecond: number): string {
   const digits = perSecond < 100 ? 1 : 0;
   return perSecond.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -61,12 +61,12 @@ export function clock(atMs: number, nowMs: number): string {
   return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;
 }
 
-/** When something begins: `2026-11-25 00:00 UTC`; with seconds where there are some. */
+/** The beginning of a period: `2026-11-25 00:00 UTC`, with seconds unless they are zero. */
 export function beginning(atMs: number): string {
   return `${instant(atMs).replace(/:00$/, '')} UTC`;
 }
 
-/** When something ends: the midnight after a day is its 24:00, so that the day is the one that was meant. */
+/** The end of a period: `2026-11-25 24:00 UTC` for the midnight after that day. */
 export function ending(atMs: number): string {
   const isMidnight = atMs % 86_400_000 === 0;
   return isMidnight ? `${instant(atMs - 1).slice(0, 10)} 24:00 UTC` : beginning(atMs);

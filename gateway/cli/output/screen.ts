@@ -1,22 +1,22 @@
 import { printableJsonText } from '../../shared/terminal/printable.ts';
 import { terminalOf } from '../../shared/terminal/terminal.ts';
 
-/** What a text means. Colours only repeat it: every state has a word. */
+/** The meaning of a text. Colours only repeat it, because every state has a word. */
 export type Tone = 'title' | 'good' | 'warning' | 'bad' | 'faint';
 
-/** A text in the colour of its tone; the text as it is where there are no colours. */
+/** Colours a text by its tone, or returns it unchanged where there are no colours. */
 export type Paint = (tone: Tone, text: string) => string;
 
-/** Where a command writes what people read. */
+/** The terminal, pipe or file that a command writes to. */
 export interface Screen {
-  /** No line of a table or picture is longer. Infinity in a pipe or file, where nothing is cut. */
+  /** The maximum width of tables and pictures. Infinity in a pipe or file. */
   readonly columns: number;
   readonly paint: Paint;
 }
 
 const columnsMin = 40;
 
-/** As wide as COLUMNS says, which shells do not export by themselves and `watch` sets; else as wide as the terminal. */
+/** The width is COLUMNS, which `watch` sets and shells do not export, or else the width of the terminal. */
 export function screenOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -29,7 +29,7 @@ export function screenOf(
   };
 }
 
-/** Whether a picture can be drawn over the one before it. */
+/** Whether a picture can be drawn over the previous picture. */
 export function isLive(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -48,7 +48,7 @@ function plain(_: Tone, text: string): string {
   return text;
 }
 
-/** What a state of a key means. */
+/** The tone of a key's state. */
 export function toneOf(state: string): Tone {
   switch (state) {
     case 'ok':

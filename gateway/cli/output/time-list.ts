@@ -2,24 +2,24 @@ import { oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-
 import { instant } from './figures.ts';
 import type { Screen, Tone } from './screen.ts';
 
-/** Something that happened at an instant. */
+/** An event with its instant. */
 export interface TimeListRow {
   readonly at: string;
   /** Cells of further columns, each with its title in `titles`. */
   readonly cells: readonly string[];
-  /** It is wrapped where the terminal is narrow, and never cut. */
+  /** A sentence. A narrow terminal wraps it. */
   readonly text: string;
   readonly tone?: Tone | undefined;
-  /** Lines that stand below it as they are. */
+  /** Lines below the sentence, which are printed unchanged. */
   readonly below?: readonly string[];
 }
 
 const gap = '  ';
-/** So much room a wrapped text has at least; without it the text stands below its instant. */
+/** With less room than this, the text stands below its instant. */
 const textColumnsMin = 40;
 const indent = '    ';
 
-/** A list in the order that is given: the instant (UTC), the cells, and the sentence. */
+/** Prints rows in their order: the instant (UTC), the cells, and the sentence. */
 export function timeList(titles: readonly string[], rows: readonly TimeListRow[], screen: Screen): string[] {
   const { columns, paint } = screen;
   const heads = rows.map(({ at, cells }) => [instant(oneLine(at)), ...cells.map(oneLine)]);

@@ -14,24 +14,24 @@ export type Found =
       readonly kind: 'found';
       /** The access line. */
       readonly entry: LogEntry;
-      /** What else the log says of the request, before that. */
+      /** Earlier entries of the log about the request. */
       readonly events: readonly LogEntry[];
     }
   | { readonly kind: 'not_found'; readonly read: LinesRead };
 
-/** How much of the log was read. */
+/** The part of the log that was read. */
 export interface LinesRead {
   readonly lines: number;
-  /** Of them, lines of the gateway's log. */
+  /** The number of lines that are entries of the gateway's log. */
   readonly entries: number;
-  /** ISO 8601: the earliest and the latest instant of an entry. */
+  /** The earliest and the latest instant of an entry, ISO 8601. */
   readonly fromAt?: string;
   readonly toAt?: string;
 }
 
 /**
- * Looks for the access line of a request in the gateway's log. Files are streamed, compressed ones too, which are known by
- * their content; of a line nothing is kept but what it takes to know whether it is the one.
+ * Looks for the access line of a request in the gateway's log. It streams the files, also compressed files, which it recognises by
+ * their content.
  *
  * @throws a CommandError when a file cannot be read
  */
@@ -59,7 +59,7 @@ export async function findRequest({ requestId, files, stdin }: Search, bounds: L
 const timeMember = Buffer.from('"time":"');
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** The instant of an entry, without parsing all of it. */
+/** Reads the instant of an entry without parsing the whole line. */
 function timeOf(line: Buffer): string | undefined {
   const at = line.indexOf(timeMember);
   if (at === -1) return undefined;

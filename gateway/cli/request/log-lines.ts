@@ -10,7 +10,7 @@ export type LogEntry = Readonly<Record<string, unknown>>;
 export type LogBounds = Pick<Bounds, 'logLineReadBytesMax'>;
 
 /**
- * The lines of a file, also of a compressed one, which is known by its content; the end of one that is longer than the bound is left out.
+ * The lines of a file, which may be compressed with gzip. A line that is longer than the bound loses its end.
  *
  * @param file `-` is standard input
  * @throws a CommandError when it cannot be read
@@ -34,7 +34,7 @@ export async function* linesOf(
     }
     const rest = chunk.subarray(from, from + bytesMax - bytes);
     if (rest.length === 0) continue;
-    // The chunk's memory may be used again for the next one.
+    // The stream may reuse the memory of the chunk.
     kept.push(Buffer.from(rest));
     bytes += rest.length;
   }
@@ -43,7 +43,7 @@ export async function* linesOf(
 
 const lineBreak = 0x0a;
 
-/** What is in a file, decompressed. */
+/** The decompressed content of a file. */
 async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer> {
   const source = file === '-' ? stdin : createReadStream(file);
   try {
@@ -51,7 +51,7 @@ async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer>
     const first = await firstOctets(chunks);
     const all = Readable.from(joined(first, chunks), { objectMode: false });
     if (first[0] !== 0x1f || first[1] !== 0x8b) yield* all;
-    // Its errors arrive where its output is read.
+    // An error of the pipeline reaches the reader of its output.
     else yield* pipeline(all, createGunzip(), () => {});
   } catch (error) {
     const name = file === '-' ? 'Standard input' : file;
@@ -62,7 +62,7 @@ async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer>
   }
 }
 
-/** The first chunks as one, with two octets at least where there are so many: by these gzip is known (RFC 1952 §2.3.1). */
+/** Joins the first chunks until they have the two octets that identify gzip (RFC 1952 §2.3.1). */
 async function firstOctets(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
   let first: Buffer = Buffer.alloc(0);
   while (first.length < 2) {
@@ -78,7 +78,7 @@ async function* joined(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGener
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
 }
 
-/** Tools put a name in front of each line, as `docker compose logs` does. */
+/** Parses an entry. A tool such as `docker compose logs` may put a name in front of each line. */
 export function parseEntry(line: Buffer): LogEntry | undefined {
   try {
     const entry: unknown = JSON.parse(line.toString('utf8', line.indexOf('{')));

@@ -3,11 +3,11 @@ import { figure, milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 
 /**
- * What became of a request, in sentences that can be forwarded: what it was and how it was answered, what its limits said,
- * and whose the fault is.
+ * Tells the story of a request in sentences that can be forwarded: the request and its response, the decision of its limits, and the
+ * cause of a failure.
  *
  * @param entry its access line
- * @param events what else the log says of it
+ * @param events further entries of the log about it
  */
 export function requestStory(entry: LogEntry, events: readonly LogEntry[]): string {
   const bug = events.find(({ msg }) => typeof msg === 'string');
@@ -26,7 +26,7 @@ function whatItWas({ method, path, operation, keyId, plan, address, time }: LogE
   const request = [method, path].filter((part) => part !== undefined).join(' ');
   const shown = request === '' ? 'A request that could not be read' : request;
   const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
-  // An invalid secret may belong to a key; only a valid one has its plan on the line.
+  // The line has a plan only where the secret is valid.
   const by = plan === undefined ? `from ${address}` : `of ${keyId} (${plan}) from ${address}`;
   return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
 }
@@ -42,9 +42,9 @@ function howItEnded(entry: LogEntry): string {
   const sentTo = target === undefined ? '' : ` (sent to ${target}${tries})`;
   if (status === 499)
     return `ended before its response was complete, because the client went away first, ${took}${sentTo}`;
-  // Its line is written at the handshake.
+  // The line of a WebSocket is written at its handshake.
   if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'} ${took}`;
-  // The status of an error that came when the response had begun is that of the response.
+  // After an error in the middle of a response, `status` is the status of the response and not of the error.
   if (error !== undefined && target !== undefined && (errorOf(error)?.status ?? status) !== status)
     return `was answered ${status} by ${target}${tries}, and that was cut off (${error}) ${took}${atUpstream}`;
   if (error !== undefined)
@@ -53,7 +53,7 @@ function howItEnded(entry: LogEntry): string {
   return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
 }
 
-/** The buckets of what is charged to no key's quota, by the name of their window. */
+/** The requests of each bucket that belongs to no key's quota, by the name of its window. */
 const buckets: Readonly<Record<string, string>> = {
   address: 'requests without a valid key of one address',
   preflight: 'CORS preflights of one address',
@@ -61,7 +61,7 @@ const buckets: Readonly<Record<string, string>> = {
   limits: 'requests of one key for its own limits',
 };
 
-/** What was decided about its limits or its key. */
+/** The decision about the limits or the key. */
 function limitReason(entry: LogEntry): string | undefined {
   const { decision, source, window, limit, remaining, keyStatus, keyId, secret } = entry;
   const bucket = buckets[text(window)];
@@ -93,12 +93,12 @@ function limitReason(entry: LogEntry): string | undefined {
   }
 }
 
-/** What the gateway told the client, without the advice behind it. */
+/** The message of the error, without its advice. */
 function errorReason({ error }: LogEntry): string | undefined {
   return errorOf(error)?.message.replace(/[;:].*|\.$/s, '');
 }
 
-/** Another version may have written the line, with codes of its own. */
+/** Undefined for a code of another version, which may have written the line. */
 function errorOf(code: unknown): (typeof errors)[keyof typeof errors] | undefined {
   return Object.entries(errors).find(([known]) => known === code)?.[1];
 }

@@ -5,16 +5,16 @@ import { findRequest, type LinesRead, type Search } from './find-request.ts';
 import type { LogBounds, LogEntry } from './log-lines.ts';
 import { requestStory } from './request-story.ts';
 
-/** What the gateway sends in `X-Request-Id`. */
+/** A whole `X-Request-Id`. */
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** Its beginning, as the log shows it at a terminal, or more of it. */
+/** The first characters of a request id, at least as many as the log prints at a terminal. */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 export function isRequestId(text: string): boolean {
   return whole.test(text);
 }
 
-/** @param error why there is no such key, as far as that could be asked */
+/** @param error the reason why the key could not be read */
 export function needsLog(id: string, error: unknown): unknown {
   if (!(error instanceof CommandError)) return error;
   const asKey =
@@ -25,7 +25,7 @@ export function needsLog(id: string, error: unknown): unknown {
 }
 
 /**
- * What became of a request, by the gateway's log.
+ * Finds a request in the gateway's log, and tells its story.
  *
  * @throws a CommandError when the log has no such request or cannot be read
  */
@@ -41,7 +41,7 @@ export async function whyRequest(
   const found = await findRequest({ requestId: requestId.toLowerCase(), ...search }, bounds);
   if (found.kind === 'not_found') throw new CommandError(notFound(requestId, found.read));
   const { entry, events } = found;
-  // The log has what clients sent, in their words.
+  // The log has texts that clients sent.
   const story = requestStory(printableJson(entry) as LogEntry, printableJson(events) as LogEntry[]);
   return { entry, story };
 }

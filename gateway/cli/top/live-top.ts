@@ -5,15 +5,15 @@ import { clock } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type TopData, topPicture } from './top-picture.ts';
 
-/** The terminal: what is written to, and the keyboard. */
+/** The terminal: its output, and its keyboard. */
 export interface LiveTerminal {
   readonly output: NodeJS.WriteStream;
   readonly input: NodeJS.ReadStream;
-  /** Its present width and colours. */
+  /** The present width and colours. */
   readonly screen: () => Screen;
 }
 
-/** The process, as far as it ends `top`. */
+/** The part of the process that ends `top`. */
 export type Ending = Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
 
 export type TopBounds = Pick<Bounds, 'topIntervalMs' | 'topSilenceShownMs'>;
@@ -24,16 +24,15 @@ const home = '\u001b[H';
 const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
-/** q, Q, Escape alone, Ctrl-C and Ctrl-D end it: in raw mode the terminal makes no signal of a key. */
+/** The keys q, Q, Escape, Ctrl-C and Ctrl-D. In raw mode the terminal sends no signal for a key. */
 const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u0004']);
 
 /**
- * Draws the picture over itself until a key or a signal ends it, in the terminal's alternate screen, so that what was there
- * before is there again afterwards, however it ends. While the gateway does not answer, the last picture stays, with a
- * sentence that says so, and it is asked again.
+ * Draws the picture again and again until a key or a signal ends it. It uses the alternate screen of the terminal, and restores the
+ * former content at every kind of end. While the gateway does not answer, the last picture stays with a warning, and `top` asks again.
  *
- * @param first what was read before: a gateway that never answered is an error, not a picture
- * @throws a CommandError that will not pass: the token was taken back
+ * @param first the first picture: the caller has already reported a gateway that never answers
+ * @throws a CommandError that will not pass, such as a revoked token
  */
 export async function runLiveTop(
   first: TopData,
@@ -81,7 +80,7 @@ export async function runLiveTop(
           : undefined;
     const rows = Math.max(1, output.rows || 24);
     const lines = topPicture(data, { nowMs, notice }, { ...screen(), rows });
-    // A line is cleared before it is written: behind a full one the cursor may still stand on its last character.
+    // Each line is cleared before it is written, because after a full line the cursor may still stand on its last character.
     const text = lines.map((line) => clearLine + line).join('\r\n');
     output.write(home + text + (lines.length < rows ? `\r\n${clearBelow}` : ''));
   }
@@ -102,7 +101,7 @@ export async function runLiveTop(
 
   ending.on('uncaughtException', onBug).on('exit', restore);
   for (const signal of signals) ending.on(signal, end);
-  // The terminal is gone: nobody sees another picture.
+  // A terminal that is gone shows no further picture.
   output.on('error', end).on('resize', draw);
   if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
   output.write(enter);

@@ -6,10 +6,10 @@ import type { TopData } from './top-picture.ts';
 
 export type TopReadBounds = Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFactor' | 'topKeysMax'>;
 
-/** What `top` reads, for its picture and as JSON. */
+/** The data of `top`, for its picture and as JSON. */
 export interface TopRead {
   readonly data: TopData;
-  /** The responses of the admin API: `/state`, and the keys of two lists of `/keys`; null while those are not known. */
+  /** The responses of the admin API: `/state`, and two lists of `/keys`, which are null while they are unknown. */
   readonly json: {
     readonly state: unknown;
     readonly busiest: unknown;
@@ -18,8 +18,8 @@ export interface TopRead {
 }
 
 /**
- * Reads the state each time, and the lists of keys more rarely: with many active keys they cost the gateway more than all
- * else here, so they are left alone the longer, the longer they took.
+ * Reads the state each time, and the lists of keys less often. With many active keys these lists are the main cost for the
+ * gateway, so the pause after reading them grows with the time that they took.
  */
 export function createTopReader(
   client: Pick<AdminClient, 'get'>,
@@ -63,7 +63,7 @@ export function createTopReader(
   };
 }
 
-/** While Redis is away nothing is known of keys, and all the more of how the gateway is must be shown. */
+/** A reason to draw the picture without keys, as while Redis is away. @throws an error that will not pass */
 function noticeOf(error: unknown): string {
   if (error instanceof CommandError && error.kind === 'passing') return error.message;
   throw error;

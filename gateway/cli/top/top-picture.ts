@@ -23,7 +23,7 @@ export interface TopScreen extends Screen {
 }
 
 const listedMax = 10;
-/** Each list has at least this many rows, if it is so long. */
+/** A list has at least this many rows, or all its rows. */
 const listedMin = 2;
 /** The width of the title line where the width of the screen is unknown. */
 const pageColumns = 100;

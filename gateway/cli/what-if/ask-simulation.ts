@@ -9,11 +9,11 @@ export interface AskedSimulation extends Tried {
   readonly to?: string | undefined;
 }
 
-/** Parts of a simulation list so many keys and differences; together all of them. */
+/** Each part of a simulation is bounded; the merged simulation has all keys. */
 const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };
 
 /**
- * Asks the gateway for a simulation, part by part: each is bounded in time.
+ * Asks the gateway for a simulation, part by part, because the gateway bounds the time of each part.
  *
  * @throws a CommandError
  */
@@ -28,7 +28,7 @@ export async function askSimulation(
   let all: Simulation = first;
   progress.show(all.examinedKeys, all.activeKeys);
   for (let after = second; after !== undefined; ) {
-    // All parts are about the same period, also when it ends now.
+    // All parts need the same period, also where it ends now.
     const { next, ...found } = await ask({ ...asked, from: all.from, to: all.to, after });
     all = { ...all, ...merge(all, found, everything), examinedKeys: all.examinedKeys + found.examinedKeys };
     progress.show(all.examinedKeys, all.activeKeys);

@@ -21,7 +21,7 @@ import { simulationLines } from './simulation-view.ts';
 
 type Limits = { readonly [Field in (typeof limitFieldOf)[PlanWindow]]?: number | typeof noLimit };
 
-/** Not null as in `Tried`: commander takes the null of an option's parser for an option without a value. */
+/** `Tried` has null, but commander reads the null of an option's parser as an option without a value. */
 const noLimit = 'none';
 
 interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
@@ -32,7 +32,7 @@ interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
   readonly json?: true;
 }
 
-/** The commands that say what an edit of the configuration changes, and whom it would have hit. */
+/** The commands that compare an edited configuration, and simulate its limits. */
 export function addWhatIfCommands(program: Command): void {
   const simulate = withGateway(program.command('simulate'))
     .description(
@@ -131,7 +131,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
   try {
     return await askSimulation(client, { ...period, ...tried }, progress());
   } catch (error) {
-    // For a key that is not there, the error of this call names the key that was probably meant.
+    // Where the key does not exist, this call throws an error that suggests a similar id.
     if (options.key !== undefined) await readKey(client, options.key);
     throw error;
   }
@@ -141,7 +141,7 @@ function progress() {
   return createProgress(process.stderr, process.env);
 }
 
-/** The limits of the command line. @throws a CommandError where it is not clear whose they are */
+/** The limits of the command line. @throws a CommandError where their plan or key is not clear */
 function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
   const fields = planWindows.flatMap((window) => {
     const max = options[limitFieldOf[window]];

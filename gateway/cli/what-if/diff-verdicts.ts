@@ -5,28 +5,28 @@ import type { AskedSimulation } from './ask-simulation.ts';
 import type { EditByField, Tried } from './edits-between.ts';
 import type { Simulation } from './simulation-shape.ts';
 
-/** What the simulator says of one edit of a limit. */
+/** The simulator's verdict on an edit of a limit. */
 export interface LimitVerdict {
   readonly plan?: string;
   readonly key?: string;
-  /** The window; absent where it is about all that changed of the plan or key together. */
+  /** The window; absent for all edits of the plan or key together. */
   readonly window?: string;
-  /** Keys that it affects, those of them that would have been refused more, and how many requests. */
+  /** The number of keys with this limit, keys with more refusals, and additional refusals. */
   readonly affectedKeys: number;
   readonly keysRefusedMore: number;
   readonly requestsRefusedMore: number;
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
-  /** Keys that may have been refused more or less: bans or the second decide, and the order of requests is not on record. */
+  /** Keys for which the record cannot tell, because bans or limits per second depend on the order of requests. */
   readonly keysUncertain: number;
 }
 
 export const verdictDays = 7;
 
 /**
- * Asks the simulator for each limit that an edit changes, and for those of one plan together.
+ * Simulates each edited limit, and all edited limits of a plan together.
  *
- * @param keysOn how many keys are on a plan
+ * @param keysOn the number of keys on a plan
  */
 export async function verdictsOf(
   { plans = {}, keys = {} }: Tried,
@@ -45,7 +45,7 @@ export async function verdictsOf(
     verdicts.push({ plan, affectedKeys: keysOn(plan), ...changesOf(together.keys) });
   }
   if (Object.keys(keys).length === 0) return verdicts;
-  // Keys do not depend on each other.
+  // One simulation is enough, because keys do not depend on each other.
   const found = await ask({ plans, keys });
   for (const key of Object.keys(keys)) {
     verdicts.push({ key, affectedKeys: 1, ...changesOf(found.keys.filter(({ id }) => id === key)) });
@@ -53,7 +53,7 @@ export async function verdictsOf(
   return verdicts;
 }
 
-/** An edit of several windows is refused where one alone would leave no limit: then it stands for itself. */
+/** Splits an edit by window. An edit that removes a limit stays whole, because one part alone could leave no limit. */
 function singleEdits(edit: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
   const edits = planWindows.flatMap((window) => {
     const max = edit[limitFieldOf[window]];
@@ -85,7 +85,7 @@ export function changesOf(keys: Simulation['keys']) {
   };
 }
 
-/** "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more". */
+/** `affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more` */
 export function verdictText(verdict: LimitVerdict): string {
   const {
     affectedKeys,

@@ -9,18 +9,18 @@ import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
 
-/** What differs between two configurations, of which each has a version. */
+/** The difference between two configurations, with their versions. */
 export interface ConfigurationDiff extends SettingsDiff {
   readonly before: string;
   readonly after: string;
-  /** Settings that take effect only when the process is started again. */
+  /** Changed settings that need a restart. */
   readonly needsRestart: readonly string[];
 }
 
-/** Names of one kind that are listed; further ones are counted. */
+/** The maximum number of names in a list; further names are counted. */
 const namesShown = 20;
 
-/** What an edit adds, removes and changes, with the simulator's verdict under each changed limit. */
+/** The additions, removals and changes of an edit, with the simulator's verdict under each changed limit. */
 export function diffLines(
   diff: ConfigurationDiff,
   { names, verdicts }: { names: readonly [before: string, after: string]; verdicts: readonly LimitVerdict[] },

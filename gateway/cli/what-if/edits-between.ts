@@ -3,10 +3,10 @@ import { type Limits, type PlanWindow, planWindows } from '../../shared/model.ts
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
-/** Limits by field, null for none: as `POST /simulate` takes them. */
+/** Limits by field in the form of `POST /simulate`; null removes a limit. */
 export type EditByField = { readonly [Field in LimitField]?: number | null };
 
-/** What other limits are tried. */
+/** Limits to simulate. */
 export interface Tried {
   readonly plans?: Readonly<Record<string, EditByField>>;
   readonly keys?: Readonly<Record<string, EditByField>>;
@@ -14,8 +14,8 @@ export interface Tried {
 }
 
 /**
- * The edits of limits that lead from one configuration to another: those of plans, and of keys what their plan's edit does not
- * explain. Keys that are in one of them only, or disabled then, have no limits to compare.
+ * The edits of limits between two configurations: edits of plans, and edits of keys beyond the edit of their plan. A key that is
+ * missing or disabled in one configuration has no limits to compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));

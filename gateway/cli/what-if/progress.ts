@@ -1,7 +1,7 @@
 import { terminalOf } from '../../shared/terminal/terminal.ts';
 import { figure } from '../output/figures.ts';
 
-/** A bar that fills, where a person waits for it. */
+/** A progress bar at a terminal. */
 export interface Progress {
   show(done: number, of: number): void;
   end(): void;
@@ -10,7 +10,7 @@ export interface Progress {
 const shownAfterMs = 1_000;
 const barColumns = 30;
 
-/** How many keys are done: shown on a terminal once it takes longer than a second. */
+/** Shows how many keys are done, at a terminal and after the first second. */
 export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Progress {
   const isLive = terminalOf(stream, env)?.rewrites === true;
   const startedMs = performance.now();

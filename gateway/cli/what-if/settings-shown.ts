@@ -13,7 +13,7 @@ const windows = z
 
 const listener = z.looseObject({ host: z.string(), port: z.number(), tls: z.unknown().optional() });
 
-/** What `/settings` shows of a configuration, as far as a command looks into it. The other members are compared as they are. */
+/** Members of the `/settings` response that commands read. The comparison uses the whole response. */
 const settingsShown = z.looseObject({
   version: z.string(),
   environment: z.string(),
@@ -29,20 +29,20 @@ const settingsShown = z.looseObject({
 });
 
 export interface Shown {
-  /** Where it is from, for people. */
+  /** The file or gateway, for people. */
   readonly name: string;
   readonly settings: z.output<typeof settingsShown>;
-  /** As it came. */
+  /** The unchanged response. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** The settings in force. @throws a CommandError */
+/** Reads the settings of a gateway. @throws a CommandError */
 export async function settingsInForce(client: Pick<AdminClient, 'get' | 'origin'>): Promise<Shown> {
   const { body, json } = await client.get('/settings', {}, settingsShown);
   return { name: `the gateway at ${client.origin}`, settings: body, json: Object(json) };
 }
 
-/** Those of a configuration file, loaded here. @throws a CommandError with all its problems */
+/** Loads the settings of a configuration file. @throws a CommandError with all its problems */
 export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<Shown> {
   const loaded = loadSettings({ file, env });
   if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));

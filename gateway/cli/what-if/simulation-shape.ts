@@ -16,7 +16,7 @@ const totals = {
   freedKeys: count,
 };
 
-/** What `POST /simulate` answers, which `--json` gives whole. */
+/** The response of `POST /simulate`, which `--json` prints whole. */
 export const simulation = z.object({
   from: z.string(),
   to: z.string(),
@@ -58,6 +58,6 @@ export const simulation = z.object({
 });
 
 export type SimulationPart = z.output<typeof simulation>;
-/** All parts together. */
+/** All parts, merged. */
 export type Simulation = Verdict &
   Pick<SimulationPart, 'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys'>;

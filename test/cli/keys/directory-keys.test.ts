@@ -13,6 +13,7 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../../
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
 import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
 
 const writer = makeToken('write', 'ada');
 const written = makeKey({ id: 'written' });
@@ -25,7 +26,10 @@ beforeAll(async () => {
   const prefix = freshPrefix();
   const start = () => startGatewayHere(config(prefix), { tuning: { bounds: patientStore } });
   gateways = await Promise.all([start(), start()]);
-  await run('create taken --plan free --directory');
+  // The gateways listen before they are connected to Redis.
+  await until('a key is issued', async () => {
+    return (await run('create taken --plan free --directory')).exitCode === 0;
+  });
 });
 afterAll(async () => {
   await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
@@ -63,7 +67,7 @@ test('a key of the directory is issued, rotated, revoked and restored, in force 
 
   const rotated = await run('rotate acme --directory --overlap 0s');
   expect(rotated).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
-  expect(rotated.stderr).toContain('No older one is valid any more.');
+  expect(rotated.stderr).toContain('No older secret is valid any more.');
   expect([await statusOf(created.stdout), await statusOf(rotated.stdout)]).toEqual([401, 200]);
 
   const { secret, ...more } = JSON.parse((await run('add-secret acme --directory --json')).stdout);

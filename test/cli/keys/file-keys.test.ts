@@ -222,7 +222,7 @@ test('keys rotate issues a secret, and the older ones end a day later unless the
   const { exitCode, stdout, stderr } = await tollgate(['keys', 'rotate', 'acme', '--config', file]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
   expect(stderr).toMatch(
-    /^acme has one more secret, in .*keys\.yaml:2\. 1 older one stays valid until .* UTC\. .*:\n$/,
+    /^acme has one more secret, in .*keys\.yaml:2\. 1 older secret stays valid until .* UTC\. .*:\n$/,
   );
   const text = readFileSync(pathOf('keys.yaml'), 'utf8');
   const expires = /expires: (.*) \} # laptop/.exec(text)?.[1] ?? '';

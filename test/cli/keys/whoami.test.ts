@@ -48,7 +48,7 @@ test('whoami --json has the members of the admin API', async () => {
 
 test.each([
   ['of nobody', issueSecret(), /^No key has this secret\.\n$/],
-  ['cut off', secret.slice(0, -1), /It is not whole, or was changed/],
+  ['cut off', secret.slice(0, -1), /It is incomplete or was changed/],
   ['that is a token', issueAdminToken(), /token of the admin API/],
 ])('whoami of a secret %s says so and exits 2', async (_, input, sentence) => {
   const { exitCode, stdout, stderr } = await whoami(entries(), input);
@@ -70,7 +70,9 @@ test.each([
 test('a secret that is given to whoami as an argument is not repeated, and how to give it is said', async () => {
   const { exitCode, stdout, stderr } = await whoami(entries(), '', secret);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-  expect(stderr).toMatch(/^A secret is no argument: .*printf %s "\$SECRET" \| tollgate keys whoami\.\n$/);
+  expect(stderr).toMatch(
+    /^Do not give a secret as an argument: .*printf %s "\$SECRET" \| tollgate keys whoami\.\n$/,
+  );
   expect(stderr).not.toContain(secret);
 });
 
@@ -90,7 +92,7 @@ test('where there is a directory, whoami does not call a secret unknown that no 
   const { exitCode, stdout, stderr } = await run(issueSecret());
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(
-    /^No key in .*keys\.yaml has this secret\. Of those in the directory a gateway is asked: Which token\?/,
+    /^No key in .*keys\.yaml has this secret\. The directory could not be asked: Which token\?/,
   );
 });
 
