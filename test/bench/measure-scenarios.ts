@@ -24,6 +24,8 @@ export interface ScenariosOptions {
   readonly rounds: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
+  /** Called after each round with the figures of all rounds so far. */
+  readonly onRound: (figures: readonly ScenarioFigures[], rounds: number) => void;
 }
 
 /**
@@ -52,12 +54,17 @@ export async function measureScenarios(options: ScenariosOptions): Promise<Scena
     for (const visit of round % 2 === 0 ? visits : visits.toReversed()) {
       visit.samples.push(await takeSample(loadOf(visit)));
     }
+    options.onRound(figuresSoFar(), round + 1);
   }
-  return scenarios.map(({ name, title }) => ({
-    name,
-    title,
-    subjects: visits
-      .filter(({ scenario }) => scenario.name === name)
-      .map(({ subject, samples }) => ({ name: subject.name, job: subject.job, samples })),
-  }));
+  return figuresSoFar();
+
+  function figuresSoFar(): ScenarioFigures[] {
+    return scenarios.map(({ name, title }) => ({
+      name,
+      title,
+      subjects: visits
+        .filter(({ scenario }) => scenario.name === name)
+        .map(({ subject, samples }) => ({ name: subject.name, job: subject.job, samples: [...samples] })),
+    }));
+  }
 }

@@ -19,7 +19,10 @@ export interface Report {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
+  /** The rounds that were finished. */
   readonly rounds: number;
+  /** Why the run ended before its end. */
+  readonly endedEarly?: string;
   /** The CPUs that only the subjects ran on. */
   readonly pinning: string;
   readonly missing: readonly string[];
@@ -59,6 +62,7 @@ export function renderReport(report: Report): string {
     report;
   return [
     `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
+    report.endedEarly === undefined ? '' : `**Ended early:** ${report.endedEarly}`,
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
     `Medians of ${rounds} interleaved rounds (least–most). CPU: seconds of the whole process tree per 10,000 requests, ` +
       'Redis apart; user and system are its parts. "× tollgate": how many times the CPU of tollgate, round by round.',
@@ -69,7 +73,7 @@ export function renderReport(report: Report): string {
     missing.length > 0 ? `Missing: ${missing.join('; ')}` : '',
     '## Targets',
     renderTargets(report),
-    ...scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]),
+    ...renderScenarios(scenarios),
     ...(connections.length > 0
       ? ['## One hot key over more and more connections', renderConnections(connections)]
       : []),
@@ -103,6 +107,11 @@ export function renderReport(report: Report): string {
   ]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+/** A table for each scenario. */
+export function renderScenarios(scenarios: readonly ScenarioFigures[]): string[] {
+  return scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]);
 }
 
 function renderTargets(report: Report): string {

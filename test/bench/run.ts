@@ -12,7 +12,7 @@ import { describeMachine } from './machine.ts';
 import { type HotKeyFigures, measureHotKey } from './measure-hot-key.ts';
 import { type MetricsFigures, measureMetrics } from './measure-metrics.ts';
 import { measureRecord, type RecordFigures } from './measure-record.ts';
-import { measureScenarios } from './measure-scenarios.ts';
+import { measureScenarios, type ScenarioFigures } from './measure-scenarios.ts';
 import { measureSimulation, type SimulationFigures } from './measure-simulation.ts';
 import { measureTls, type TlsFigures } from './measure-tls.ts';
 import { measureUnknownSecrets, type UnknownSecretsFigures } from './measure-unknown-secrets.ts';
@@ -20,7 +20,7 @@ import { measureWorkers, type WorkersFigures } from './measure-workers.ts';
 import { pinBenchmark } from './pin.ts';
 import { endAllProcesses, endProcess, killAllProcesses } from './processes.ts';
 import { startRedis } from './redis.ts';
-import { type Report, writeReport } from './report.ts';
+import { type Report, renderScenarios, writeReport } from './report.ts';
 import { hotKey, type NoteProblems, scenarios, spendFloodKey, warmUp } from './scenarios.ts';
 import { direct, startBackend } from './subjects/direct.ts';
 import { haproxy } from './subjects/haproxy.ts';
@@ -33,8 +33,10 @@ import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 const deadlineMs = 60 * 60_000;
 /** V8 needs seconds of load to optimise a program: in the first ones a request costs up to twice as much. */
 const firstWarmUpSeconds = 8;
+const quickFirstWarmUpSeconds = 4;
 /** For another load most of the program is already optimised. */
 const warmUpSeconds = 2;
+const quickWarmUpSeconds = 1;
 /** What `--only` takes. */
 const names = [
   ...scenarios.map(({ name }) => name),
@@ -48,8 +50,10 @@ const names = [
   'simulation',
   'hot-key-cluster',
 ];
+/** What `--quick` measures without `--only`: within five minutes. */
+const quickNames: readonly string[] = ['hot-key', 'many-keys', 'flood', 'latency', 'many-connections'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
-  --quick      few short rounds and few sizes: a check, not a measurement
+  --quick      few short rounds within five minutes, without --only of ${quickNames.join(', ')}: a check, not a measurement
   --rounds N   rounds of the scenarios (default 9, quick 3)
   --only NAME  one of: ${names.join(', ')}; may be repeated`;
 
@@ -58,6 +62,9 @@ interface Options {
   readonly rounds: number;
   readonly wanted: (name: string) => boolean;
 }
+
+/** The rounds that were finished, until the whole report is written. */
+let unfinished: Report | undefined;
 
 /** Measures everything, prints and writes the report. Returns the exit code: 1 when a run was invalid. */
 async function bench(options: Options, dir: string): Promise<number> {
@@ -87,15 +94,35 @@ async function bench(options: Options, dir: string): Promise<number> {
   for (const { subject, started } of running) {
     const where = `warm-up, ${subject.name}`;
     console.log(`warm-up: ${subject.name}`);
-    await warmUp({ ...common, scenario: hotKey, subject: started, seconds: firstWarmUpSeconds, where });
+    const seconds = options.quick ? quickFirstWarmUpSeconds : firstWarmUpSeconds;
+    await warmUp({ ...common, scenario: hotKey, subject: started, seconds, where });
   }
+  const own = running.find(({ subject }) => subject === tollgate);
+  const reportOf = (figures: readonly ScenarioFigures[], rounds: number): Report => ({
+    started: started.toISOString(),
+    machine,
+    quick: options.quick,
+    rounds,
+    pinning,
+    missing,
+    problems,
+    decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
+    scenarios: figures,
+    connections: [],
+    tls: [],
+    keys: [],
+  });
   const figures = await measureScenarios({
     ...common,
     scenarios: scenarios.filter(({ name }) => options.wanted(name)),
     running,
     rounds: options.rounds,
-    warmUpSeconds,
+    warmUpSeconds: options.quick ? quickWarmUpSeconds : warmUpSeconds,
     seconds: options.quick ? 1 : 2,
+    onRound(soFar, rounds) {
+      unfinished = reportOf(soFar, rounds);
+      console.log(`\n${renderScenarios(soFar).join('\n\n')}\n`);
+    },
   });
   let connections: ConnectionsFigures[] = [];
   if (options.wanted('connections')) {
@@ -158,17 +185,8 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('hot-key-cluster')) hotKeyOnCluster = await measureHotKey(stage, options);
   redis.close();
 
-  const own = running.find(({ subject }) => subject === tollgate);
   const report: Report = {
-    started: started.toISOString(),
-    machine,
-    quick: options.quick,
-    rounds: options.rounds,
-    pinning,
-    missing,
-    problems,
-    decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
-    scenarios: figures,
+    ...reportOf(figures, options.rounds),
     connections,
     tls,
     keys,
@@ -179,6 +197,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     ...(simulation && { simulation }),
     ...(hotKeyOnCluster && { hotKeyOnCluster }),
   };
+  unfinished = undefined;
   return writeReport(report);
 }
 
@@ -221,7 +240,8 @@ function readOptions(): Options {
   return {
     quick: values.quick,
     rounds,
-    wanted: (name) => values.only.length === 0 || values.only.includes(name),
+    wanted: (name) =>
+      (values.only.length > 0 ? values.only : values.quick ? quickNames : names).includes(name),
   };
 }
 
@@ -236,6 +256,7 @@ const stop = async (why: string, exitCode: number) => {
   // A measurement that fails because its processes were ended is not the reason for stopping.
   if (isStopping) return;
   isStopping = true;
+  if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });
   console.error(why);
   await endAllProcesses();
   process.exit(exitCode);
