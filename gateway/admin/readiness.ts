@@ -49,14 +49,16 @@ interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
   /** Set while its host name cannot be looked up: why, and since when. */
-  readonly lookupError?: string;
-  readonly lookupErrorSinceAt?: string;
+  readonly lookupError?: string | undefined;
+  readonly lookupErrorSinceAt?: string | undefined;
   /** Set while an edit of it waits for its new host name to be found. */
-  readonly awaited?: {
-    readonly url: string;
-    readonly lookupError?: string;
-    readonly lookupErrorSinceAt?: string;
-  };
+  readonly awaited?:
+    | {
+        readonly url: string;
+        readonly lookupError?: string | undefined;
+        readonly lookupErrorSinceAt?: string | undefined;
+      }
+    | undefined;
 }
 
 interface TargetReadiness {

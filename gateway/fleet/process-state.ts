@@ -66,8 +66,8 @@ export interface UpstreamSeen {
   readonly url: string;
   readonly targets: readonly TargetSeen[];
   /** Set while its host name cannot be looked up: why, and since when. */
-  readonly lookupError?: string;
-  readonly lookupErrorSinceAt?: string;
+  readonly lookupError?: string | undefined;
+  readonly lookupErrorSinceAt?: string | undefined;
 }
 
 export interface TargetSeen {
@@ -80,7 +80,7 @@ export interface TargetSeen {
   /** Whether all connections to it are in use. */
   readonly full: boolean;
   /** Why it is not healthy. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** What `/readyz` says of upstreams, as it is published. @param targetsMax how many targets of each are */

@@ -84,7 +84,8 @@ export function joinUpstreams(all: readonly Upstreams[]): Upstreams {
 function joinUpstream(one: UpstreamState, other: UpstreamState): UpstreamState {
   const byAddress = Map.groupBy([...one.targets, ...other.targets], ({ address }) => address);
   const targets = [...byAddress.values()].map((seen) => seen.reduce(joinTarget));
-  return { ...other, ...one, targets };
+  const { lookupError, lookupErrorSinceAt } = one.lookupError === undefined ? other : one;
+  return { url: one.url, targets, lookupError, lookupErrorSinceAt, awaited: one.awaited ?? other.awaited };
 }
 
 function joinTarget(one: TargetState, other: TargetState): TargetState {

@@ -88,8 +88,8 @@ vi.mock('../../gateway/request/forward/forwarder.ts', async (original) => {
 });
 vi.mock('../../gateway/request/forward/upstream/upstreams.ts', async (original) => {
   const module = (await original()) as typeof import('../../gateway/request/forward/upstream/upstreams.ts');
-  const createUpstreams: typeof module.createUpstreams = (options) => {
-    const upstreams = module.createUpstreams(options);
+  const createUpstreams: typeof module.createUpstreams = (...options) => {
+    const upstreams = module.createUpstreams(...options);
     return { ...upstreams, ...injected.throwing({ ...upstreams }, ['find']) };
   };
   return { ...module, createUpstreams };

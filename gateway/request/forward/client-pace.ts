@@ -1,29 +1,27 @@
-export interface PaceBounds {
-  readonly clientBytesPerSecondMin: number;
-  readonly clientGraceMs: number;
-  readonly clientAheadMaxMs: number;
-}
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-/** How far a client has come with its body, or with reading its response. */
+export type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs' | 'clientAheadMaxMs'>;
+
+/** The progress of a client with its body or with reading its response. */
 interface Progress {
   /** On the clock of `performance.now`. */
   readonly nowMs: number;
-  /** Whether the gateway waits for the client now. */
+  /** Whether the gateway is waiting for the client. */
   readonly isAwaited: boolean;
   /** Octets sent or read so far. */
   readonly bytes: number;
 }
 
 /**
- * Decides whether a client sends its body, or reads its response, too slowly to be waited for. Each octet moves the
- * client's deadline on. While the gateway does not wait for the client, the deadline stays ahead.
+ * Decides whether a client sends its body, or reads its response, too slowly. Each octet extends the client's deadline. While the
+ * gateway does not wait for the client, the deadline stays ahead.
  */
 export class ClientPace {
   private readonly bounds: PaceBounds;
   private deadlineMs: number;
   private bytes: number;
 
-  /** @param bytes octets moved before `startedMs`, which do not move the deadline */
+  /** @param bytes octets before `startedMs`, which do not extend the deadline */
   constructor(bounds: PaceBounds, startedMs: number, bytes = 0) {
     this.bounds = bounds;
     this.bytes = bytes;

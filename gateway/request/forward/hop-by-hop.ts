@@ -1,6 +1,6 @@
 /**
- * Fields that are not forwarded, by lower-case name: those of one connection (RFC 9110 §7.6.1), `Proxy-Authenticate`
- * (§11.7.1), and `Trailer`, since trailers are not forwarded either. `Transfer-Encoding` is handled with the framing.
+ * Fields that are not forwarded, by lower-case name: fields of one connection (RFC 9110 §7.6.1), `Proxy-Authenticate` (§11.7.1), and
+ * `Trailer`, because trailers are not forwarded. `Transfer-Encoding` is handled with the framing.
  */
 export const hopByHopFields = [
   'connection',
@@ -13,15 +13,15 @@ export const hopByHopFields = [
 ] as const;
 
 /**
- * The fields that `Connection` names, by lower-case name: they are hop-by-hop too (RFC 9110 §7.6.1).
+ * The lower-case names of fields that `Connection` makes hop-by-hop (RFC 9110 §7.6.1).
  *
  * @param fields flat name, value, …
- * @returns undefined when it names none, as in nearly all messages
+ * @returns undefined when there are none, as in nearly all messages
  */
 export function namedInConnection(fields: readonly string[]): ReadonlySet<string> | undefined {
   const value = connectionOf(fields).toLowerCase();
   if (value === '' || value === 'keep-alive' || value === 'close') return undefined;
-  // Whitespace between list elements is space and tab alone (RFC 9110 §5.6.3), unlike in `trim`.
+  // Only space and tab are whitespace in lists (RFC 9110 §5.6.3), unlike in `trim`.
   return new Set(value.split(/[,\t ]/));
 }
 

@@ -2,36 +2,36 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../../shared/structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/** Receives the outcome of collecting a body: one of the three calls. `onTooLarge` may also follow `onReady`. */
+/** Receives the outcome of collecting a body in one of these calls. `onTooLarge` may also follow `onReady`. */
 export interface BodyListener {
   /**
-   * The whole body is collected, or as much of it as is collected at all: the rest is read once it is sent.
+   * The body is collected, whole or up to `collectedBytesMax`. The rest is read while the body is sent.
    *
    * @param whole undefined when the body is to be streamed
    */
   onReady(whole: Buffer | undefined): void;
-  /** The body is longer than `bodyBytesMax`; no more is read. */
+  /** The body is longer than `bodyBytesMax`. No more is read. */
   onTooLarge(): void;
-  /** The key has its share of the memory for collected bodies; no more is read. */
+  /** The key has used up its share of the memory for collected bodies. No more is read. */
   onNoRoom(): void;
 }
 
 interface RequestBodyOptions {
   readonly req: IncomingMessage;
-  /** Undefined for a chunked body, whose length is known at its end. */
+  /** Undefined for a chunked body. */
   readonly contentLength: number | undefined;
   readonly bodyBytesMax: number;
   readonly collectedBytesMax: number;
-  /** The memory for collected bodies of this process, shared among holders. */
+  /** The memory of this process for collected bodies, shared among holders. */
   readonly collected: Shares;
   readonly holder: string;
   readonly listener: BodyListener;
 }
 
 /**
- * The body of a request on its way from the client to a target. It is collected first, so that a slow client takes no
- * connection to a target, and so that a failed attempt can be retried. A body longer than `collectedBytesMax` is streamed
- * from there on, at the pace of the slower side.
+ * The body of a request on its way from the client to a target. It is collected first, so that a slow client takes no connection to a
+ * target, and a failed attempt can be retried. A body longer than `collectedBytesMax` is then streamed, at the pace of the slower
+ * side.
  */
 export class RequestBody implements StreamedBody {
   /** Octets received so far. */
@@ -65,7 +65,7 @@ export class RequestBody implements StreamedBody {
     let hasRoom = true;
     for (const chunk of this.chunks) hasRoom = sink.write(chunk);
     this.release();
-    // Node reports the end as soon as all of a body is read, paused or not: it may have been reported before.
+    // Node may have reported the end before: it does so as soon as the whole body is read, even while reading is paused.
     if (this.options.req.readableEnded) sink.end();
     else if (hasRoom) this.options.req.resume();
   }
@@ -74,20 +74,20 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Reads the rest and drops it, up to `bodyBytesMax`: the target answered without it. */
+  /** Reads and drops the rest, up to `bodyBytesMax`, because the target answered without it. */
   discardRest(): void {
     this.state = 'discarding';
     this.sink = undefined;
     this.options.req.resume();
   }
 
-  /** Leaves the rest unread: whoever writes the refusal decides about it. */
+  /** Leaves the rest unread. The writer of the refusal decides about it. */
   stopReading(): void {
     this.state = 'stopped';
     this.options.req.off('data', this.onData).off('end', this.onEnd).pause();
   }
 
-  /** Frees what was collected, for other requests. */
+  /** Frees the memory of the collected part. */
   release(): void {
     this.options.collected.give(this.options.holder, this.collectedBytes);
     this.collectedBytes = 0;

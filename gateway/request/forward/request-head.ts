@@ -1,11 +1,11 @@
 import { protocolField, withoutOwnProtocols } from '../../shared/web-socket-protocols.ts';
 import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
-/** The fields of a request as the target gets them, and how its body is framed. */
+/** The fields of a request to a target, and the framing of its body. */
 export interface RequestHead {
   /** Flat name, value, … with Content-Length and without Transfer-Encoding, which the transport adds. */
   readonly fields: string[];
-  /** 0 when the client sent none. */
+  /** 0 without a Content-Length. */
   readonly contentLength: number;
   readonly chunked: boolean;
   readonly expectsContinue: boolean;
@@ -17,14 +17,14 @@ interface RequestHeadOptions {
   /** Flat name, value, … that the gateway adds. */
   readonly requestFields: readonly string[];
   readonly keepForwarded: boolean;
-  /** Replaces the client's `Host`; undefined keeps it. */
+  /** Replaces the client's `Host`; undefined to keep it. */
   readonly host: string | undefined;
 }
 
 /**
- * Makes the fields of the forwarded request. Dropped are hop-by-hop fields and credentials, fields by which a client
- * could override what the gateway matched, fields of the names that the gateway sets itself, and the subprotocols that are
- * for the gateway alone. A client's `Via` is kept, and ours is added as a further line of the same list (RFC 9110 §5.3).
+ * Makes the fields of the forwarded request. Drops hop-by-hop fields, credentials, fields by which a client could reach another
+ * operation, fields that the gateway sets itself, and subprotocols for the gateway. A client's `Via` is kept, and the gateway's is
+ * added as a further line of the same list (RFC 9110 §5.3).
  */
 export function requestHead({
   rawHeaders,
@@ -71,12 +71,11 @@ export function requestHead({
 }
 
 /**
- * Fields in which a proxy tells a backend another method, path, host or client address than the request has. Backends
- * obey them. A client that sends one could reach an operation that the gateway did not match, or pose as another
- * address. The gateway itself uses `X-Forwarded-*`.
+ * Fields with which a proxy overrides the method, path, host or client address of a request. Backends obey them. A client that sends
+ * one could reach an operation that the gateway did not check, or pose as another address. The gateway itself uses `X-Forwarded-*`.
  */
 const overridingFields = [
-  // Method: read by Rack, Symfony and others; the second and third spelling are Microsoft's and IBM's.
+  // Method: read by Rack, Symfony and others. The second and third spelling are Microsoft's and IBM's.
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
@@ -86,7 +85,7 @@ const overridingFields = [
   // Path: gunicorn takes these WSGI variables from fields, spelled with an underscore.
   'script-name',
   'path-info',
-  // Host, by other names than X-Forwarded-Host.
+  // Host, besides X-Forwarded-Host.
   'x-host',
   'x-original-host',
   'x-http-host-override',
@@ -122,8 +121,8 @@ const plainName = /^[a-z0-9-]+$/;
 const framing: ReadonlySet<string> = new Set(['host', 'content-length']);
 
 /**
- * Whether a backend could take the name for one that is dropped or that frames the body: those that map names as CGI
- * does read `X_Key.Id` as `X-Key-Id`.
+ * Whether a backend could take the name for a dropped name or for a name that frames the body. Backends that map names as in CGI read
+ * `X_Key.Id` as `X-Key-Id`.
  */
 function isDisguised(lowerName: string): boolean {
   if (plainName.test(lowerName)) return false;

@@ -1,7 +1,6 @@
 import type { ErrorCode, WholeResponse } from '../../shared/errors.ts';
 import type { AtTurnEnd } from '../../shared/event-loop-batch.ts';
 import type { Shares } from '../../shared/structures/shares.ts';
-
 import { bytesTaken } from '../../shared/tls/bytes-taken.ts';
 import type { InterimHead, ResponseHead } from '../transport/response-head.ts';
 import type {
@@ -11,7 +10,7 @@ import type {
   TransportFailure,
 } from '../transport/target-request.ts';
 import { ClientPace, type PaceBounds } from './client-pace.ts';
-import type { Failed, ForwardOutcome, ForwardRequest } from './forward-types.ts';
+import type { ForwardOutcome, ForwardRequest, UpstreamUse } from './forward-types.ts';
 import { type BodyListener, RequestBody } from './request-body.ts';
 import { type RequestHead, requestHead } from './request-head.ts';
 import { interimFields, responseFields } from './response-fields.ts';
@@ -20,57 +19,53 @@ import { mayRetry, retryPauseMs } from './upstream/retry-policy.ts';
 import type { Target } from './upstream/targets.ts';
 import type { LiveUpstream, Upstreams } from './upstream/upstreams.ts';
 
-/** What all relays of a forwarder share. */
+/** The state that all relays of a forwarder share. */
 export interface RelayContext {
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly upstreams: Upstreams;
-  /** All relays that are not over yet; their deadlines are checked now and then. */
+  /** The unfinished relays, whose deadlines are checked periodically. */
   readonly inFlight: UnorderedList<RequestRelay>;
-  /** The memory for collected bodies, shared among holders. */
+  /** The memory for collected bodies. */
   readonly collected: Shares;
   readonly atTurnEnd: AtTurnEnd;
 }
 
-/** The promise of `forward`. */
-interface Settlers {
-  resolve(outcome: ForwardOutcome): void;
-  /** With a bug. */
-  reject(bug: unknown): void;
-}
+/** The promise of `forward`, which rejects only with a bug. */
+type Settlers = Pick<PromiseWithResolvers<ForwardOutcome>, 'resolve' | 'reject'>;
 
 /**
- * Carries one request to a target and the response back to the client, with retries. It implements the transport's
- * handler itself: one object per request instead of a closure per event.
+ * Carries one request to a target and the response back to the client, with retries. It is the transport's handler itself, so a
+ * request is one object instead of a closure per event.
  */
 export class RequestRelay implements ResponseHandler, BodyListener {
   readonly startedMs = performance.now();
-  /** For the list of those in flight. */
+  /** For the list of requests in flight. */
   index = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
   private readonly settlers: Settlers;
   private targetRequest: TargetRequest | undefined;
-  /** As `upstream` gets it. */
+  /** The head for `upstream`. */
   private head: RequestHead | undefined;
   private body: RequestBody | undefined;
-  /** As it was at the last attempt: after a reload a retry goes to the upstream of the same name. */
+  /** The upstream of the last attempt. After a reload a retry goes to the new upstream of the same name. */
   private upstream: LiveUpstream | undefined;
-  /** Of the current attempt: its target, whether it waits for a connection there, and then the connection. */
+  /** The target of the current attempt, whether the attempt waits for a connection, and its connection. */
   private target: Target | undefined;
   private isWaiting = false;
   private connection: ActiveConnection | undefined;
   private attempts = 0;
   /** Attempts whose connection was lost before an octet of the response. */
   private losses = 0;
-  /** Made when the deadlines are checked for the first time: most requests are over by then. */
+  /** Made at the first check of deadlines. Most requests end before it. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
-  /** The response, when its body (in Latin-1) arrived together with the head: both are then written to the client at once. */
+  /** The response if its body (in Latin-1) arrived with the head. Both are written to the client at once. */
   private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
-  /** The outcome is decided; whatever happens afterwards changes nothing. */
+  /** The outcome is decided. Later events have no effect. */
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, settlers: Settlers) {
@@ -94,7 +89,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     if (res.rejection !== undefined) {
       this.onRejected();
     } else if (res.destroyed) {
-      // The client went away while the limits were checked: `close` was emitted then and is not emitted again.
+      // The client has closed the connection while the limits were checked. `close` is not emitted again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is beyond the limit');
@@ -103,7 +98,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     } else this.readBody(upstream, head);
   }
 
-  /** Ends the request when a reload has removed its upstream. One that a reload has changed may want another `Host`. */
+  /** Ends the request when a reload has removed its upstream. A changed upstream may need another `Host`. */
   private findUpstream(): LiveUpstream | undefined {
     const upstream = this.context.upstreams.find(this.request.upstream);
     if (upstream === undefined) {
@@ -124,7 +119,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       holder,
       method: req.method ?? 'GET',
       path: req.url ?? '/',
-      // A chunked body that was collected whole is sent with its length, which every backend understands.
+      // A collected chunked body is sent with its length, which every backend understands.
       fields: isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields,
       body,
       chunked: chunked && body !== undefined && !isWhole,
@@ -138,7 +133,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { req, res, holder, bodyBytesMax } = this.request;
     const { collected } = this.context;
     if (targets.pending === undefined && targets.choose(holder, undefined) === undefined) {
-      // Refused before the client sends a body that no target can take.
+      // Refused before the client sends a body that no target has room for.
       this.failUnavailable();
       return;
     }
@@ -159,13 +154,13 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.guard(() => this.attempt(whole ?? this.body));
   }
 
-  /** The parser found a fault in the body; the rest of it will not come. */
+  /** The parser has found a fault in the body, so the rest will not arrive. */
   private onRejected(): void {
     this.fail('invalid_request', 'the request body is malformed');
   }
 
   onTooLarge(): void {
-    // After a complete response the client can only be refused by closing its connection.
+    // After a complete response only the connection can be closed.
     if (this.settled) this.request.req.destroy();
     else this.fail('payload_too_large', 'the body went beyond the limit');
   }
@@ -174,7 +169,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.fail('too_many_uploads', 'the key has its share of the bodies that are being collected');
   }
 
-  /** Ends the exchange if the total timeout is over, or if the client is too slow. Called now and then. */
+  /** Ends the exchange after the total timeout, or if the client is too slow. Called periodically. */
   checkDeadlines(nowMs: number): void {
     this.guard(() => this.endIfOverdue(nowMs));
   }
@@ -205,12 +200,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
-    // From now on: what the client has read before is not known, and this process may have been held up meanwhile.
+    // Starts now: it is unknown when the client has read before, and this process may have been busy.
     this.readPace ??= new ClientPace(bounds, nowMs, bytes);
     return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
   }
 
-  /** Closes the connection of a client that is too slow to be answered. */
+  /** Closes the connection of a client that is too slow. */
   private dropClient(cause: string): void {
     this.settle({ kind: 'client_gone', cause, ...this.use() });
     this.request.res.destroy();
@@ -259,7 +254,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     }
   }
 
-  /** Runs a step that is called from an event: a bug in it ends this exchange and no other. */
+  /** Runs a step that an event calls. A bug in it ends only this exchange. */
   private guard(step: () => void): void {
     try {
       step();
@@ -276,12 +271,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private beginResponse({ status, fields, framing }: ResponseHead, wholeBody: string | undefined): void {
     const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
-      // A fault in the client's body was answered already and its connection is closing.
+      // A fault in the client's body has been answered, and its connection is closing.
       this.onClientClose();
       return;
     }
     this.status = status;
-    // Not all of the rest of the body may be read, so the next request on this connection could not be found.
+    // The rest of the body may stay unread, so the next request of this connection could not be found.
     if (!req.complete) res.shouldKeepAlive = false;
     const allFields = responseFields({ status, fields, ownFields });
     if (wholeBody !== undefined) {
@@ -294,7 +289,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 
-  /** Sends the head before the body begins, which may take long: an event stream may be silent at first. */
+  /** Sends the head before the body, because an event stream may be silent at first. */
   private showHead(): void {
     if (!this.hasBodyBegun && !this.settled) this.request.res.flushHeaders();
   }
@@ -309,10 +304,10 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.context.atTurnEnd(() => this.finish());
   }
 
-  /** The response is complete, and so is the exchange, unless the client went away meanwhile. */
+  /** The response is complete. So is the exchange, unless the client has closed the connection. */
   private finish(): void {
-    const { target, whole } = this;
-    if (this.settled || target === undefined) return;
+    const { whole } = this;
+    if (this.settled) return;
     const { req, res } = this.request;
     try {
       if (whole === undefined) res.end();
@@ -322,13 +317,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       this.giveUp(bug);
       return;
     }
-    this.settle({
-      kind: 'forwarded',
-      status: this.status,
-      target: target.address,
-      upstreamMs: performance.now() - this.startedMs,
-      attempts: this.attempts,
-    });
+    this.settle({ kind: 'forwarded', status: this.status, ...this.use() });
   }
 
   onFailure(failure: TransportFailure): void {
@@ -370,8 +359,8 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     if (this.settled) return;
     const { res } = this.request;
     const { headersSent } = res;
-    const failed: Failed = { kind: 'failed', code, headersSent, cause, ...this.use() };
-    this.settle(retryableCodes.has(code) ? { ...failed, retryAfterSeconds: 1 } : failed);
+    const retryAfterSeconds = retryableCodes.has(code) ? 1 : undefined;
+    this.settle({ kind: 'failed', code, headersSent, cause, retryAfterSeconds, ...this.use() });
     this.body?.stopReading();
     if (headersSent) res.destroy();
   }
@@ -380,9 +369,9 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.fail('upstream_unavailable', 'no healthy target has room');
   }
 
-  private use(): { target?: string; upstreamMs: number; attempts: number } {
-    const use = { upstreamMs: performance.now() - this.startedMs, attempts: this.attempts };
-    return this.target === undefined ? use : { ...use, target: this.target.address };
+  private use(): UpstreamUse {
+    const upstreamMs = performance.now() - this.startedMs;
+    return { target: this.target?.address, upstreamMs, attempts: this.attempts };
   }
 
   private settle(outcome: ForwardOutcome): void {
@@ -390,7 +379,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.settlers.resolve(outcome);
   }
 
-  /** Gives back what the request holds: its memory, its place in a queue or its connection. */
+  /** Releases the memory of the request, its place in a queue and its connection. */
   private cleanUp(): void {
     this.settled = true;
     this.context.inFlight.remove(this);
@@ -402,10 +391,10 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 }
 
-/** Refusals that may be over a moment later: they are sent with Retry-After. */
+/** Errors that may be over a moment later, and therefore get Retry-After. */
 const retryableCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
 
-/** The error that the client is told when the last attempt failed in this way. */
+/** The error response for a failure of the last attempt. */
 const errorCodes = {
   connect: 'upstream_unavailable',
   closed: 'upstream_unavailable',

@@ -9,14 +9,14 @@ interface ResponseFieldsOptions {
 }
 
 /**
- * Makes the fields of the response to the client, flat: the target's, then the gateway's. Dropped are hop-by-hop fields,
- * fields of the names that the gateway sets, and all but the first line of a field that may come only once.
+ * Makes the fields of the response to the client, flat: the target's fields, then the gateway's. Drops hop-by-hop fields, fields that
+ * the gateway sets, and all but the first line of a field that may come only once.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
   let cacheControl: string | undefined;
-  /** The singleton fields seen so far, as a bit each. */
+  /** A bit for each singleton field that was seen. */
   let seen = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
@@ -44,7 +44,7 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   return passed;
 }
 
-/** Makes the fields of an interim response to the client, flat. The gateway adds its own fields to the final response alone. */
+/** Makes the fields of an interim response to the client, flat. The gateway adds its fields only to the final response. */
 export function interimFields(fields: readonly string[]): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
@@ -59,8 +59,8 @@ export function interimFields(fields: readonly string[]): string[] {
 }
 
 /**
- * A response to a key's request belongs to that key. A shared cache may reuse it for others only if it says `public`,
- * `s-maxage` or `must-revalidate` (RFC 9111 §3.5); `private` forbids even that (§5.2.2.7).
+ * A response to a key's request belongs to that key. A shared cache may reuse it for others only with `public`, `s-maxage` or
+ * `must-revalidate` (RFC 9111 §3.5). `private` forbids even that (§5.2.2.7).
  *
  * @returns the target's directives, made private unless they already were
  */
@@ -72,12 +72,12 @@ export function privateCacheControl(cacheControl: string | undefined): string {
   return ['private', ...kept].join(', ');
 }
 
-// Space and tab alone are whitespace (RFC 9110 §5.6.3): to a cache, `private` before U+00A0 is another directive.
+// Only space and tab are whitespace (RFC 9110 §5.6.3). For a cache, `private` before U+00A0 is another directive.
 const privateDirective = /^(?:private|no-store)[\t ]*$/i;
-/** What contradicts `private` or addresses shared caches alone; also an empty list element. */
+/** Directives that contradict `private` or are for shared caches, and empty list elements. */
 const sharedDirective = /^(?:public|s-maxage=.*|proxy-revalidate)?[\t ]*$/i;
 
-/** Hop-by-hop fields, and fields that the gateway alone sends: also when it sends none, the target's are dropped. */
+/** Hop-by-hop fields, and fields that only the gateway sends. The target's fields of these names are always dropped. */
 const dropped: ReadonlySet<string> = new Set([
   ...hopByHopFields,
   'transfer-encoding',
@@ -89,10 +89,9 @@ const dropped: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields that have one value (singletons, RFC 9110 §5.5). Of two lines some recipients take the first, others the last
- * (§8.3 on Content-Type) or both joined: a client and a cache in front of it would read different responses. The first
- * passes, as in Node's `IncomingMessage.headers`, except that Node joins Date, Content-Disposition, Content-Location
- * and Content-Range to a value that is not valid.
+ * Fields with a single value (RFC 9110 §5.5). If a field has two lines, recipients take the first, the last (§8.3 on Content-Type) or
+ * both joined, so a client and a cache in front of it would read different responses. The first line passes, as in Node's
+ * `IncomingMessage.headers`. But Node joins Date, Content-Disposition, Content-Location and Content-Range to an invalid value.
  */
 const singletons = [
   'age',
@@ -114,12 +113,12 @@ function isDropped(lowerName: string): boolean {
     dropped.has(lowerName) ||
     lowerName.startsWith('x-ratelimit') ||
     lowerName.startsWith('ratelimit') ||
-    // The gateway answers CORS preflights, so it also decides which pages may read a response.
+    // The gateway answers CORS preflights, so it also decides which pages may read responses.
     lowerName.startsWith('access-control-')
   );
 }
 
-/** Whether the gateway's field replaces the target's. `Link` and `Vary` are lists, to which both contribute. */
+/** Whether the gateway's field replaces the target's. Both contribute to the lists `Link` and `Vary`. */
 function isReplaced(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';

@@ -1,4 +1,4 @@
-/** An item knows its index, so that it is removed without a search. */
+/** An item has its index, so that it can be removed without a search. */
 export interface Indexed {
   index: number;
 }
@@ -7,14 +7,13 @@ export interface UnorderedList<T extends Indexed> {
   add(item: T): void;
   /** Does nothing when the item is not in the list. */
   remove(item: T): void;
-  /** A copy: items may be removed while it is walked through. */
+  /** A copy, so that items may be removed while the caller iterates. */
   items(): readonly T[];
 }
 
 /**
- * A list without an order, for requests in flight. A Set would do, but a Set that changes with every request keeps its
- * outgrown hash tables linked to their successors, and garbage collection then carries finished requests into the old
- * generation: 16 % of the CPU instead of 4 %.
+ * An unordered list for requests in flight. A Set that changes with every request keeps its outgrown hash tables linked to their
+ * successors. Garbage collection then moves finished requests to the old generation: 16 % of the CPU instead of 4 %.
  */
 export function createUnorderedList<T extends Indexed>(): UnorderedList<T> {
   const items: T[] = [];

@@ -1,34 +1,23 @@
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { fieldLine, type Malformed, malformed } from './response-head.ts';
 
-/** The bounds that a chunked body is read within; `timeouts-and-sizes.ts` explains each. */
-export interface ChunkedBodyBounds {
-  /** The sum over all chunks. */
-  readonly chunkExtensionsBytesMax: number;
-  /** The sum over all trailers. */
-  readonly upstreamHeadersBytesMax: number;
-  readonly upstreamFieldsCountMax: number;
-}
-
-/**
- * Decodes a chunked body (RFC 9112 §7.1), wherever the reads cut it. Chunk extensions and trailers are checked and
- * dropped.
- */
+/** Decodes a chunked body (RFC 9112 §7.1) in pieces of any size. Checks and drops chunk extensions and trailers. */
 export class ChunkedBody {
-  private readonly bounds: ChunkedBodyBounds;
-  /** The longest line that is kept while its end is missing. Complete lines are held to the sums in `bounds`. */
+  private readonly bounds: Bounds;
+  /** The longest incomplete line. For complete lines `bounds` limits the sums. */
   private readonly lineLengthMax: number;
-  /** What the next octets are: `content_end` is the CRLF behind a chunk. */
+  /** The kind of the next octets. `content_end` is the CRLF behind a chunk. */
   private expected: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
-  /** Octets of the current chunk still to come. */
+  /** Octets of the current chunk that are still missing. */
   private remaining = 0;
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of an incomplete line. */
   private line = '';
-  /** Octets of all extensions, and of all trailers, so far. */
+  /** Octets of all extensions and of all trailers so far. */
   private extensionsLength = 0;
   private trailersLength = 0;
   private trailersCount = 0;
 
-  constructor(bounds: ChunkedBodyBounds) {
+  constructor(bounds: Bounds) {
     this.bounds = bounds;
     this.lineLengthMax =
       sizeLineLengthMax + Math.max(bounds.chunkExtensionsBytesMax, bounds.upstreamHeadersBytesMax);
@@ -36,7 +25,7 @@ export class ChunkedBody {
 
   /**
    * @param content receives the parts of `bytes` that are content
-   * @returns the index behind the body's end, undefined when the body goes on, or what is malformed
+   * @returns the index behind the body's end, undefined when the body continues, or what is malformed
    */
   read(bytes: Buffer, from: number, to: number, content: Buffer[]): number | Malformed | undefined {
     let at = from;
@@ -90,7 +79,7 @@ export class ChunkedBody {
 }
 
 const sizeForm = /^([0-9A-Fa-f]{1,16})([\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
-/** The line of a chunk's size without extensions: the digits and CRLF. */
+/** The digits of a chunk's size and CRLF. */
 const sizeLineLengthMax = 18;
 const tooMuch = malformed('more chunk extensions or trailers than there may be');
 const trailerForm = new RegExp(`^(?:${fieldLine.source}|\\r\\n)$`);

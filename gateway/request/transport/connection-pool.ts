@@ -1,22 +1,17 @@
 import type { AtTurnEnd } from '../../shared/event-loop-batch.ts';
 import { FairQueue } from '../../shared/structures/fair-queue.ts';
 import { Shares } from '../../shared/structures/shares.ts';
-import { type ConnectionBounds, type ConnectionOwner, TargetConnection } from './target-connection.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { type ConnectionOwner, TargetConnection } from './target-connection.ts';
 import type { ResponseHandler, TargetRequest, TransportFailure } from './target-request.ts';
 import type { TargetTls } from './target-tls.ts';
-
-export interface PoolBounds extends ConnectionBounds {
-  readonly connectionsPerTargetMax: number;
-  readonly queuedPerTargetMax: number;
-  readonly sweepIntervalMs: number;
-}
 
 interface ConnectionPoolOptions {
   readonly host: string;
   readonly port: number;
-  /** Absent: cleartext. */
+  /** Undefined for cleartext. */
   readonly tls?: TargetTls | undefined;
-  readonly bounds: PoolBounds;
+  readonly bounds: Bounds;
   readonly atTurnEnd: AtTurnEnd;
 }
 
@@ -28,10 +23,10 @@ interface PendingRequest {
 /**
  * The kept-alive HTTP/1.1 connections to one target, and the requests that wait for one.
  *
- * A request needs a slot first. There are as many slots as there may be connections, and holders (keys) share them, so
- * that no key can take all connections; a request without a slot waits in the queue. At the end of a turn of the event
- * loop, a request with a slot takes a connection that was idle for that whole turn. Octets that its target sent unasked,
- * or the end of the connection, have been read by then: the rest of one key's response never begins another's.
+ * A request first needs a slot, or waits in the queue. The number of slots is the limit of connections. Holders (keys) share the
+ * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection
+ * that was idle for the whole turn. By then unexpected octets, or the end of the connection, have been read. So the rest of one
+ * key's response never begins another's.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
@@ -41,11 +36,11 @@ export class ConnectionPool implements ConnectionOwner {
   /** The places in the queue that each holder has. */
   private readonly queuePlaces: Shares;
   private readonly queue = new FairQueue<PendingRequest>();
-  /** Requests with a slot, which take a connection at the end of this turn or when one is made. */
+  /** Requests with a slot. They get a connection at the end of this turn, or when a connection is made. */
   private readonly ready: PendingRequest[] = [];
-  /** Idle for at least a turn. The one freed last is used first, so that those not needed reach their idle timeout. */
+  /** Connections that were idle for at least a turn. The last one is used first, so that unneeded ones reach their idle timeout. */
   private readonly idle: TargetConnection[] = [];
-  /** Became idle in this turn. */
+  /** Connections that became idle in this turn. */
   private freed: TargetConnection[] = [];
   private readonly sweep: NodeJS.Timeout;
   private connecting = 0;
@@ -58,8 +53,8 @@ export class ConnectionPool implements ConnectionOwner {
     const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
     this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
-    // One turn later: after SIGSTOP or a long pause the timer fires before pending data was read. What becomes overdue in that
-    // turn waits for the next sweep: the process may have been stopped in the middle of it.
+    // Waits one more turn, because after SIGSTOP or a long pause the timer fires before pending data is read. The time is that of
+    // the timer, because the process may be stopped again in that turn.
     const expire = (nowMs: number) => {
       for (const connection of this.connections) connection.expire(nowMs);
     };
@@ -77,7 +72,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.slots.free === 0;
   }
 
-  /** Sends a request as soon as a connection is free; the handler receives the response or the failure. */
+  /** Sends a request as soon as a connection is free. The handler receives the response or the failure. */
   send(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     if (this.isClosing) {
@@ -91,7 +86,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Removes a request that still waits for a connection; the handler is not called again. */
+  /** Removes a request that waits for a connection. Its handler is not called again. */
   withdraw(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     const index = this.ready.findIndex((each) => each.handler === handler);
@@ -105,7 +100,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.closeIfEmpty();
   }
 
-  /** Refuses further requests, serves those in flight and those that wait, then closes all connections. */
+  /** Refuses further requests, serves the current and waiting requests, then closes all connections. */
   close(): Promise<void> {
     this.isClosing = true;
     this.awaitTurnEnd();
@@ -113,7 +108,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.closed.promise;
   }
 
-  /** Closes all connections at once: requests in flight and those that wait fail. */
+  /** Closes all connections at once. Current and waiting requests fail. */
   destroy(): Promise<void> {
     this.isClosing = true;
     const waiting = [...this.ready.splice(0), ...this.queue.drain()];
@@ -123,7 +118,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.closed.promise;
   }
 
-  /** Called by a connection that was made. No other request was on it, so it may be used at the end of this turn. */
+  /** Called by a new connection. It is unused, so it may serve a request at the end of this turn. */
   onConnected(connection: TargetConnection): void {
     this.connecting--;
     this.idle.push(connection);
@@ -136,13 +131,13 @@ export class ConnectionPool implements ConnectionOwner {
     this.giveSlotsToQueued();
   }
 
-  /** Called by a connection that may serve another request. */
+  /** Called by a connection that may serve a further request. */
   onFree(connection: TargetConnection): void {
     this.freed.push(connection);
     this.awaitTurnEnd();
   }
 
-  /** Called by a connection that is closed. If it was never made, the request that waited longest fails. */
+  /** Called by a closed connection. If it was never made, the request that waited longest fails. */
   onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void {
     this.connections.delete(connection);
     removeFrom(this.idle, connection);
@@ -159,7 +154,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.closeIfEmpty();
   }
 
-  /** A holder with a quarter of the slots gets no more while others wait. */
+  /** A holder with a quarter of the slots gets no further slot while other holders wait. */
   private mayHaveSlot(holder: string): boolean {
     if (!this.slots.mayTake(holder, 1)) return false;
     const quarter = this.options.bounds.connectionsPerTargetMax / 4;
@@ -215,7 +210,7 @@ export class ConnectionPool implements ConnectionOwner {
     return undefined;
   }
 
-  /** Opens connections for the requests that get none of those being made, nor of those that are idle from the next turn on. */
+  /** Opens connections for requests that get neither a connection in the making nor one that was freed in this turn. */
   private connectForReady(): void {
     const { host, port, tls, bounds } = this.options;
     const { size: already } = this.connections;

@@ -1,13 +1,13 @@
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
-/** The head of a final response, and what it says of the body and the connection. */
+/** The head of a final response, with the framing of its body and the use of the connection. */
 export interface ResponseHead {
   readonly kind: 'final';
   /** From 200 to 599. */
   readonly status: number;
   /** Flat name, value, … as the target sent them. */
   readonly fields: string[];
-  /** How the end of the body is found. */
+  /** What marks the end of the body. */
   readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
   /** Octets of the body; 0 unless `framing` is `length`. */
   readonly contentLength: number;
@@ -33,17 +33,17 @@ export interface Malformed {
 }
 
 /**
- * Parses the head of a response, more strictly than clients do. A head that two parsers could read differently is
- * malformed: the gateway might take the end of one key's response for the beginning of another's.
+ * Parses the head of a response more strictly than clients do. A head that two parsers could read differently is malformed.
+ * Otherwise the gateway might take the end of one key's response for the beginning of another's.
  *
  * @param text status line, fields and the empty line, in Latin-1
- * @param method the request's: it decides whether a body follows (RFC 9112 §6.3)
+ * @param method of the request; decides whether a body follows (RFC 9112 §6.3)
  * @param fieldsCountMax the most fields that the head may have
  */
 export function parseResponseHead(text: string, method: string, fieldsCountMax: number): ParsedHead {
   if (!headForm.test(text)) return malformed('a head that does not follow the grammar of RFC 9112');
   const status = Number(text.slice(9, 12));
-  // 101: these requests have no Upgrade field, so the target must not switch protocols.
+  // These requests have no Upgrade field, so the target must not answer 101.
   if (status < 100 || status === 101 || status > 599) return malformed(`status ${status}`);
 
   const fields: string[] = [];
@@ -80,8 +80,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
   if (fields.length > 2 * fieldsCountMax) return malformed('more fields than there may be');
   if (status < 200) return { kind: 'interim', status, fields };
 
-  // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5); one beside Transfer-Encoding ought to be
-  // an error too (rule 3).
+  // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5). A Content-Length with Transfer-Encoding ought to be an
+  // error too (rule 3).
   if (length !== undefined && !lengthForm.test(length))
     return malformed('a Content-Length that is no number');
   if (coding !== undefined) {
@@ -102,8 +102,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
 }
 
 /**
- * A field line of a response or its trailers: a token, the colon without a space before it, no line folding, no control
- * characters but tab, CRLF (RFC 9112 §5; RFC 9110 §5.5).
+ * A field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a value
+ * without control characters except tab, and CRLF. No line folding.
  */
 export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
 
@@ -117,7 +117,7 @@ export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
 }
 
-/** The name in lower case if it has the length of a name that `parseResponseHead` looks for: most fields cost nothing then. */
+/** The name in lower case if `parseResponseHead` looks for a name of this length. So most fields cost nothing. */
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
@@ -138,9 +138,8 @@ function framingOf({ status, method, length, coding }: FramingOptions): Response
 }
 
 /**
- * Whether further octets may come on the connection behind this response. That is so when the body ends with the
- * connection. It is also so after HEAD, and after a 204 or 304 that announces a body: some servers then send a body
- * although HTTP forbids it, and the next response would seem to begin with it.
+ * Whether further octets may follow this response: if the body ends with the connection, after HEAD, and after a 204 or 304 that
+ * announces a body. Some servers then send a body although HTTP forbids it. It would be taken for the next response.
  */
 function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
   if (method === 'HEAD') return true;

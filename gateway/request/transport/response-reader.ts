@@ -1,3 +1,4 @@
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import {
   type InterimHead,
@@ -9,44 +10,36 @@ import {
 
 /** Receives the parts of a response while it is read. */
 export interface ResponseListener {
-  /** An interim response other than 100, ahead of the final one (RFC 9110 §15.2). */
+  /** An interim response other than 100 (RFC 9110 §15.2). */
   onInterim(head: InterimHead): void;
-  /** @param wholeBody the body in Latin-1 when all of it arrived together with the head; undefined when pieces follow */
+  /** @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when pieces follow */
   onHead(head: ResponseHead, wholeBody: string | undefined): void;
   onPiece(piece: Buffer): void;
 }
 
-/** The bounds that a response is read within; `timeouts-and-sizes.ts` explains each. */
-export interface ResponseBounds {
-  readonly upstreamHeadersBytesMax: number;
-  readonly upstreamFieldsCountMax: number;
-  readonly interimResponsesMax: number;
-  readonly chunkExtensionsBytesMax: number;
-}
-
 /**
- * What a read found: the response goes on (`open`), is `complete`, or is complete and followed by octets that nobody
- * asked for (`surplus`), after which the connection cannot be trusted.
+ * The result of a read: the response continues (`open`), is `complete`, or is complete and followed by unexpected octets
+ * (`surplus`). The connection cannot be trusted after these.
  */
 export type Reading = { readonly kind: 'open' | 'complete' | 'surplus' } | Malformed;
 
-/** Reads the responses of one connection, one after the other, wherever the reads cut them. */
+/** Reads the responses of one connection, one after the other, in pieces of any size. */
 export class ResponseReader {
-  private readonly bounds: ResponseBounds;
+  private readonly bounds: Bounds;
   private readonly listener: ResponseListener;
   private method = '';
-  /** What has come of an unfinished head. `headTail` is its last three octets: the head's end may begin in them. */
+  /** The received part of a head. `headTail` has its last three octets, in which the end of the head may begin. */
   private headText = '';
   private headTail = '';
   /** Size and number of the interim responses before this response. */
   private interimBytes = 0;
   private interims = 0;
   private head: ResponseHead | undefined;
-  /** Octets still to come of a body with a Content-Length. */
+  /** Octets of a body with a Content-Length that are still missing. */
   private remaining = 0;
   private chunkedBody: ChunkedBody | undefined;
 
-  constructor(bounds: ResponseBounds, listener: ResponseListener) {
+  constructor(bounds: Bounds, listener: ResponseListener) {
     this.bounds = bounds;
     this.listener = listener;
   }
@@ -62,7 +55,7 @@ export class ResponseReader {
     this.chunkedBody = undefined;
   }
 
-  /** @param bytes its first `length` octets are read. The buffer may be overwritten afterwards: pieces are copies. */
+  /** Reads the first `length` octets. The caller may then overwrite the buffer, because pieces are copies. */
   read(bytes: Buffer, length: number): Reading {
     return this.head === undefined
       ? this.readHead(bytes, length)
@@ -74,7 +67,7 @@ export class ResponseReader {
     return this.head?.framing === 'until_close';
   }
 
-  /** Searches each octet once, so that a head that arrives octet by octet costs no more than one that arrives whole. */
+  /** Searches each octet only once, even if the head arrives octet by octet. */
   private readHead(bytes: Buffer, length: number): Reading {
     const piece = bytes.toString('latin1', 0, length);
     const unseen = this.headTail + piece;
@@ -84,7 +77,7 @@ export class ResponseReader {
     return this.readHeads(this.headText + piece, end, bytes, length);
   }
 
-  /** @param text a whole head, which ends at `end`, and what came behind it up to the end of `bytes` */
+  /** @param text a whole head, which ends at `end`, and the octets behind it up to the end of `bytes` */
   private readHeads(text: string, end: number, bytes: Buffer, length: number): Reading {
     if (this.interimBytes + end - headEnd.length > this.bounds.upstreamHeadersBytesMax) return tooLong;
     const head = parseResponseHead(text.slice(0, end), this.method, this.bounds.upstreamFieldsCountMax);
@@ -100,7 +93,7 @@ export class ResponseReader {
         this.interimBytes += end;
         this.headText = '';
         this.headTail = '';
-        // The gateway answers `Expect: 100-continue` itself and does not forward it, so no client waits for a target's 100.
+        // No client waits for a target's 100, because the gateway answers `Expect: 100-continue` itself.
         if (head.status !== 100) this.listener.onInterim(head);
         const next = rest.indexOf(headEnd);
         if (next < 0) return this.awaitRest(rest, rest);
@@ -110,8 +103,8 @@ export class ResponseReader {
   }
 
   /**
-   * The head goes on. Octets that no response can begin with are malformed at once: a target that speaks another
-   * protocol may be waiting for us to say something, and then no more octets would come.
+   * The head continues. Octets with which no response can begin are malformed at once, because a target of another protocol may
+   * wait for our octets and send no more.
    *
    * @param unseen `piece` with the last three octets before it
    */
@@ -127,10 +120,9 @@ export class ResponseReader {
   }
 
   /**
-   * A chunked body is decoded as far as it has come before `onHead` is called: if it is malformed, the client can still
-   * be answered 502.
+   * Decodes the received part of a chunked body before it calls `onHead`. If that part is malformed, the client can still get 502.
    *
-   * @param rest what came behind the head: the last octets of `bytes`
+   * @param rest the octets behind the head, which are the last octets of `bytes`
    */
   private beginBody(head: ResponseHead, rest: string, bytes: Buffer, length: number): Reading {
     this.head = head;
@@ -176,7 +168,7 @@ export class ResponseReader {
     return this.remaining > 0 ? open : completion(to - end);
   }
 
-  /** Joins the content of all chunks of a read into one piece, so that many small chunks do not cost a write each. */
+  /** Joins the content of all chunks of a read, so that many small chunks are one write. */
   private readChunks(body: ChunkedBody, bytes: Buffer, to: number): Reading {
     const content: Buffer[] = [];
     const end = body.read(bytes, 0, to, content);
@@ -188,7 +180,7 @@ export class ResponseReader {
 
 const protocol = 'HTTP/1.';
 const headEnd = '\r\n\r\n';
-/** A bare LF, a bare CR or another control character, none of which a head may contain (RFC 9112 §2.2, RFC 9110 §5.5). */
+/** A bare LF, a bare CR or another control character, which a head must not contain (RFC 9112 §2.2, RFC 9110 §5.5). */
 const flaw = /[^\r]\n|\r[^\n]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const open = { kind: 'open' } as const;
 const complete = { kind: 'complete' } as const;
@@ -197,7 +189,7 @@ const notHttp = malformed('a response that is not HTTP/1');
 const tooLong = malformed('a head beyond the limit');
 const tooManyInterims = malformed('more interim responses than there may be');
 
-/** @param octetsAfter how many octets came behind the end of the response */
+/** @param octetsAfter the number of octets behind the end of the response */
 function completion(octetsAfter: number): Reading {
   return octetsAfter === 0 ? complete : surplus;
 }

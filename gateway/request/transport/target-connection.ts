@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { ResponseHead } from './response-head.ts';
-import { type Reading, type ResponseBounds, ResponseReader } from './response-reader.ts';
+import { type Reading, ResponseReader } from './response-reader.ts';
 import type {
   ActiveConnection,
   BodySink,
@@ -12,16 +13,6 @@ import type {
   TransportFailure,
 } from './target-request.ts';
 import { connectionErrorText, type TargetTls } from './target-tls.ts';
-
-/** The timeouts and sizes of a connection; `timeouts-and-sizes.ts` explains each. */
-export interface ConnectionBounds extends ResponseBounds {
-  readonly connectTimeoutMs: number;
-  readonly upstreamHeadersTimeoutMs: number;
-  readonly upstreamBodyIdleTimeoutMs: number;
-  readonly upstreamReadBytesMax: number;
-  readonly upstreamIdleTimeoutMs: number;
-  readonly upstreamIdleTimeoutMaxMs: number;
-}
 
 /** The pool that a connection belongs to. */
 export interface ConnectionOwner {
@@ -37,50 +28,50 @@ export interface ConnectionOwner {
 interface ConnectionOptions {
   readonly host: string;
   readonly port: number;
-  /** Undefined: cleartext. */
+  /** Undefined for cleartext. */
   readonly tls: TargetTls | undefined;
-  readonly bounds: ConnectionBounds;
+  readonly bounds: Bounds;
   readonly owner: ConnectionOwner;
 }
 
 type State =
   | 'connecting'
-  /** No request is on it. */
+  /** The connection serves no request. */
   | 'idle'
-  /** A request is written, or being written; no octet of its response has come. */
+  /** A request is written at least in part. No octet of its response has arrived. */
   | 'awaiting_response'
   | 'receiving'
-  /** A response is being received and the handler wants no more of it for now. */
+  /** The handler wants no more of a response for now. */
   | 'paused'
-  /** It was made once, and was closed. */
+  /** The connection was made and has been closed. */
   | 'closed';
 
 /**
- * One HTTP/1.1 connection to a target. It serves one request after the other, and reads into a buffer of its own instead
- * of through Node's streams: with undici's client in its place a forwarded request takes 15 to 20 % more CPU.
+ * An HTTP/1.1 connection to a target, which serves one request after the other. It reads into its own buffer instead of through
+ * Node's streams. With undici's client a forwarded request took 15 to 20 % more CPU.
  */
 export class TargetConnection implements ActiveConnection, BodySink {
-  private readonly bounds: ConnectionBounds;
+  private readonly bounds: Bounds;
   private readonly owner: ConnectionOwner;
   private readonly socket: Socket;
   private readonly isSecure: boolean;
   private readonly reader: ResponseReader;
   private readonly connectTimer: NodeJS.Timeout;
   private state: State = 'connecting';
-  /** Whose response this is; undefined while the connection serves no request. */
+  /** The handler of the current response. Undefined while the connection serves no request. */
   private handler: ResponseHandler | undefined;
   /** The key id of the current request. */
   private holder = '';
-  /** Requests served so far, the current one included. */
+  /** Requests served so far, including the current one. */
   private requests = 0;
-  /** The body of the current request until all of it is sent, if it is streamed, and whether it is sent in chunks. */
+  /** The streamed body of the current request until all of it is sent, and whether it is sent in chunks. */
   private sending: StreamedBody | undefined;
   private chunked = false;
   /** Whether the target keeps the connection open after the current response. */
   private persistent = false;
   /**
-   * On the clock of `performance.now`: when the current wait (for a head, for more of a body, for another request) times
-   * out. The pool looks at it now and then, which is cheaper than a timer for each wait.
+   * When the current wait (for a head, for more of a body, for another request) times out, on the clock of `performance.now`. The
+   * pool checks it periodically, which is cheaper than a timer for each wait.
    */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
@@ -134,7 +125,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   write(piece: Buffer): boolean {
-    // The response was complete before the body was: the rest of the body is dropped.
+    // The response was complete before the request's body. The rest of the body is dropped.
     if (this.sending === undefined) return true;
     if (this.state === 'awaiting_response') this.awaitHead();
     if (!this.chunked) return this.socket.write(piece);
@@ -164,12 +155,12 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.fail('aborted', 'nobody waits for the response');
   }
 
-  /** Closes the connection at once. A request on it fails as `closed`, which is not the target's fault. */
+  /** Closes the connection at once. Its request fails as `closed`, which is not the target's fault. */
   close(): void {
     this.fail('closed', 'this side closed the connection');
   }
 
-  /** Whether an idle connection may still be used: it is open, has sent all it had to, and its idle time is not over. */
+  /** Whether an idle connection may still be used: it is open, has sent everything, and its idle time is not over. */
   isUsable(): boolean {
     const { destroyed, writableLength } = this.socket;
     return !destroyed && writableLength === 0 && performance.now() < this.deadlineMs;
@@ -181,7 +172,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     if (this.handler === undefined) {
       this.close();
     } else if (this.sending !== undefined && !this.socket.writableNeedDrain) {
-      // The target reads, but the client is slow to send its body; `client-pace.ts` has a limit for that.
+      // The target reads, but the client sends its body slowly. `client-pace.ts` has a limit for that.
       this.awaitHead();
     } else {
       const isAwaited = this.state === 'awaiting_response';
@@ -189,7 +180,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     }
   }
 
-  /** One turn later: after SIGSTOP or a long pause the timer fires before Node reports that the connection was made. */
+  /** Waits one more turn, because after SIGSTOP or a long pause the timer fires before Node reports the connection. */
   private onConnectTimeout(): void {
     const error = new Error(`no connection within ${this.bounds.connectTimeoutMs} ms`);
     setImmediate(() => {
@@ -204,18 +195,18 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   /**
-   * @returns false to have no more read until `resume`. Over TLS what was decrypted already still follows, up to 64 KiB:
-   * `onPiece` is then called although it returned false.
+   * @returns false to stop reading until `resume`. Over TLS up to 64 KiB that are already decrypted still follow, so `onPiece` is
+   * called although it returned false.
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
-      // Octets without a request: more of them could be taken for the response to the next one.
+      // Octets without a request. Later octets could be taken for the response to the next request.
       this.close();
       return false;
     }
     if (!this.isPaused()) this.state = 'receiving';
     const reading = this.reader.read(bytes, length);
-    // The handler may have aborted the request meanwhile.
+    // The handler may have aborted the request.
     if (this.handler === undefined) return false;
     this.proceed(reading);
     return !this.isPaused();
@@ -258,7 +249,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Half of what the target announces, so that no request is sent just when the target closes the connection. */
+  /** Half of the announced time, so that no request is sent while the target closes the connection. */
   private idleTimeoutOf(keepAlive: string): number {
     const [, seconds] = /\btimeout=([0-9]{1,6})/i.exec(keepAlive) ?? [];
     if (seconds === undefined) return this.bounds.upstreamIdleTimeoutMs;
@@ -268,10 +259,10 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** The response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // A target that answered before it read the whole body would take the rest of it for the next request. Over TLS Node
-    // reports a turn late what was written: `isUsable` looks again.
+    // A target that answers before it has read the whole body would take the rest of the body for the next request. Over TLS Node
+    // reports writes one turn late, so `isUsable` checks again.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
-    // Over TLS the rest of a response may come although the handler wants no more: see `onRead`.
+    // Over TLS the rest of a response may arrive although the handler wants no more: see `onRead`.
     if (this.isPaused()) this.socket.resume();
     this.handler = undefined;
     this.sending = undefined;
@@ -288,7 +279,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = performance.now() + this.idleTimeoutMs;
   }
 
-  /** Closes the connection; if a request is on it, that request fails. */
+  /** Closes the connection. Its current request fails. */
   private fail(kind: TransportFailure['kind'], cause: string): void {
     const { handler } = this;
     const reach = this.reach();
@@ -307,10 +298,10 @@ export class TargetConnection implements ActiveConnection, BodySink {
     return this.requests > 1 ? 'unanswered_reused' : 'unanswered_fresh';
   }
 
-  /** The target sends nothing more. */
+  /** The target has ended its side. */
   private onEnd(): void {
     if (this.handler === undefined) this.close();
-    // A fault in TLS is reported as an error, and then as an end.
+    // Node reports a fault in TLS as an error and then as an end.
     else if (this.closeCause !== undefined) this.fail('lost', this.closeCause);
     else if (this.reader.isCompletedByEnd()) this.finish(false);
     else this.fail('lost', 'the target closed the connection before its response was complete');
@@ -336,7 +327,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
 function headText({ method, path, fields, chunked }: TargetRequest): string {
   let text = `${method} ${path} HTTP/1.1\r\n`;
   for (let i = 0; i < fields.length; i += 2) text += `${fields[i]}: ${fields[i + 1]}\r\n`;
-  // `mayBeFollowed` in `response-head.ts` says why the connection serves nothing after HEAD: the target may know it too.
+  // The connection serves no request after HEAD: see `mayBeFollowed` in `response-head.ts`.
   if (method === 'HEAD') text += 'Connection: close\r\n';
   return chunked ? `${text}Transfer-Encoding: chunked\r\n\r\n` : `${text}\r\n`;
 }

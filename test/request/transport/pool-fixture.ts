@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { ConnectionPool, type PoolBounds } from '../../../gateway/request/transport/connection-pool.ts';
+import { ConnectionPool } from '../../../gateway/request/transport/connection-pool.ts';
 import type {
   ActiveConnection,
   ResponseHandler,
@@ -8,7 +8,7 @@ import type {
 } from '../../../gateway/request/transport/target-request.ts';
 import { createTargetTls } from '../../../gateway/request/transport/target-tls.ts';
 import { createEventLoopBatch } from '../../../gateway/shared/event-loop-batch.ts';
-import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { backendTls } from '../../support/backend-tls.ts';
 import {
   type RecordingBackend,
@@ -82,7 +82,7 @@ export function send(pool: ConnectionPool, request: Partial<TargetRequest> = {})
 
 /** A pool of connections to a recording backend; both are closed after the test. */
 export async function startPool(
-  overrides: Partial<PoolBounds> = {},
+  overrides: Partial<Bounds> = {},
   options: RecordingBackendOptions = {},
 ): Promise<{ backend: RecordingBackend; pool: ConnectionPool }> {
   const backend = await startRecordingBackend(options);

@@ -1,5 +1,5 @@
-import { type ResponseBounds, ResponseReader } from '../../../gateway/request/transport/response-reader.ts';
-import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { ResponseReader } from '../../../gateway/request/transport/response-reader.ts';
+import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 
 export interface ReadResponse {
   /** `open`: the response is incomplete. */
@@ -17,7 +17,7 @@ interface ReadResponseOptions {
   readonly reads: readonly string[];
   /** Whether the connection ends after the last read. */
   readonly closes: boolean;
-  readonly bounds?: Partial<ResponseBounds>;
+  readonly bounds?: Partial<Bounds>;
 }
 
 /** Parses a response from these reads. As on a connection, the buffer of each is overwritten afterwards. */

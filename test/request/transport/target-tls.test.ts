@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import type { TLSSocket, TlsOptions } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
-import { ConnectionPool, type PoolBounds } from '../../../gateway/request/transport/connection-pool.ts';
+import { ConnectionPool } from '../../../gateway/request/transport/connection-pool.ts';
 import { createTargetTls } from '../../../gateway/request/transport/target-tls.ts';
 import { createEventLoopBatch } from '../../../gateway/shared/event-loop-batch.ts';
-import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { patientForwarding } from '../../support/tuning.ts';
@@ -31,7 +31,7 @@ interface Ask {
   readonly name?: string;
   readonly ca?: string;
   readonly own?: { readonly cert: string; readonly key: string };
-  readonly bounds?: Partial<PoolBounds>;
+  readonly bounds?: Partial<Bounds>;
 }
 
 /** Sends one request over TLS to a port of this machine. */

@@ -1,3 +1,4 @@
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import {
   fieldLine,
   type InterimHead,
@@ -6,34 +7,28 @@ import {
   parseResponseHead,
   type ResponseHead,
 } from '../../transport/response-head.ts';
-import type { ResponseBounds } from '../../transport/response-reader.ts';
 
-export type HandshakeBounds = Pick<
-  ResponseBounds,
-  'upstreamHeadersBytesMax' | 'upstreamFieldsCountMax' | 'interimResponsesMax'
->;
-
-/** What a target answered to a handshake: nothing complete yet (`open`), a well-formed 101 (`switch`), or another response. */
+/** A target's answer to a handshake: incomplete (`open`), a well-formed 101 (`switch`), or another response. */
 export type HandshakeHead = { readonly kind: 'open' | 'switch' } | ResponseHead | Malformed;
 
-/** Reads the head of a target's response to a handshake, with the interim responses before it. */
+/** Reads the head of a target's response to a handshake, and the interim responses before it. */
 export class HandshakeReader {
   /** `open` until the head is complete. */
   head: HandshakeHead = { kind: 'open' };
-  private readonly bounds: HandshakeBounds;
+  private readonly bounds: Bounds;
   private text = '';
-  /** The last three octets of `text`: the end of a head may begin in them. */
+  /** The last three octets of `text`, in which the end of a head may begin. */
   private tail = '';
-  /** Where the unfinished head begins in `text`, and the number of interim responses before it. */
+  /** The index in `text` at which the incomplete head begins, and the number of interim responses before it. */
   private headStart = 0;
   private interims = 0;
 
-  constructor(bounds: HandshakeBounds) {
+  constructor(bounds: Bounds) {
     this.bounds = bounds;
   }
 
   /**
-   * Searches each octet once, so that a head that arrives octet by octet costs no more than one that arrives whole.
+   * Searches each octet only once, even if the head arrives octet by octet.
    *
    * @returns the interim responses that end in this piece
    */
@@ -45,7 +40,7 @@ export class HandshakeReader {
     this.tail = unseen.slice(1 - headEnd.length);
     if (this.text.length <= this.bounds.upstreamHeadersBytesMax && !unseen.includes(headEnd)) return interims;
     this.head = this.readHeads(interims);
-    // The reader is referenced for as long as the tunnel is open; its text is not needed any more.
+    // The reader is referenced while the tunnel is open, but its text is no longer needed.
     if (this.head.kind !== 'open') this.text = '';
     return interims;
   }
@@ -80,8 +75,8 @@ const switchForm = new RegExp(
 );
 
 /**
- * A 1xx has neither field (RFC 9110 §8.6, RFC 9112 §6.1). A client that believed one would take the beginning of the
- * tunnel for a body.
+ * A 1xx has neither field (RFC 9110 §8.6, RFC 9112 §6.1). A client that trusts one would take the beginning of the tunnel for a
+ * body.
  */
 const framingField = /\r\n(?:content-length|transfer-encoding):/i;
 

@@ -3,8 +3,8 @@ import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import { FairQueue } from '../../../shared/structures/fair-queue.ts';
 
 /**
- * Limits what all WebSockets of this process move in one turn of the event loop, so that no request waits long for octets.
- * WebSockets beyond the limit wait for the next turn, and their keys take turns.
+ * Limits the octets of all WebSockets of this process in one turn of the event loop, so that requests do not wait long. WebSockets
+ * beyond the limit wait for the next turn, and their keys take turns.
  */
 export class OctetTurns {
   private readonly waiting = new FairQueue<() => void>();
@@ -20,12 +20,12 @@ export class OctetTurns {
   }
 
   /**
-   * Copies what arrives from one socket to the other, and then its end.
+   * Copies all octets of one socket to the other, and then its end.
    *
-   * @returns a function that stops copying: from then on what arrives is read and dropped
+   * @returns a function that stops copying: later octets are read and dropped
    */
   relay({ holder, from, to }: { holder: string; from: Duplex; to: Duplex }): () => void {
-    /** `due`: it waits for its turn; `blocked`: it waits until `to` has sent enough of what it has. */
+    /** `due`: waits for its turn. `blocked`: waits until `to` has sent enough. */
     let state: 'idle' | 'due' | 'blocked' = 'idle';
     let isDropping = false;
 
@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** A shorter piece counts as so many octets, since moving it takes about as long. */
+/** A shorter piece counts as this many octets, because it takes about as long. */
 const pieceBytesMin = 4_096;

@@ -3,12 +3,12 @@ import type { ActiveConnection, ResponseHandler, TargetRequest } from '../../tra
 
 /**
  * - `healthy`: the target answers its health path with 2xx.
- * - `silent`: it does not answer in time. It may hang, have too little CPU, or only pause.
- * - `down`: it refuses connections, breaks them off, or answers its health path with another status.
+ * - `silent`: the target does not answer in time. It may hang, lack CPU, or only pause.
+ * - `down`: the target refuses or breaks connections, or answers its health path with another status.
  */
 export type Health = 'healthy' | 'silent' | 'down';
 
-/** What one health check found. */
+/** The result of one health check. */
 export interface Finding {
   readonly health: Health;
   /** Why the target is not healthy. */
@@ -38,7 +38,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
     };
     const timer = setTimeout(() => {
       end({ health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` });
-      // A connection that is still being made is left for the next check.
+      // A connection in the making is left for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
     }, timeoutMs);

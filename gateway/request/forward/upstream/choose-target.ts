@@ -1,24 +1,22 @@
 import type { Health } from './check-health.ts';
 
-/** What the choice of a target depends on. */
 export interface Candidate {
   readonly health: Health;
 }
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** The load that is compared: requests in flight and waiting, or tunnels. */
+  /** The number of requests in flight and waiting, or of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
-  /** The target of the attempt that failed: chosen only when there is no other. */
+  /** The target of the failed attempt, which is chosen last. */
   readonly avoid: T | undefined;
   readonly random: () => number;
 }
 
 /**
- * The target with the least load, a random one among equals; undefined when none has room. While a target is healthy,
- * silent ones are passed over. When none is healthy the silent ones are used: a target that only pauses answers late,
- * which is better than 503.
+ * The target with the least load, at random among equals. Undefined when no target has room. Silent targets are used only when no
+ * target is healthy: a target that only pauses answers late, which is better than 503.
  */
 export function chooseTarget<T extends Candidate>({
   targets,
@@ -39,7 +37,7 @@ export function chooseTarget<T extends Candidate>({
       leastLoad = load;
       equals = 1;
     } else if (load === leastLoad) {
-      // The n-th of equals replaces the best so far with a chance of 1 in n, so that each has the same chance in the end.
+      // The n-th of equal targets replaces the best with probability 1/n, so that all have the same chance.
       equals++;
       if (random() * equals < 1) best = target;
     }

@@ -1,16 +1,16 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
-/** The addresses of a name, IPv4 and IPv6. Rejects when the name cannot be looked up now. */
+/** The addresses of a name, IPv4 and IPv6. Rejects when the lookup fails. */
 export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;
 
-/** Uses the system's resolver, which knows hosts files and the names of Docker and Kubernetes. */
+/** Uses the system's resolver, which reads hosts files and resolves names of Docker and Kubernetes. */
 export const resolveTargets: ResolveTargets = async (hostname) => {
   const found = await lookup(hostname, { all: true });
   return found.map(({ address }) => address);
 };
 
-/** Address and port as they stand in a URL; IPv6 in brackets. */
+/** Address and port for a URL, with IPv6 in brackets. */
 export function hostAndPort(address: string, port: string): string {
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
 }

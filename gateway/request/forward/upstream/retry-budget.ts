@@ -12,7 +12,7 @@ export interface RetryBudget {
   takeRetry(nowMs: number): boolean;
 }
 
-/** Limits retries to a share of the requests: an upstream that fails under load must not get much more load by them. */
+/** Limits retries to a share of the requests, so that retries add little load to an upstream that fails under load. */
 export function createRetryBudget({ ratio, floor, windowMs }: RetryBudgetOptions): RetryBudget {
   let window = 0;
   let requests = 0;

@@ -4,9 +4,9 @@ interface FailedAttempt {
   readonly failure: TransportFailure;
   readonly method: string;
   readonly hasBody: boolean;
-  /** Attempts of this request that lost their connection, this one included. */
+  /** Attempts of this request that lost their connection, including this one. */
   readonly losses: number;
-  /** Attempts made, this one included. */
+  /** Attempts so far, including this one. */
   readonly attempts: number;
   readonly attemptsMax: number;
 }
@@ -14,12 +14,11 @@ interface FailedAttempt {
 /**
  * Whether a failed request may be sent again.
  *
- * - If no octet of it can have reached a target, always: nothing is repeated.
- * - If it was written on a reused connection that closed before any octet of the response, the target most likely closed
- *   the connection as idle at that moment. Then a GET or HEAD without a body is sent again: a proxy must not
- *   retry methods that are not idempotent (RFC 9110 §9.2.2). It is sent again once, since an automatic retry that fails
- *   should not be retried (same section).
- * - If it was written on a new connection, never: the request may have crashed the target, and would crash the next one.
+ * - Always if no octet of the request can have reached a target.
+ * - Once if the request is a GET or HEAD without a body, and its reused connection closed before any octet of the response. The
+ *   target has probably closed the connection as idle. A proxy must not retry methods that are not idempotent, and should not retry
+ *   a failed automatic retry (RFC 9110 §9.2.2).
+ * - Never if the request was written on a new connection. It may have crashed the target, and could crash the next target.
  */
 export function mayRetry({
   failure,
@@ -49,7 +48,7 @@ interface RetryPause {
   readonly random: number;
 }
 
-/** The pause before a retry, with full jitter: requests that failed together are not sent again together. */
+/** The pause before a retry, with full jitter, so that requests that failed together are not retried together. */
 export function retryPauseMs({ attempt, baseMs, capMs, random }: RetryPause): number {
   return random * Math.min(capMs, baseMs * 2 ** (attempt - 1));
 }

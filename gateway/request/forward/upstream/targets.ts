@@ -11,27 +11,27 @@ import { checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
 
-/** One address of an upstream, and what is known of it. */
+/** An address of an upstream, with its state. */
 export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
-  /** Undefined: cleartext. */
+  /** Undefined for cleartext. */
   readonly tls: TargetTls | undefined;
   readonly pool: ConnectionPool;
-  /** Healthy before the first check, so that requests are served from the start. */
+  /** `healthy` before the first check, so that requests are served from the start. */
   health: Health;
   /** Why it is not healthy. */
   reason: string | undefined;
-  /** Since when it is healthy, or is not. */
+  /** When it became healthy, or stopped being healthy. */
   since: Instant;
   /** Requests sent or waiting for a connection. */
   inFlight: number;
-  /** Places for WebSockets, their handshakes included. */
+  /** Places for WebSockets, including their handshakes. */
   readonly tunnelPlaces: Shares;
 }
 
-/** The same instant on both clocks: epoch ms, which people read, and `performance.now()`, which never leaps. */
+/** One instant on two clocks: epoch ms for people, and `performance.now()`, which never leaps. */
 interface Instant {
   readonly epochMs: number;
   readonly monotonicMs: number;
@@ -40,14 +40,14 @@ interface Instant {
 export interface TargetState {
   readonly address: string;
   readonly healthy: boolean;
-  /** Since when it is healthy, or is not; ISO 8601, in UTC. */
+  /** When it became healthy, or stopped being healthy; ISO 8601, in UTC. */
   readonly sinceAt: string;
   readonly inFlight: number;
-  /** Every connection is in use, so that further requests wait. */
+  /** All connections are in use, so further requests wait. */
   readonly full: boolean;
   readonly tunnels: number;
   /** Why it is not healthy. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export interface LookupFailure {
@@ -57,55 +57,59 @@ export interface LookupFailure {
 }
 
 export interface Targets {
-  /** Resolves when the host name was looked up for the first time; undefined from then on, and where addresses are known. */
+  /** The first lookup of the host name. Undefined after it, and when addresses are known. */
   readonly pending: Promise<void> | undefined;
   /** Resolves when there is a target for the first time. */
   readonly found: Promise<void>;
-  /** The host of the upstream's URL, and the addresses that it was last found to have. */
+  /** The host of the upstream's URL, and its last known addresses. */
   readonly hostname: string;
   addresses(): readonly string[];
-  /** Why the last lookup of the host name failed, and since when lookups fail; undefined when the last one did not. */
+  /** Why the last lookup of the host name failed, and since when lookups fail. Undefined when the last lookup succeeded. */
   lookupFailure(): LookupFailure | undefined;
   /**
-   * The target for the next attempt at this holder's request, other than `avoid` if possible; undefined when no target
-   * that is not down has room.
+   * The target for the next attempt at a request of this holder, if possible another than `avoid`. Undefined when no usable target
+   * has room.
    */
   choose(holder: string, avoid: Target | undefined): Target | undefined;
-  /** The same for a WebSocket, which takes no connection from requests: there is a separate limit. */
+  /** The same for a WebSocket. WebSockets have a limit of their own, so they take no connections from requests. */
   chooseForTunnel(holder: string): Target | undefined;
-  /** Marks a target to which no connection could be made as down, until a health check passes. */
+  /** Marks an unreachable target as down until a health check passes. */
   eject(target: Target, reason: string): void;
   state(): readonly TargetState[];
-  /** Stops lookups and health checks, lets requests in flight finish, then closes the connections. */
+  /** Stops lookups and health checks, and closes the connections after the requests in flight. */
   retire(): Promise<void>;
   /** Closes all connections at once. */
   destroy(): Promise<void>;
 }
 
-interface TargetsOptions {
-  readonly upstream: Upstream;
-  /** The value of `Host` in health checks; undefined: the target's address. */
-  readonly host: string | undefined;
-  /** Addresses that the host name had a moment ago: used until it is looked up. */
-  readonly knownAddresses: readonly string[];
+/** What all upstreams of a forwarder share. */
+export interface UpstreamDeps {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
   readonly random: () => number;
   /** Epoch ms. */
   readonly nowMs: () => number;
   readonly log: Logger;
-  /** Hears what is logged of the health of targets. */
+  /** Called with the logged changes of the health of targets. */
   readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
 }
 
+interface TargetsOptions extends UpstreamDeps {
+  readonly upstream: Upstream;
+  /** The value of `Host` in health checks; undefined for the target's address. */
+  readonly host: string | undefined;
+  /** The previous addresses of the host name, in use until it is looked up. */
+  readonly knownAddresses: readonly string[];
+}
+
 interface WatchedTarget extends Target {
   readonly stop: AbortController;
-  /** Apart from `pool`: health checks get through although every connection there is in use. */
+  /** Separate, so that health checks pass even when all connections of `pool` are in use. */
   readonly healthPool: ConnectionPool;
 }
 
-/** Keeps the list of an upstream's targets: looks up its host name and checks the health of each address, repeatedly. */
+/** Keeps the list of an upstream's targets: periodically looks up its host name and checks the health of each address. */
 export function createTargets({
   upstream,
   host,
@@ -141,7 +145,7 @@ export function createTargets({
     while (await pauseFor(bounds.resolveIntervalMs, stop.signal)) await lookUp();
   }
 
-  /** When a lookup fails, the addresses of the last good one are kept. */
+  /** After a failed lookup the last known addresses stay in use. */
   async function lookUp(): Promise<void> {
     try {
       const resolved = await resolve(hostname);
@@ -198,10 +202,10 @@ export function createTargets({
     const check = { pool, host: host ?? address, path: upstream.health, timeoutMs };
     do {
       let finding = await checkHealth(check);
-      // A healthy target is checked once more at once: one check may fail because this process was busy.
+      // A healthy target is checked again at once, because one check may fail while this process is busy.
       if (finding.health !== 'healthy' && target.health === 'healthy') finding = await checkHealth(check);
       if (stop.signal.aborted) return;
-      // A target that was down and is silent now has not recovered: it stays down.
+      // A target that was down and is now silent has not recovered, so it stays down.
       if (finding.health !== 'silent' || target.health !== 'down') setHealth(target, finding);
     } while (await pauseFor(bounds.healthPauseMs, stop.signal));
   }
@@ -264,7 +268,7 @@ export function createTargets({
         inFlight,
         full: pool.isFull(),
         tunnels: tunnelPlaces.taken,
-        ...(reason !== undefined && { reason }),
+        reason,
       })),
     async retire() {
       stop.abort();

@@ -1,44 +1,37 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from 'pino';
-import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
-import type { TargetEvent, Upstream } from '../../../shared/model.ts';
+import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { ResolveTargets } from './resolve-targets.ts';
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts';
-import { createTargets, type TargetState, type Targets } from './targets.ts';
+import { createTargets, type TargetState, type Targets, type UpstreamDeps } from './targets.ts';
 
-/** An upstream in force. Upstreams share nothing: one that is down takes no connection, queue or retry from another. */
+/** An upstream of the current configuration. Upstreams share nothing, so an outage of one does not affect the others. */
 export interface LiveUpstream {
   readonly settings: Upstream;
-  /** Those that ship, with the upstream's own timeouts. */
+  /** The bounds with the upstream's own timeouts. */
   readonly bounds: Bounds;
   readonly targets: Targets;
   readonly retryBudget: RetryBudget;
-  /** The value of `Host` in its requests; undefined where the client's is kept. */
+  /** The value of `Host` in its requests; undefined to keep the client's value. */
   readonly host: string | undefined;
 }
 
 export interface UpstreamState {
-  /** What is in force. */
+  /** The URL in force. */
   readonly url: string;
   readonly targets: readonly TargetState[];
-  /** Why the last lookup of the host name failed, and since when lookups fail; the addresses before it are kept. */
-  readonly lookupError?: string;
-  readonly lookupErrorSinceAt?: string;
-  /** What an edit has put in its place, and what is not in force while its host name has never been found. */
-  readonly awaited?: {
-    readonly url: string;
-    readonly lookupError?: string;
-    readonly lookupErrorSinceAt?: string;
-  };
+  /** Why the last lookup of the host name failed, and since when lookups fail. The last known addresses stay in use. */
+  readonly lookupError?: string | undefined;
+  readonly lookupErrorSinceAt?: string | undefined;
+  /** An edit that is not in force, because its host name has never been found. */
+  readonly awaited?: Pick<UpstreamState, 'url' | 'lookupError' | 'lookupErrorSinceAt'> | undefined;
 }
 
 export interface Upstreams {
   /** Undefined when a reload has removed the upstream. */
   find(name: string): LiveUpstream | undefined;
-  /** A reload: upstreams that did not change keep their connections; requests in flight finish on the old ones. */
+  /** A reload. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
   replace(next: readonly Upstream[]): void;
-  /** How often deadlines are checked: as often as the shortest timeout needs. */
+  /** The interval of deadline checks, which depends on the shortest timeout. */
   sweepIntervalMs(): number;
   /** By name, in the order of the configuration. */
   state(): Readonly<Record<string, UpstreamState>>;
@@ -46,38 +39,25 @@ export interface Upstreams {
   close(): Promise<void>;
 }
 
-interface UpstreamsOptions {
-  readonly upstreams: readonly Upstream[];
-  readonly bounds: Bounds;
-  readonly resolve: ResolveTargets;
-  readonly random: () => number;
-  /** Epoch ms. */
-  readonly nowMs: () => number;
-  readonly log: Logger;
-  /** Hears what is logged of the health of targets. */
-  readonly onEvent?: ((event: TargetEvent) => void) | undefined;
-  readonly atTurnEnd: AtTurnEnd;
-}
-
-/** What a name of the configuration stands for. */
+/** The upstream of a name in the configuration. */
 interface Entry {
   readonly inForce: LiveUpstream;
-  /** What an edit has made of it, while its host name has never been found. */
+  /** An edited upstream whose host name has never been found. */
   readonly awaited?: LiveUpstream;
 }
 
 /**
- * The upstreams by name, and those that a reload has replaced until their last request is over.
+ * The upstreams by name, and replaced upstreams until their last request is over.
  *
- * An edit takes effect at once where addresses are known: that of an IP address, and that of anything but the host name,
- * whose addresses are kept. With another host name the upstream stays as it was until that name is found, however long
- * it takes: a name that is misspelt, or not there yet, would otherwise be an outage.
+ * An edit takes effect at once if addresses are known: a new IP address, or the same host name, whose addresses are kept. With
+ * another host name the old upstream stays in force until the name is found. Otherwise a name that is misspelt, or does not exist
+ * yet, would be an outage.
  */
-export function createUpstreams(options: UpstreamsOptions): Upstreams {
-  const { bounds, log } = options;
+export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps): Upstreams {
+  const { bounds, log } = deps;
   let entries: ReadonlyMap<string, Entry> = new Map();
   const retiring = new Set<Targets>();
-  replace(options.upstreams);
+  replace(configured);
 
   function replace(next: readonly Upstream[]): void {
     setEntries(
@@ -131,7 +111,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
       bounds: own,
       host,
       targets: createTargets({
-        ...options,
+        ...deps,
         upstream: settings,
         host,
         knownAddresses,
@@ -177,19 +157,19 @@ function stateOf({ inForce, awaited }: Entry): UpstreamState {
   return {
     url: settings.url,
     targets: targets.state(),
-    ...withLookupError(targets),
-    ...(awaited && { awaited: { url: awaited.settings.url, ...withLookupError(awaited.targets) } }),
+    ...lookupErrorOf(targets),
+    awaited: awaited && { url: awaited.settings.url, ...lookupErrorOf(awaited.targets) },
   };
 }
 
-function withLookupError(targets: Targets): Pick<UpstreamState, 'lookupError' | 'lookupErrorSinceAt'> {
+function lookupErrorOf(targets: Targets): Pick<UpstreamState, 'lookupError' | 'lookupErrorSinceAt'> {
   const failure = targets.lookupFailure();
-  return failure === undefined ? {} : { lookupError: failure.reason, lookupErrorSinceAt: failure.sinceAt };
+  return { lookupError: failure?.reason, lookupErrorSinceAt: failure?.sinceAt };
 }
 
 /**
- * The bounds with an upstream's own timeouts. Deadlines are checked at intervals: a timeout ends late by one interval at
- * most, which is a tenth of the shortest timeout.
+ * The bounds with an upstream's own timeouts. Deadlines are checked at intervals of at most a tenth of the shortest timeout, so a
+ * timeout ends late by at most that.
  */
 function withTimeouts(bounds: Bounds, { connectMs, headersMs, totalMs }: Upstream['timeouts']): Bounds {
   const upstreamTotalTimeoutMs = totalMs ?? bounds.upstreamTotalTimeoutMs;
