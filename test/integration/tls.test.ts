@@ -10,7 +10,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { WebSocket, WebSocketServer } from 'ws';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { exchangeRaw, openRawClient } from '../support/raw-http.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -52,10 +53,10 @@ async function write(name: string, pair: Pair): Promise<Pair> {
   return paths;
 }
 
-async function start(overrides: Record<string, unknown>, tuning: Tuning = {}): Promise<GatewayProcess> {
+async function start(overrides: Record<string, unknown>, tuning: Tuning = {}): Promise<RunningGateway> {
   const upstream = { url: backend.url, health: '/healthz' };
   const bounds = { healthTimeoutMs: 20_000, ...tuning.bounds };
-  const gateway = await startGateway(testConfig({ upstream, keys: [key.entry], ...overrides }), {
+  const gateway = await startGatewayHere(testConfig({ upstream, keys: [key.entry], ...overrides }), {
     tuning: { windowsMs: freshWindows(Date.now()), ...tuning, bounds },
   });
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
@@ -73,12 +74,12 @@ interface Readyz {
   readonly config: { readonly version: string; readonly lastError?: string };
 }
 
-async function readyz({ adminUrl }: GatewayProcess): Promise<Readyz> {
+async function readyz({ adminUrl }: RunningGateway): Promise<Readyz> {
   return (await (await fetch(`${adminUrl}/readyz`)).json()) as Readyz;
 }
 
 /** The events about certificates, the newest first. */
-async function noticesIn({ adminUrl }: GatewayProcess): Promise<readonly string[]> {
+async function noticesIn({ adminUrl }: RunningGateway): Promise<readonly string[]> {
   const { body } = await askAdmin(Number(new URL(adminUrl).port), '/api/v1/events', { token: token.token });
   return body.events.map(({ text }: { text: string }) => text);
 }
@@ -181,7 +182,7 @@ describe('the end of a certificate', () => {
     expect(soon.reasons).toEqual([expect.stringContaining(`\`listen.tls\` expires on ${end}`)]);
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expires on ${end}`));
 
-    gateway.child.kill('SIGUSR2');
+    gateway.leapClock();
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
     // One event for each notice, however often it is logged.
@@ -208,7 +209,7 @@ describe('what is said over TLS', () => {
   });
 
   it('the upstream reads X-Forwarded-Proto: https, unless a trusted proxy says otherwise', async () => {
-    const protoOf = async (gateway: GatewayProcess, field: string) => {
+    const protoOf = async (gateway: RunningGateway, field: string) => {
       const client = await openRawClient(gateway.port, { ca: certificate.cert });
       client.send(get.replace('\r\n\r\n', `\r\n${field}\r\n\r\n`));
       expect((await client.response()).status).toBe(200);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, type RunningGateway, startGateway, testConfig } from '../support/gateway-process.ts';
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import {
@@ -20,7 +21,7 @@ const bounds = { healthTimeoutMs: 20_000, upstreamIdleTimeoutMs: 60_000 };
 let folder: string;
 let store: RecordingBackend;
 let orders: RecordingBackend;
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-api-'));
@@ -33,7 +34,7 @@ beforeEach(async () => {
     port: await freePort(),
     react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });
-  gateway = await startGateway(both(), { tuning: { bounds } });
+  gateway = await startGatewayHere(both(), { tuning: { bounds } });
 });
 
 afterEach(async () => {
@@ -78,7 +79,7 @@ async function readyz() {
   const response = await fetch(`${gateway.adminUrl}/readyz`);
   const body = (await response.json()) as {
     status: string;
-    config: { version: string };
+    config: { version: string; lastError?: string };
     upstreams: object;
   };
   return { httpStatus: response.status, ...body };
@@ -87,7 +88,10 @@ async function readyz() {
 async function reload(config: Record<string, unknown>): Promise<void> {
   const { version } = (await readyz()).config;
   await gateway.editConfig(config);
-  await until('the edit is in force', async () => (await readyz()).config.version !== version);
+  await until('the edit is in force as a whole', async () => {
+    const { config: now } = await readyz();
+    return now.version !== version && now.lastError === undefined;
+  });
 }
 
 const hostOf = (backend: RecordingBackend) =>

@@ -16,7 +16,8 @@ export async function startGatewayHere(
   { tuning = {}, ...start }: GatewayStart = {},
 ): Promise<RunningGateway> {
   const { configDir, configFile, edit } = await writeConfig(config, start);
-  const { clockSkewMs = 0, windowsMs } = tuning;
+  const { clockSkewMs = 0, clockLeapMs = 0, windowsMs } = tuning;
+  let aheadMs = clockSkewMs;
   // As a killed process does, it cuts what is open when it is stopped, unless the test has another bound.
   const bounds = tunedBounds({ drainDeadlineMs: 0, usageCloseTimeoutMs: 0, ...tuning.bounds, windowsMs });
   const loaded = loadSettings({ file: configFile, env: process.env });
@@ -29,7 +30,7 @@ export async function startGatewayHere(
     settings: loaded.settings,
     log: { logger, access: write },
     bounds,
-    nowMs: () => Date.now() + clockSkewMs,
+    nowMs: () => Date.now() + aheadMs,
     pid: process.pid,
   });
   const { listen, admin } = await gateway.start();
@@ -58,6 +59,9 @@ export async function startGatewayHere(
     output: () => lines.map((entry) => JSON.stringify(entry)).join('\n'),
     line,
     editConfig: edit,
+    leapClock() {
+      aheadMs += clockLeapMs;
+    },
     async stop(signal = 'SIGTERM') {
       stopped ??= drain(signal === 'SIGTERM' ? bounds.drainGraceMs : 0);
       await stopped;

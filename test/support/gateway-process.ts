@@ -56,6 +56,8 @@ export interface RunningGateway {
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
+  /** Puts its clock forward by `tuning.clockLeapMs`. */
+  leapClock(): void;
   /** Sends a signal (SIGTERM if not given), waits for the end and, unless it was killed, all of its output; returns the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -126,6 +128,7 @@ export async function startGateway(
     output: () => lines.map((entry) => JSON.stringify(entry)).join('\n') + errors,
     line,
     editConfig: edit,
+    leapClock: () => void child.kill('SIGUSR2'),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
         // Workers whose supervisor is killed may hold its output open for a while.

@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestProject } from 'vitest/node';
 import { startRedis, waitUntilReady } from './start-redis.ts';
 
@@ -31,6 +32,8 @@ async function givenRedis(): Promise<RunningRedis | undefined> {
 }
 
 const image = 'redis:7.4-bookworm';
+/** A container engine that ended during the run does not answer. */
+const containerStopMaxMs = 10_000;
 
 /** Only when a container engine and the image are already here: a test run downloads nothing from a registry. */
 async function containedRedis(): Promise<RunningRedis | undefined> {
@@ -54,7 +57,7 @@ async function containedRedis(): Promise<RunningRedis | undefined> {
   return {
     url,
     async stop() {
-      await container.stop();
+      await Promise.race([container.stop(), sleep(containerStopMaxMs, undefined, { ref: false })]);
     },
   };
 }

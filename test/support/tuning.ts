@@ -5,7 +5,7 @@ import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 export interface Tuning {
   /** Added to the process's clock. */
   readonly clockSkewMs?: number;
-  /** Added once more whenever the process gets SIGUSR2. */
+  /** Added once more by each `leapClock`. */
   readonly clockLeapMs?: number;
   /** Other lengths of the windows: short ones let a test cross their boundaries. */
   readonly windowsMs?: Partial<WindowsMs>;
