@@ -65,6 +65,12 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     done();
   });
 
+  addRoutes(app, pets);
+  addErrorHandlers(app, (path) => methods.allowedAt(path));
+  return app;
+}
+
+function addRoutes(app: FastifyInstance, pets: PetStore): void {
   app.get('/healthz', () => ({ status: 'ok' }));
 
   app.get<{ Querystring: { parameters: URLSearchParams } }>('/v1/pets', (request, reply) => {
@@ -96,9 +102,12 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
 
   // The specification lists this operation but no record for it and no operation that creates an order.
   app.get('/v1/store/orders', () => []);
+}
 
+/** @param allowedAt the methods of a path, for `Allow`; undefined where there is no such path */
+function addErrorHandlers(app: FastifyInstance, allowedAt: (path: string) => string | undefined): void {
   app.setNotFoundHandler((request, reply) => {
-    const allow = methods.allowedAt(request.url);
+    const allow = allowedAt(request.url);
     if (allow === undefined) return refuse(reply, 'not_found', 'there is no such path');
     reply.header('allow', allow);
     return refuse(reply, 'method_not_allowed', `this path offers ${allow}`);
@@ -119,8 +128,6 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     request.log.error({ err: error, method: request.method, path: request.url }, 'request failed');
     return refuse(reply, 'internal', 'the store failed on this request');
   });
-
-  return app;
 }
 
 function refuse(reply: FastifyReply, code: ErrorCode, message: string): FastifyReply {

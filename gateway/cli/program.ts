@@ -21,7 +21,7 @@ export function createProgram(): Command {
     .version(packageVersion(), '--version', 'print the version')
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
     .showHelpAfterError('(--help lists the options, with examples)')
-    // Commander would end the process behind a help text before it is known whether that could be written.
+    // Without this, commander would end the process before an error of standard output arrives.
     .exitOverride();
 
   addConfigurationCommands(program);
@@ -54,7 +54,7 @@ function addConfigurationCommands(program: Command): void {
     .description('check a configuration and print every problem')
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(
-      new Argument('[file]', 'a draft, in place of --config; its keys and api are relative to it').argParser(
+      new Argument('[file]', 'a draft, in place of --config; the paths in it are relative to it').argParser(
         fromHere,
       ),
     )
@@ -74,8 +74,7 @@ function addConfigurationCommands(program: Command): void {
         count(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-      // A lookup that takes longer than anybody waits for it would keep the process alive. Whether the line could be written
-      // is known one turn later.
+      // A slow lookup would keep the process alive. An error of standard output arrives one turn later.
       setImmediate(() => process.exit());
     });
 
@@ -94,10 +93,10 @@ function addTokenCommand(program: Command): void {
     .description('the admin API')
     .command('token')
     .description(
-      'make a token: its YAML line for `admin.tokens`, and last the token itself, which is shown once',
+      'make a token: print its YAML line for `admin.tokens`, and last the token itself, which is shown once',
     )
-    .requiredOption('--name <name>', 'whose it is')
-    .addOption(new Option('--may <what>', 'what it allows').choices(['read', 'write']).default('read'))
+    .requiredOption('--name <name>', 'its owner')
+    .addOption(new Option('--may <what>', 'its permission').choices(['read', 'write']).default('read'))
     .option('--json', 'one JSON object: name, may, sha256, token')
     .addHelpText('after', examples('admin token --name alice', 'admin token --name deploy --may write'))
     .action((options: { name: string; may: 'read' | 'write'; json?: true }) => {
@@ -105,7 +104,7 @@ function addTokenCommand(program: Command): void {
       if (options.json) console.log(JSON.stringify(made.token));
       else {
         console.error(
-          'Add the first line to `admin: { tokens: [ … ] }`, with a comma between two of them; in a list with one entry a line, put "- " before it. This is the only time that the token is shown:',
+          'Add the first line to `admin: { tokens: [ … ] }` of the configuration (in a list with one entry a line, after "- "). The second line is the token, which is shown only now:',
         );
         console.log(`${made.yamlLine}\n${made.token.token}`);
       }

@@ -64,7 +64,7 @@ function readToken(env: NodeJS.ProcessEnv): string {
   // Other characters cannot be sent in a header field. The message does not repeat the token, because it may be a secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
-      'The token in TOLLGATE_ADMIN_TOKEN has a character that no token has, such as a space or a line break: is it the whole token and nothing else?',
+      'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',
     );
   }
   return token;
@@ -75,7 +75,7 @@ function tokenText({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.P
   if (TOLLGATE_ADMIN_TOKEN_FILE)
     return readText('TOLLGATE_ADMIN_TOKEN_FILE', TOLLGATE_ADMIN_TOKEN_FILE).trim();
   throw new CommandError(
-    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it; "tollgate admin token --name NAME --may read" makes one (--may write for commands that change something), and the line for `admin.tokens` of the configuration.',
+    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it. "tollgate admin token --name NAME --may read" makes a token and its line for `admin.tokens` of the configuration; say --may write for commands that change something.',
   );
 }
 

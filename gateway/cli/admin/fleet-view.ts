@@ -87,7 +87,7 @@ export function changesLines({ changes, isComplete }: Changes, screen: Screen): 
 
 /** The events, the newest first. */
 export function eventsLines({ events, isComplete }: Events, screen: Screen): readonly string[] {
-  if (events.length === 0) return withNotice(isComplete, ['No such event is on record.']);
+  if (events.length === 0) return withNotice(isComplete, ['No event of this kind and period is on record.']);
   const rows = events.map(({ at, beganAt, kind, group, text, processes }) => {
     const began = beganAt === undefined ? '' : ` It began at ${instant(beganAt)}.`;
     const seen = processes === 1 ? '' : ` Seen by ${figure(processes)} processes.`;

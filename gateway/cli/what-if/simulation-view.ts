@@ -36,23 +36,23 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
 const columns: readonly Column<Simulation['keys'][number]>[] = [
   { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
   { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 6 },
-  { title: 'ASKED', cell: ({ offered }) => offered },
+  { title: 'REQUESTS', cell: ({ offered }) => offered },
   { title: 'REFUSED NOW', cell: ({ refusedNow }) => refusedNow },
   {
-    title: 'THEN',
+    title: 'REFUSED THEN',
     align: 'right',
     cell: (key) => ({ text: thenText(key), tone: key.refusedThen > key.refusedNow ? 'bad' : 'good' }),
   },
   {
-    title: 'OF ITS OWN',
+    title: 'SHARE',
     align: 'right',
     cell: ({ refusedThen, offered }) => `${((100 * refusedThen) / offered).toFixed(1)} %`,
   },
   {
-    title: 'FIRST TIME (UTC)',
+    title: 'FIRST REFUSED (UTC)',
     cell: ({ firstRefusedAt }) => (firstRefusedAt === undefined ? '–' : instant(firstRefusedAt).slice(0, 16)),
   },
-  { title: 'MINUTES REFUSED', cell: ({ censoredMinutes }) => censoredMinutes },
+  { title: 'MINUTES WITH REFUSALS NOW', cell: ({ censoredMinutes }) => censoredMinutes },
 ];
 
 /** "With these limits …": how many keys would have been refused how much more, or less. */
@@ -67,12 +67,10 @@ export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const what =
     change === 0
       ? `Just as many requests would have been refused: ${figure(refusedNow)}.`
-      : `${counted(Math.abs(change), 'request')} ${change > 0 ? 'more' : 'fewer'} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
+      : `${counted(Math.abs(change), change > 0 ? 'more request' : 'fewer request')} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
   const keys = [
-    ...(newlyLimitedKeys > 0
-      ? [`${counted(newlyLimitedKeys, 'key')} would have been refused something for the first time`]
-      : []),
-    ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} would no longer have been refused anything`] : []),
+    ...(newlyLimitedKeys > 0 ? [`${counted(newlyLimitedKeys, 'key')} would have had its first refusal`] : []),
+    ...(freedKeys > 0 ? [`${counted(freedKeys, 'key')} would have had no refusal`] : []),
   ];
   return keys.length === 0 ? what : `${what} ${keys.join(', ')}.`;
 }

@@ -132,8 +132,16 @@ describe('the token', () => {
       /^Which token\? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE.*"tollgate admin token.*--may write/,
     ],
     ['wrong', 'hidden', /^The gateway at http.* does not know the token of TOLLGATE_ADMIN_TOKEN or /],
-    ['two words', 'hidden hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
-    ['not ASCII', 'hiddén hidden', /^The token in TOLLGATE_ADMIN_TOKEN has a character that no token has/],
+    [
+      'two words',
+      'hidden hidden',
+      /^The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character/,
+    ],
+    [
+      'not ASCII',
+      'hiddén hidden',
+      /^The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character/,
+    ],
   ])('is %s: the sentence says what to do, and not what it is', async (_, given, sentence) => {
     await failsWith(sentence, ['--admin', gateway.adminUrl], { TOLLGATE_ADMIN_TOKEN: given });
   });

@@ -65,11 +65,11 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
   expect(exitCode).toBe(0);
   expect(stdout).toContain('reproduced 20 of 20 refusals.');
   expect(stdout.replaceAll('\n', ' ')).toContain(
-    '32 requests more would have been refused (44.4 % of all): 52 instead of 20. 1 key would have been refused something for the first time.',
+    '32 more requests would have been refused (44.4 % of all): 52 instead of 20. 1 key would have had its first refusal.',
   );
   const freed = await run('simulate', '--plan', 'free', '--per-day', '1000');
   expect(freed.stdout.replaceAll('\n', ' ')).toContain(
-    '20 requests fewer would have been refused (27.8 % of all): 0 instead of 20. 1 key would no longer have been refused anything.',
+    '20 fewer requests would have been refused (27.8 % of all): 0 instead of 20. 1 key would have had no refusal.',
   );
   const rows = stdout.split('\n').filter((line) => /^(acme|calm)/.test(line));
   expect(rows.map((row) => row.split(/\s{2,}/).slice(0, 6))).toEqual([
@@ -99,7 +99,7 @@ it('simulate and diff say so where bans leave open whether more or less is refus
   expect(sentence({ totals })).toBe(
     'Whether more or fewer requests would have been refused is not certain: 80 were.',
   );
-  expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 requests fewer would/);
+  expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 fewer requests would/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
     'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, as bans or limits of the second decide',
