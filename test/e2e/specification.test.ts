@@ -3,7 +3,7 @@ import { startGatewayHere } from '../support/gateway-here.ts';
 import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
-import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 import { withinOneMinute } from '../support/within-one-minute.ts';
 
 const free = makeKey();
@@ -14,7 +14,7 @@ let store: StoreProcess;
 let gateway: RunningGateway;
 
 beforeAll(async () => {
-  store = await startStore();
+  store = await startStoreHere();
   gateway = await startGatewayHere(
     testConfig({
       upstream: { url: store.url, health: '/healthz' },

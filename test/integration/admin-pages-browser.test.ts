@@ -15,7 +15,7 @@ import { makeKey, plans } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
-import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -90,7 +90,7 @@ async function send(api: string, secret: string, times: number, path = '/pets?li
 }
 
 beforeAll(async () => {
-  [browser, store] = await Promise.all([startBrowser(), startStore()]);
+  [browser, store] = await Promise.all([startBrowser(), startStoreHere()]);
   shared = await start();
   await send(shared.api, calm.secret, 20);
   await send(shared.api, calm.secret, 2, '/pets/1');

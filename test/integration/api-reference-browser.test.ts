@@ -12,14 +12,14 @@ import { createGateway } from '../../gateway/server/gateway.ts';
 import { startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
-import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 
 /** The API reference as a browser shows it, with the store behind it. CORS is off, as it is when nobody configures it. */
 let browser: Browser;
 let store: StoreProcess;
 
 beforeAll(async () => {
-  [browser, store] = await Promise.all([startBrowser(), startStore()]);
+  [browser, store] = await Promise.all([startBrowser(), startStoreHere()]);
 }, 300_000);
 afterAll(async () => {
   await browser.close();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGatewayHere } from '../support/gateway-here.ts';
 import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
-import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 
 const before = makeKey({ id: 'acme' });
 const after = makeKey();
@@ -22,7 +22,7 @@ let store: StoreProcess;
 let gateway: RunningGateway;
 
 beforeAll(async () => {
-  store = await startStore();
+  store = await startStoreHere();
   const upstream = { url: store.url, health: '/healthz' };
   const bans = { after: 3, within: '60s', for: '4s', max: '60s' };
   const keys = [acme, disabled.entry, flooding.entry];

@@ -17,7 +17,7 @@ import { makeRedisTls } from '../support/redis-tls.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
-import { type StoreProcess, startStore } from '../support/store-process.ts';
+import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway, patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -85,7 +85,7 @@ let store: StoreProcess;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tollgate-access-'));
   await writeFile(join(folder, 'password'), `${password}\n`);
-  store = await startStore();
+  store = await startStoreHere();
 });
 afterAll(async () => {
   await store.stop();

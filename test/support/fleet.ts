@@ -10,7 +10,7 @@ import {
 } from './gateway-process.ts';
 import { inspect } from './inspect.ts';
 import { type RedisServer, startRedis } from './start-redis.ts';
-import { type StoreProcess, startStore } from './store-process.ts';
+import { type StoreProcess, startStore, startStoreHere } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
 /** Several gateways on one Redis, with one backend, all started for one test. */
@@ -54,19 +54,20 @@ export interface FleetMember extends GatewayStart {
 
 /** Starts a process for each gateway. */
 export function startFleet(options: FleetOptions): Promise<Fleet> {
-  return startMembers(startGateway, options);
+  return startMembers(startGateway, startStore, options);
 }
 
 /** Starts all gateways in the process of the test: see `startGatewayHere`. */
 export function startFleetHere(options: FleetOptions): Promise<Fleet<RunningGateway>> {
-  return startMembers(startGatewayHere, options);
+  return startMembers(startGatewayHere, startStoreHere, options);
 }
 
 async function startMembers<Member extends RunningGateway>(
   startMember: (config: Record<string, unknown>, start: GatewayStart) => Promise<Member>,
+  startBackend: () => Promise<StoreProcess>,
   { starts, config, redisPassword, relayed = false, place, files = {} }: FleetOptions,
 ): Promise<Fleet<Member>> {
-  const [store, redis] = await Promise.all([startStore(), startRedis()]);
+  const [store, redis] = await Promise.all([startBackend(), startRedis()]);
   const inspector = inspect(redis.url);
   const relay = relayed ? await startTcpRelay(redis.port) : undefined;
   const redisUrl = new URL(redis.url);

@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { createApp } from '../../backend/app.ts';
+import { createPetStore } from '../../backend/pets.ts';
 
 export interface StoreProcess {
   readonly url: string;
@@ -29,4 +32,11 @@ export async function startStore(env: Record<string, string> = {}): Promise<Stor
       await once(child, 'exit');
     },
   };
+}
+
+/** Starts the store in the process of the test, on a free port. */
+export async function startStoreHere(): Promise<StoreProcess> {
+  const app = createApp({ pets: createPetStore({ petsMax: 10_000 }), logger: pino({ level: 'silent' }) });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  return { url, stop: () => app.close() };
 }
