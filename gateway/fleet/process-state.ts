@@ -18,11 +18,11 @@ export interface ProcessState {
   readonly failuresPerSecond: number;
   readonly lastMinute: RequestsLastMinute;
   /** Of the gateway's own part in a request; absent where there was none in the last ten seconds. */
-  readonly p50Ms?: number;
-  readonly p99Ms?: number;
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
   /** Of what passed at the upstream. */
-  readonly upstreamP50Ms?: number;
-  readonly upstreamP99Ms?: number;
+  readonly upstreamP50Ms?: number | undefined;
+  readonly upstreamP99Ms?: number | undefined;
   /** Requests that are not over, and client connections. */
   readonly inFlight: number;
   readonly connections: number;
@@ -41,7 +41,7 @@ export interface ProcessState {
 export interface RequestsLastMinute {
   readonly requests: number;
   readonly failed: Readonly<
-    Record<'gateway' | 'upstream', { readonly requests: number; readonly sinceAt?: string }>
+    Record<'gateway' | 'upstream', { readonly requests: number; readonly sinceAt?: string | undefined }>
   >;
 }
 

@@ -13,15 +13,15 @@ const decisionMembers = rememberLast(
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
 /**
- * The log line of a finished request: flat JSON without headers, query or secrets. A new field of the line is added here.
- * It is built member by member, since the log takes more CPU per request than anything else, and `JSON.stringify` of these
- * members took four times as long.
+ * The log line of a finished request: flat JSON without headers, query or secrets. Add a new field of the line here. The line is
+ * built member by member, because the log takes more CPU per request than anything else, and `JSON.stringify` took four times as
+ * long.
  */
 export function accessLine(exchange: Exchange): string {
   const { arrival, req, path, offered, errorCode, fault, cause, key, invalidSecret, decision } = exchange;
   const { upstream, snapshot } = exchange;
   let line = beginning(exchange.id);
-  // The parser does not tell the method of a request that it refuses.
+  // The method of a request that the parser refuses is unknown.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
   const traceId = traceIdOf(req.headers.traceparent);
   if (traceId !== undefined) line += `,"traceId":"${traceId}"`;
@@ -50,8 +50,8 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 }
 
 /**
- * A careless client may put a key into the path, so a segment longer than any 64-bit integer is not shown. What is longer
- * than any real path is cut: several processes can write a line of at most 4 KiB into one pipe as a whole.
+ * The path without segments that are longer than any 64-bit integer, because a careless client may put a key there. A very long path
+ * is cut, because several processes can write only lines of up to 4 KiB into one pipe without tearing them.
  */
 function shown(path: string): string {
   if (path.length <= segmentShownMax) return path;

@@ -7,16 +7,16 @@ import { createTerminalLog } from './terminal-log.ts';
 
 export interface Log {
   readonly logger: Logger;
-  /** Writes the line of a finished request: a JSON object with the line break behind it. */
+  /** Writes the line of a finished request: a JSON object and a line break. */
   access(line: string): void;
-  /** Writes what is buffered, before the process ends. Gives up after `logCloseTimeoutMs` when nobody reads. */
+  /** Writes the buffer before the process ends. Gives up after `logCloseTimeoutMs` if standard output is not read. */
   close(): Promise<void>;
 }
 
 export interface LogOptions {
-  /** Set when a person reads it. */
+  /** Set when a person reads the log at a terminal. */
   readonly terminal?: Terminal | undefined;
-  /** Set in a gateway of several processes, which all write to the same standard output. */
+  /** Set in a gateway of several processes, which share standard output. */
   readonly sharedBy?: { readonly worker?: number } | undefined;
   readonly bounds: LogBounds;
 }
@@ -32,8 +32,8 @@ type LogBounds = Pick<
 >;
 
 /**
- * The process's log on standard output: JSON lines, or readable lines for a person. Nothing is redacted here, because no
- * secret and no header is ever given to it.
+ * The log of the process on standard output: JSON lines, or readable lines for a person. It needs no redaction, because it never
+ * receives secrets or headers.
  */
 export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
   const { stream, access, close } =
@@ -48,7 +48,7 @@ export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
       },
       stream,
     ),
-    // Not through pino, which serialises field by field: for these flat lines that took a quarter of a request's CPU.
+    // Not through pino, which serialises field by field. For these flat lines that took a quarter of a request's CPU.
     access,
     close,
   };
@@ -59,10 +59,10 @@ function openTerminal(terminal: Terminal, bounds: LogBounds): Output {
 }
 
 /**
- * Lines are collected here and not in pino's stream, which measures everything it has collected again for every line.
+ * Lines are collected here instead of in pino's stream, which measures its whole buffer again for every line.
  *
- * A pipe into which several processes write may take a part of a longer write, and then what another one writes: lines would
- * be torn. Shorter ones it takes whole (pipe(7), PIPE_BUF). Files take every write whole.
+ * If several processes write into a pipe, a long write may be torn by a write of another process. Writes of up to PIPE_BUF octets
+ * stay whole (pipe(7)). Files keep every write whole.
  */
 function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean }): Output {
   const isWhole = isShared && !fstatSync(1).isFile();
@@ -70,11 +70,11 @@ function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean 
     dest: 1,
     sync: false,
     maxLength: bounds.logUnreadBytesMax,
-    // Without it `flush` calls back before anything is written.
+    // Otherwise `flush` calls back before it has written.
     minLength: 1,
-    ...(isWhole && { maxWrite: bounds.logSharedBytesMax }),
+    maxWrite: isWhole ? bounds.logSharedBytesMax : undefined,
   });
-  // With a full disk or a closed pipe lines are lost, and requests go on.
+  // A full disk or a closed pipe loses lines, and requests continue.
   file.on('error', () => {});
   let lines = '';
   let bytes = 0;
@@ -111,8 +111,8 @@ function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean 
 }
 
 /**
- * Flushes and destroys the stream. Not with flushSync, which never returns when nobody reads the pipe or the disk is full.
- * The stream is destroyed because pino flushes every other one in that way when the process exits.
+ * Flushes and destroys the stream. Not with flushSync, which never returns if the pipe is not read or the disk is full. pino would
+ * call it at the exit of the process for a stream that is not destroyed.
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
   const flushed = new Promise<void>((resolve) => stream.flush(() => resolve()));

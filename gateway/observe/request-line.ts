@@ -1,18 +1,17 @@
-/** How a request reads at a terminal. */
 export interface RequestLineOptions {
-  /** The line is no longer than this. */
+  /** The longest line. */
   readonly columns: number;
   readonly colours: boolean;
-  /** How many requests like it the line stands for, itself included. */
+  /** The number of similar requests that the line stands for. */
   readonly times: number;
 }
 
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * One access line of the log for a person, for example
- * `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms  6f1f2f3a`. What is longer than the terminal
- * is wide loses first what matters least at a terminal: the JSON log has it all.
+ * An access line for a person, for example
+ * `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms  6f1f2f3a`. A line that is longer than the terminal loses
+ * its least important parts. The JSON log is complete.
  */
 export function requestLine(entry: Entry, { columns, colours, times }: RequestLineOptions): string {
   const time = `[${localTime(String(entry.time))}]`;
@@ -28,11 +27,11 @@ interface Parts {
   readonly caller: string;
   readonly plan: string;
   readonly limit: string;
-  /** What the figures of the limit are, in words. */
+  /** Words behind the figures of the limit. */
   readonly left: string;
   readonly duration: string;
   readonly upstream: string;
-  /** The request's id, or how many requests there were. */
+  /** The id of the request, or the number of requests. */
   readonly end: string;
 }
 
@@ -56,7 +55,7 @@ function partsOf(entry: Entry, times: number): Parts {
 const idShown = 8;
 const partShown = 16;
 
-/** Leaves out part after part until the rest is short enough; the number of requests stays. */
+/** Drops part after part until the line is short enough. The number of requests stays. */
 function narrowed(parts: Parts, columns: number): string {
   const withoutUpstream = { ...parts, end: parts.end.slice(0, idShown), upstream: '' };
   const withoutPlan = { ...withoutUpstream, plan: '' };
@@ -81,7 +80,7 @@ function join({ method, path, error, caller, plan, limit, left, duration, upstre
     .join('  ');
 }
 
-/** The beginning and the end of a long text, with `…` between them; a few characters stay in any case. */
+/** The beginning and the end of a long text with `…` between them. Keeps at least a few characters. */
 function shorten(text: string, length: number): string {
   const kept = Math.max(length, partShown);
   if (text.length <= kept) return text;

@@ -6,17 +6,14 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
 export interface TerminalLog {
-  /** One entry of the log, as JSON. */
+  /** Receives entries of the log as JSON. */
   readonly stream: { write(line: string): void };
   access(line: string): void;
 }
 
 /**
- * The log for a person. Requests that follow each other closely, and differ in nothing but their figures, are one line with
- * their number: a loop of requests does not scroll away what was written before it. Failures of the gateway or an upstream
- * stay one line each.
- *
- * @param write writes to the terminal
+ * The log for a person. Similar requests that follow each other closely share one line with their number, so that a loop of requests
+ * does not scroll away earlier lines. Failures of the gateway or an upstream have a line each.
  */
 export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,
@@ -55,12 +52,12 @@ export function createTerminalLog(
   };
 }
 
-/** Lines are lost once the terminal is closed, and requests in flight go on. */
+/** When the terminal is closed, lines are lost and requests continue. */
 function openStandardOutput(): pino.DestinationStream {
   return pino.destination({ dest: 1, sync: true }).on('error', () => {});
 }
 
-/** An entry of the log. Causes and paths are somebody else's words, which must not steer the terminal. */
+/** An entry of the log. Causes and paths are foreign text, which must not control the terminal. */
 // biome-ignore lint/suspicious/noExplicitAny: an entry has whatever was logged
 function printableEntry(line: string): any {
   return printableJson(JSON.parse(line));
@@ -69,7 +66,7 @@ function printableEntry(line: string): any {
 /** Moves to the line above and clears it. */
 const previousLine = '\u001b[1A\u001b[2K';
 
-/** What requests have in common that are shown as one line. */
+/** Equal for requests that share a line. */
 function sameness({
   status,
   method,
@@ -87,7 +84,7 @@ function withDetails({ level: _level, time: _time, msg, ...details }: Record<str
   return [msg, shown.join(', ')].filter((part) => part !== '').join(': ');
 }
 
-/** Of a socket its address and port; lists and texts without quotes. */
+/** The address and port of a socket. Lists and texts without quotes. */
 function detail(value: unknown): string {
   if (Array.isArray(value)) return value.map(detail).join(' ');
   if (typeof value === 'string') return value;

@@ -2,8 +2,8 @@ import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
- * What a process knows of a key without asking the store. `banned`: it saw the ban. `expired`: no secret of the key is valid
- * any more. A key in several states counts in the first of `disabled`, `expired`, `banned`.
+ * The state of a key without a look-up in the store. `banned`: this process has seen the ban. `expired`: all secrets of the key
+ * have expired. A key in several states counts in the first of `disabled`, `expired`, `banned`.
  */
 const keyStates = ['ok', 'banned', 'expired', 'disabled'] as const;
 
@@ -16,8 +16,8 @@ export interface KeyCount {
 }
 
 /**
- * Counts the configured keys by plan and state, those that are 0 included: a series that came and went would hide changes
- * from Prometheus.
+ * Counts the configured keys by plan and state, including zeros, because Prometheus would miss changes of a series that comes and
+ * goes.
  */
 export function countKeys(
   settings: Pick<Settings, 'plans' | 'keys'>,

@@ -1,7 +1,7 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
-/** Requests of the last minute, and how many of them failed, by whose fault that was. */
+/** The number of requests in the last minute, and the failed requests by fault. */
 export interface LastMinute {
   readonly requests: number;
   readonly failed: Readonly<Record<Blamed, Failed>>;
@@ -11,18 +11,18 @@ type Blamed = 'gateway' | 'upstream';
 
 interface Failed {
   readonly requests: number;
-  /** Since when so large a part of the requests fails, ISO 8601, in UTC; absent while less do. */
-  readonly sinceAt?: string;
+  /** Since when too large a share of the requests fails, ISO 8601, in UTC. Undefined while fewer fail. */
+  readonly sinceAt?: string | undefined;
 }
 
-/** What was counted until an instant. */
+/** The counts at an instant. */
 interface Reading extends Readonly<Record<Blamed, number>> {
-  /** Of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly requests: number;
 }
 
-/** Reads the counters once a second, so that a request pays nothing for it. */
+/** Reads the counters once a second, which costs requests nothing. */
 export function createLastMinute(
   metrics: Pick<RequestMetrics, 'counts'>,
   {
@@ -49,7 +49,7 @@ export function createLastMinute(
       const failed = now[whose] - before[whose];
       const isMuch = failed > 0 && failed / requests >= bounds.failingShareMin;
       since[whose] = isMuch ? (since[whose] ?? new Date(nowMs()).toISOString()) : undefined;
-      return { requests: failed, ...(since[whose] !== undefined && { sinceAt: since[whose] }) };
+      return { requests: failed, sinceAt: since[whose] };
     };
     return { requests, failed: { gateway: failedBy('gateway'), upstream: failedBy('upstream') } };
   }
@@ -61,7 +61,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   const { ownDuration, failures } = metrics.counts();
   return {
     atMs: performance.now(),
-    // Each request is in one of its buckets.
+    // Each request is in one bucket.
     requests: ownDuration.counts.reduce((sum, count) => sum + count, 0),
     gateway: failures.get('gateway') ?? 0,
     upstream: failures.get('upstream') ?? 0,

@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, type MetricObject, Registry } from '@prometheus-io/client';
 
-/** What the library knows of a process, `process_*` and `nodejs_*`, as plain data. */
+/** The library's metrics of a process, `process_*` and `nodejs_*`, as plain data. */
 export type ProcessMetrics = readonly MetricObject[];
 
-/** The library's gauges that end like a counter, and names with a type in them. */
+/** Gauges of the library that are named like a counter, and names with a type in them. */
 const rejectedByPromtool = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -12,7 +12,7 @@ const rejectedByPromtool = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-/** Reads those of this process. To be made when they are first asked for: it watches garbage collection and the event loop. */
+/** Metrics of this process. It watches garbage collection and the event loop, so it is made only when it is first needed. */
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -20,12 +20,12 @@ export function createProcessRegistry(): Registry {
   return registry;
 }
 
-/** Those of several processes in one: added up, or the mean or the highest where the library says so. */
+/** Joins the metrics of several processes: the sum, or the mean or maximum that the library defines. */
 export async function joinProcessMetrics(all: readonly ProcessMetrics[]): Promise<ProcessMetrics> {
   return Registry.aggregate(all.map((metrics) => [...metrics])).getMetricsAsJSON();
 }
 
-/** What must not become less when a process ends. */
+/** The metrics that must not fall when a process ends. */
 export function lastingMetrics(metrics: ProcessMetrics): ProcessMetrics {
   return metrics.filter(({ type }) => `${type}` === 'counter' || `${type}` === 'histogram');
 }

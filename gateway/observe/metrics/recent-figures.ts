@@ -2,25 +2,25 @@ import { quantileMs } from '../../shared/structures/histogram.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
-/** What a process has done in the last seconds. */
+/** The figures of a process for the last seconds. */
 export interface RecentFigures {
   readonly requestsPerSecond: number;
-  /** Requests per second by what they were answered. `2xx` has also 1xx, and of 429 `4xx` has those of the upstream. */
+  /** Requests per second by status. `2xx` includes 1xx. `4xx` includes a 429 of the upstream. */
   readonly outcomes: Readonly<Record<Outcome, number>>;
-  /** Those that failed by fault of the gateway or the upstream: see `failureOf`. */
+  /** Requests that failed by fault of the gateway or the upstream: see `failureOf`. */
   readonly failuresPerSecond: number;
-  /** Of the gateway's own part in a request: half took at most the first, 99 of 100 the second. Absent without any. */
-  readonly p50Ms?: number;
-  readonly p99Ms?: number;
-  /** The same of what passed at the upstream. */
-  readonly upstreamP50Ms?: number;
-  readonly upstreamP99Ms?: number;
+  /** Quantiles of the gateway's own time. Undefined without requests, as the next two. */
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
+  /** Quantiles of the time at the upstream. */
+  readonly upstreamP50Ms?: number | undefined;
+  readonly upstreamP99Ms?: number | undefined;
 }
 
 export const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
-/** What was counted until an instant. */
+/** The counts at an instant. */
 interface Reading {
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
@@ -29,7 +29,7 @@ interface Reading {
   readonly upstream: readonly number[];
 }
 
-/** Compares what was counted until now with readings of the last seconds, so that a request pays nothing for it. */
+/** Compares the counts with those some seconds ago, which costs requests nothing. */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
   bounds: Pick<Bounds, 'recentFiguresMs' | 'presenceIntervalMs'>,
@@ -44,7 +44,7 @@ export function createRecentFigures(
     read() {
       const now = readNow(metrics);
       const before = readings[0] ?? now;
-      // In the first moments a single request would be a rate of thousands.
+      // Otherwise a single request in the first moments would be a rate of thousands.
       const seconds = Math.max(now.atMs - before.atMs, bounds.presenceIntervalMs) / 1_000;
       const byOutcome = outcomes.map(
         (outcome) =>
@@ -56,11 +56,10 @@ export function createRecentFigures(
         requestsPerSecond: rounded(byOutcome.reduce((sum, [, rate]) => sum + rate, 0)),
         outcomes: Object.fromEntries(byOutcome) as Record<Outcome, number>,
         failuresPerSecond: rounded((now.failures - before.failures) / seconds),
-        ...(isAny(own) && { p50Ms: quantileMs(own, 0.5), p99Ms: quantileMs(own, 0.99) }),
-        ...(isAny(upstream) && {
-          upstreamP50Ms: quantileMs(upstream, 0.5),
-          upstreamP99Ms: quantileMs(upstream, 0.99),
-        }),
+        p50Ms: quantile(own, 0.5),
+        p99Ms: quantile(own, 0.99),
+        upstreamP50Ms: quantile(upstream, 0.5),
+        upstreamP99Ms: quantile(upstream, 0.99),
       };
     },
     close: () => clearInterval(timer),
@@ -84,7 +83,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   };
 }
 
-/** A 429 of an admitted request is the upstream's own: no limit of the gateway has refused it. */
+/** The 429 of an admitted request is the upstream's, because no limit of the gateway has refused it. */
 function outcomeOf(status: number, decision: DecisionLabel): Outcome {
   if (status === 429 && decision !== 'admitted') return '429';
   if (status >= 500) return '5xx';
@@ -96,8 +95,8 @@ function difference(now: readonly number[], before: readonly number[]): readonly
   return now.map((count, bucket) => count - (before[bucket] ?? 0));
 }
 
-function isAny(counts: readonly number[]): boolean {
-  return counts.some((count) => count > 0);
+function quantile(counts: readonly number[], share: number): number | undefined {
+  return counts.some((count) => count > 0) ? quantileMs(counts, share) : undefined;
 }
 
 function rounded(figure: number): number {

@@ -1,7 +1,7 @@
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
 
-/** How a request was decided: the last two by a bucket, such as that of an address, and not by a key's plan. */
+/** The decision on a request. A bucket, such as that of an address, makes the last two. */
 export type DecisionLabel =
   | 'none'
   | 'admitted'
@@ -12,24 +12,23 @@ export type DecisionLabel =
   | 'bucket_refused';
 
 /**
- * What was counted of exchanges, in plain numbers. Prometheus's text is made of them when it is asked for, so that a request
- * pays for a few additions alone. No label is a key, an address or a raw path: what they hold is bounded by the
- * configuration, by the statuses there are and by the error codes.
+ * The counts of exchanges in plain numbers, so that a request costs only a few additions. No label is a key, an address or a raw
+ * path. So the configuration, the statuses and the error codes bound the number of labels.
  */
 export interface RequestCounts {
-  /** By operation id, `''` where none matched; then by status and decision. */
+  /** By operation id, `''` without an operation; then by status and decision. */
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
   /** Requests refused before they had a key, by error code. */
   readonly rejected: ReadonlyMap<string, number>;
   /** Requests of a key that a window refused, by plan and window. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Requests that failed, by whose fault that was: see `failureOf`. */
+  /** Failed requests by fault: see `failureOf`. */
   readonly failures: ReadonlyMap<string, number>;
-  /** Requests that the upstream failed, by error code. */
+  /** Requests that failed at the upstream, by error code. */
   readonly upstreamFailures: ReadonlyMap<string, number>;
   readonly upstreamRetries: number;
   readonly requestDuration: Durations;
-  /** What of the request did not pass at the upstream. */
+  /** The duration of requests without the time at the upstream. */
   readonly ownDuration: Durations;
   readonly upstreamDuration: Durations;
   readonly decisionDuration: Durations;
@@ -38,9 +37,9 @@ export interface RequestCounts {
 export type Durations = Readonly<Pick<Histogram, 'counts' | 'sumMs'>>;
 
 export interface RequestMetrics {
-  /** Those of this process until now. They go on with the requests that follow: whoever keeps them makes a copy. */
+  /** The live counts of this process, which later requests change. */
   counts(): RequestCounts;
-  /** Exchanges that began and are not over. */
+  /** Unfinished exchanges. */
   readonly inFlight: () => number;
   /** An exchange began. */
   begin(): void;
@@ -108,7 +107,7 @@ export function createRequestMetrics(): RequestMetrics {
 
 function labelOf({ decision }: Exchange): DecisionLabel {
   if (decision === undefined) return 'none';
-  // Only a plan's refusal says when its windows have room again.
+  // Only the refusal of a plan has an instant at which its windows have room again.
   return decision.kind === 'refused' && !('retryAtMs' in decision) ? 'bucket_refused' : decision.kind;
 }
 

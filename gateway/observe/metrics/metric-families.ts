@@ -1,0 +1,245 @@
+import type { Settings } from '../../shared/model.ts';
+import { bucketsSeconds } from '../../shared/structures/histogram.ts';
+import { countKeys } from './key-states.ts';
+import type { Durations, RequestCounts } from './request-metrics.ts';
+
+/** The state that the metrics show, read for each scrape. */
+export interface ObservedState {
+  readonly requests: RequestCounts;
+  readonly inFlight: number;
+  readonly config: {
+    readonly version: string;
+    readonly loadedAt: string;
+    readonly lastError?: string | undefined;
+  };
+  readonly storeAvailable: boolean;
+  /** Servers of Redis that are away. In a Cluster each server counts on its own. */
+  readonly storeServersAway: number;
+  /** Undefined without a directory. */
+  readonly directory?:
+    | { readonly lookUps: Iterable<readonly [string, number]>; readonly heldKeys: number }
+    | undefined;
+  /** Undefined when usage is not recorded. */
+  readonly usage?: { readonly pausedBecause?: string; readonly lostRequests: number } | undefined;
+  /** Decisions of the store by result, and requests decided without the store. */
+  readonly storeCalls: { readonly decided: number; readonly failed: number };
+  readonly decidedLocally: number;
+  readonly connections: number;
+  /** Undefined when the gateway is one process. */
+  readonly workers?:
+    | { readonly configured: number; readonly serving: number; readonly replaced: number }
+    | undefined;
+  readonly upstreams: Readonly<
+    Record<string, { readonly targets: readonly { address: string; healthy: boolean; inFlight: number }[] }>
+  >;
+  /** Bans that this process has seen, by plan. */
+  readonly bans: ReadonlyMap<string, number>;
+  /** Banned keys, as far as this process has seen the bans. */
+  readonly bannedKeys: Iterable<string>;
+  /** The certificates of listeners with TLS, by the name of the setting. */
+  readonly certificates: Readonly<Record<string, { readonly notAfterMs: number }>>;
+  readonly settings: Settings;
+  /** The gateway's clock, epoch ms. */
+  readonly nowMs: number;
+}
+
+/** A metric with all its label sets. Its name is `tollgate_` and the suffix. */
+export interface Family {
+  readonly suffix: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly valuesOf: (state: ObservedState) => readonly Value[];
+}
+
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  /** Set when it differs from the name of the family: `…_bucket`, `…_sum`, `…_count`. */
+  readonly metricName?: string;
+}
+
+/** All metrics of the gateway, in the order of the text. `observe/README.md` describes them. */
+export const families: readonly Family[] = [
+  counter('requests_total', 'Requests that are over, by operation, status and decision.', ({ requests }) =>
+    [...requests.requests].flatMap(([operation, byStatus]) =>
+      [...byStatus].flatMap(([status, byDecision]) =>
+        [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
+      ),
+    ),
+  ),
+  histogram(
+    'request_duration_seconds',
+    'From the arrival of a request to its end.',
+    (counts) => counts.requestDuration,
+  ),
+  histogram(
+    'upstream_duration_seconds',
+    'What of that passed at the upstream.',
+    (counts) => counts.upstreamDuration,
+  ),
+  histogram(
+    'decision_duration_seconds',
+    'From the arrival to the decision.',
+    (counts) => counts.decisionDuration,
+  ),
+  gauge('requests_in_flight', 'Requests that are not over.', ({ inFlight }) => one(inFlight)),
+  gauge('connections', 'Client connections.', ({ connections }) => one(connections)),
+  gauge('workers', 'Processes that should serve requests.', ({ workers }) => one(workers?.configured)),
+  gauge('workers_serving', 'Processes that do.', ({ workers }) => one(workers?.serving)),
+  counter('workers_replaced_total', 'Workers that ended and were replaced.', ({ workers }) =>
+    one(workers?.replaced),
+  ),
+  counter('rejected_total', 'Requests refused before they had a key, by error code.', ({ requests }) =>
+    by('code', requests.rejected),
+  ),
+  counter('refused_total', 'Requests of a key that a window refused, by plan and window.', ({ requests }) =>
+    [...requests.refused].flatMap(([plan, byWindow]) =>
+      [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
+    ),
+  ),
+  counter('deprecated_requests_total', 'Requests of keys for deprecated operations.', (state) =>
+    deprecated(state).map(({ id }) => ({
+      labels: { operation: id },
+      value: totalOfKeys(state.requests, id),
+    })),
+  ),
+  gauge('operation_sunset_timestamp_seconds', 'When a deprecated operation is removed.', (state) =>
+    deprecated(state).flatMap(({ id, deprecation }) =>
+      deprecation?.sunsetMs === undefined
+        ? []
+        : [{ labels: { operation: id }, value: deprecation.sunsetMs / 1000 }],
+    ),
+  ),
+  gauge(
+    'keys',
+    'Configured keys by state, as far as it is known without the store.',
+    ({ settings, bannedKeys, nowMs }) =>
+      countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
+        labels: { state, plan },
+        value: keys,
+      })),
+  ),
+  counter('bans_total', 'Bans that this gateway has seen, by plan.', ({ bans }) => by('plan', bans)),
+  gauge('store_available', '1 while the store of the counts replies, 0 while it is away.', (state) =>
+    one(Number(state.storeAvailable)),
+  ),
+  gauge('store_servers_away', 'Servers of Redis that are away: in a Cluster each on its own.', (state) =>
+    one(state.storeServersAway),
+  ),
+  counter(
+    'store_calls_total',
+    'Decisions that the store was asked for, each on one key, by how they went.',
+    ({ storeCalls }) => by('result', Object.entries(storeCalls)),
+  ),
+  counter('decided_locally_total', 'Requests decided without the store.', (state) =>
+    one(state.decidedLocally),
+  ),
+  counter('directory_look_ups_total', 'Look-ups in the key directory, by how they went.', ({ directory }) =>
+    by('result', directory?.lookUps ?? []),
+  ),
+  gauge('directory_held_keys', 'Keys of the directory that this process has read.', ({ directory }) =>
+    one(directory?.heldKeys),
+  ),
+  gauge('usage_recording', '1 while what keys use is recorded, 0 while that pauses.', ({ usage }) =>
+    one(usage && Number(usage.pausedBecause === undefined)),
+  ),
+  counter('usage_lost_requests_total', 'Requests that are in no record.', ({ usage }) =>
+    one(usage?.lostRequests),
+  ),
+  gauge('target_healthy', '1 while a target of an upstream is healthy.', (state) =>
+    targets(state, ({ healthy }) => Number(healthy)),
+  ),
+  gauge('target_in_flight', 'Requests sent to a target or waiting for it.', (state) =>
+    targets(state, ({ inFlight }) => inFlight),
+  ),
+  gauge('upstream_healthy_targets', 'Healthy targets of an upstream.', ({ upstreams }) =>
+    Object.entries(upstreams).map(([upstream, { targets }]) => ({
+      labels: { upstream },
+      value: targets.filter(({ healthy }) => healthy).length,
+    })),
+  ),
+  counter('failures_total', 'Requests that failed, by whose fault: gateway or upstream.', ({ requests }) =>
+    by('fault', requests.failures),
+  ),
+  counter('upstream_retries_total', 'Attempts beyond the first of a request.', ({ requests }) =>
+    one(requests.upstreamRetries),
+  ),
+  counter('upstream_failures_total', 'Requests that the upstream failed, by error code.', ({ requests }) =>
+    by('cause', requests.upstreamFailures),
+  ),
+  gauge('config_last_reload_successful', '1 unless the configuration on disk is invalid.', ({ config }) =>
+    one(Number(config.lastError === undefined)),
+  ),
+  gauge('config_last_reload_timestamp_seconds', 'When the configuration in force was loaded.', ({ config }) =>
+    one(Date.parse(config.loadedAt) / 1000),
+  ),
+  gauge('config_info', 'The version of the configuration in force, as a label.', ({ config }) => [
+    { labels: { version: config.version }, value: 1 },
+  ]),
+  gauge('certificate_expiry_timestamp_seconds', 'Until when a certificate is valid.', ({ certificates }) =>
+    Object.entries(certificates).map(([listener, { notAfterMs }]) => ({
+      labels: { listener },
+      value: notAfterMs / 1000,
+    })),
+  ),
+];
+
+function counter(suffix: string, help: string, valuesOf: Family['valuesOf']): Family {
+  return { suffix, type: 'counter', help, valuesOf };
+}
+
+function gauge(suffix: string, help: string, valuesOf: Family['valuesOf']): Family {
+  return { suffix, type: 'gauge', help, valuesOf };
+}
+
+function histogram(suffix: string, help: string, durationsOf: (counts: RequestCounts) => Durations): Family {
+  const valuesOf = ({ requests }: ObservedState) => {
+    const { counts, sumMs } = durationsOf(requests);
+    const name = `tollgate_${suffix}`;
+    let count = 0;
+    const values: Value[] = counts.map((inBucket, index) => {
+      count += inBucket;
+      return { metricName: `${name}_bucket`, labels: { le: bucketsSeconds[index] ?? '+Inf' }, value: count };
+    });
+    values.push({ metricName: `${name}_sum`, labels: {}, value: sumMs / 1000 });
+    values.push({ metricName: `${name}_count`, labels: {}, value: count });
+    return values;
+  };
+  return { suffix, type: 'histogram', help, valuesOf };
+}
+
+/** A metric without labels. It has no value when its part of the gateway does not exist. */
+function one(value: number | undefined): Value[] {
+  return value === undefined ? [] : [{ labels: {}, value }];
+}
+
+function by(label: string, counts: Iterable<readonly [string, number]>): Value[] {
+  return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+function targets(
+  { upstreams }: ObservedState,
+  figureOf: (target: { healthy: boolean; inFlight: number }) => number,
+): Value[] {
+  return Object.entries(upstreams).flatMap(([upstream, state]) =>
+    state.targets.map((target) => ({
+      labels: { upstream, target: target.address },
+      value: figureOf(target),
+    })),
+  );
+}
+
+function deprecated({ settings }: ObservedState): Settings['operations'] {
+  return settings.operations.filter(({ deprecation }) => deprecation !== undefined);
+}
+
+/** Requests without a valid key are not counted, because the gateway knows no holder to inform. */
+function totalOfKeys({ requests }: RequestCounts, operation: string): number {
+  let sum = 0;
+  for (const byDecision of requests.get(operation)?.values() ?? []) {
+    for (const decision of decisionsOfKeys) sum += byDecision.get(decision) ?? 0;
+  }
+  return sum;
+}
+
+const decisionsOfKeys = ['admitted', 'refused', 'banned', 'unavailable'] as const;
