@@ -15,27 +15,34 @@ const config = () => {
   return configFolder({ 'tollgate.yaml': stringify(testConfig({ upstream })) }).file;
 };
 
-test.each([
-  ['npm run tollgate', (file: string) => ['npm', 'run', 'tollgate', '--', 'run', '--config', file]],
-  ['npx -c with exec', (file: string) => ['npx', '-c', `exec node gateway/main.ts --config ${file}`]],
-  ['npx -c without exec', (file: string) => ['npx', '-c', `node gateway/main.ts --config ${file}`]],
-])('a SIGTERM to %s drains the gateway', async (_, command) => {
-  const [program = '', ...args] = command(config());
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
-  onTestFinished(() => endGroup(child));
-  let log = '';
-  // The gateway has the pipe too, so it is closed when both processes have ended.
-  child.stdout.on('data', (chunk) => {
-    log += chunk;
+for (const [name, command, tags] of [
+  ['npm run tollgate', (file: string) => ['npm', 'run', 'tollgate', '--', 'run', '--config', file], []],
+  [
+    'npx -c with exec',
+    (file: string) => ['npx', '-c', `exec node gateway/main.ts --config ${file}`],
+    ['full'],
+  ],
+  ['npx -c without exec', (file: string) => ['npx', '-c', `node gateway/main.ts --config ${file}`], []],
+] as const)
+  test(`a SIGTERM to ${name} drains the gateway`, { tags: [...tags] }, async () => {
+    const [program = '', ...args] = command(config());
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
+    onTestFinished(() => endGroup(child));
+    let log = '';
+    // The gateway has the pipe too, so it is closed when both processes have ended.
+    child.stdout.on('data', (chunk) => {
+      log += chunk;
+    });
+    await until('the gateway listens', () => log.includes('the gateway listens'));
+    child.kill('SIGTERM');
+    await once(child.stdout, 'close');
+    const messages = log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line).msg] : []));
+    expect(messages.slice(-2)).toEqual(['draining', 'stopped']);
   });
-  await until('the gateway listens', () => log.includes('the gateway listens'));
-  child.kill('SIGTERM');
-  await once(child.stdout, 'close');
-  const messages = log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line).msg] : []));
-  expect(messages.slice(-2)).toEqual(['draining', 'stopped']);
-});
 
-test('a Ctrl-C that npm sends a second time still lets the requests in flight finish', async () => {
+test('a Ctrl-C that npm sends a second time still lets the requests in flight finish', {
+  tags: 'full',
+}, async () => {
   const backend = await startRecordingBackend({
     react: (_request, socket) => void sleep(1_000).then(() => socket.write(okResponse('{}'))),
   });
@@ -59,13 +66,14 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
   expect(gateway.child.exitCode).toBe(0);
 });
 
-test.each([
+for (const [signal, code] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
   ['SIGHUP', 129],
-] as const)(
-  'a %s before the gateway listens is heard, also by process 1 of a container',
-  async (signal, code) => {
+] as const)
+  test(`a ${signal} before the gateway listens is heard, also by process 1 of a container`, {
+    tags: signal === 'SIGTERM' ? [] : ['full'],
+  }, async () => {
     // Process 1 gets no signal that it has no listener for. Here it would end the process by itself, without an exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
@@ -74,10 +82,11 @@ test.each([
     const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'ignore' });
     onTestFinished(() => void child.kill('SIGKILL'));
     expect(await once(child, 'exit')).toEqual([code, null]);
-  },
-);
+  });
 
-test('a terminal that is closed lets the requests in flight finish, though nothing can be written to it', async () => {
+test('a terminal that is closed lets the requests in flight finish, though nothing can be written to it', {
+  tags: 'full',
+}, async () => {
   let answer = () => {};
   const backend = await startRecordingBackend({
     react(_request, socket) {

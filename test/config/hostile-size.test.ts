@@ -113,7 +113,7 @@ test('a problem in each file is reported beside ten thousand in another', () => 
   expect(messages.slice(0, 3)).toEqual(['tollgate.yaml:9', 'keys.yaml:1', 'openapi.yaml:14']);
 });
 
-test('ten thousand sound templates are read', () => {
+test('ten thousand sound templates are read', { tags: 'full' }, () => {
   const text = linesOf((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
   expect(expectNoHang(() => problemsOf(api(text)))).toEqual([]);
 });
@@ -149,7 +149,7 @@ test('a file of very many tokens is refused at the first token beyond the limit,
   });
 });
 
-test('all keys may share their limits through an alias', () => {
+test('all keys may share their limits through an alias', { tags: 'full' }, () => {
   const keys = linesOf(
     (i) =>
       `- { id: k${i}, plan: enterprise, secrets: [], limits: ${i === 0 ? '&l { perMinute: 1, perDay: 2 }' : '*l'} }`,

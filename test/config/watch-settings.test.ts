@@ -1,8 +1,9 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
 import { applyMessage, fullMessage, type SettingsMessage } from '../../gateway/config/settings-message.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
@@ -17,11 +18,14 @@ import {
 import { keysView } from '../support/loaded-view.ts';
 import { until } from '../support/until.ts';
 
+const sharedLoader = createSettingsLoader(defaultBounds);
+afterAll(() => sharedLoader.close());
+
 /**
  * Watches a folder and collects the reports: the Free plan's minute limit, or the first problem; and the files whose
  * load takes long.
  */
-function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs = 60_000) {
+function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs?: number) {
   const reports: (number | string)[] = [];
   const slow: string[] = [];
   const initial = loadSettings({ file, env: {} });
@@ -31,7 +35,9 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     file,
     env: {},
     initial,
-    bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs },
+    // Only a load that is abandoned ends its thread. To start one takes longer than most of these tests.
+    ...(slowAfterMs === undefined && { loader: { ...sharedLoader, close() {} } }),
+    bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs ?? 60_000 },
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }, message) => {
       relayed = copied(message, relayed);

@@ -256,7 +256,9 @@ describe('the token', () => {
     expect(await filesWith(token)).toEqual([]);
   });
 
-  it('is asked for on a narrow page too: how to make one is read without scrolling', async () => {
+  it('is asked for on a narrow page too: how to make one is read without scrolling', {
+    tags: 'full',
+  }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await page.goto(shared.origin);
     await page.waitForSelector('.token pre');
@@ -306,7 +308,9 @@ describe('what the pages say', () => {
     );
   });
 
-  it('Now: the tile with the times of requests is the last point of the chart', async () => {
+  it('Now: the tile with the times of requests is the last point of the chart', {
+    tags: 'full',
+  }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.figures');
     await until('the tile is what the API says of the last minute', async () => {
@@ -342,7 +346,9 @@ describe('what the pages say', () => {
     expect(await shown('.rows li')).toHaveLength(4);
   });
 
-  it('Now: when something happened stands beside the first line of what it was', async () => {
+  it('Now: when something happened stands beside the first line of what it was', {
+    tags: 'full',
+  }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.happened .rows li');
     // Each line of text has a rectangle of its own; half of a line's height is 10 px.
@@ -357,7 +363,9 @@ describe('what the pages say', () => {
     expect(await page.evaluate(apart)).toEqual([]);
   });
 
-  it('Now and Operations: the same of a sunset, and what is served beyond it is not said to be removed', async () => {
+  it('Now and Operations: the same of a sunset, and what is served beyond it is not said to be removed', {
+    tags: 'full',
+  }, async () => {
     const dayMs = 86_400_000;
     const operations = shared.settings.operations.map((operation) => {
       const sinceMs = Date.UTC(2025, 0, 1);
@@ -388,7 +396,7 @@ describe('what the pages say', () => {
     ]);
   });
 
-  it('Operations: a 501 of a client’s own method is counted, and not red', async () => {
+  it('Operations: a 501 of a client’s own method is counted, and not red', { tags: 'full' }, async () => {
     const running = await startForTest();
     const headers = { authorization: `Bearer ${calm.secret}` };
     expect((await fetch(`${running.api}/pets`, { method: 'BREW', headers })).status).toBe(501);

@@ -1,7 +1,10 @@
+/** In `npm test`: `test/request/limit/limiter.test.ts` has bans and their ends, and `operator-verbs.test.ts` beside it three processes. */
 import { expect, it } from 'vitest';
 import { measureBan } from '../faults/ban.ts';
 
-it('all processes refuse a banned key until the announced second and admit it from then on', async () => {
+it('all processes refuse a banned key until the announced second and admit it from then on', {
+  tags: 'full',
+}, async () => {
   const found = await measureBan({ banSeconds: 8 });
   expect(found.admittedDuring).toBe(0);
   expect(Object.keys(found.during)).toEqual(['key_banned']);

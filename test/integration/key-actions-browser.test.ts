@@ -266,7 +266,7 @@ it('a key is deleted by the keyboard alone; Esc leaves the question, and the foc
   expect(complaints).toEqual([]);
 });
 
-it('what the API refuses is said in its words, and the question stays', async () => {
+it('what the API refuses is said in its words, and the question stays', { tags: 'full' }, async () => {
   const { page } = await openKey('initech');
   await press(page, 'Grant more');
   await page.click('dialog .main');
@@ -321,7 +321,9 @@ it('Esc does not leave a rotation that is under way: its secret comes, with the 
   expect(complaints).toEqual([]);
 });
 
-it('a response that is lost may have done it: the question says so and keeps the focus', async () => {
+it('a response that is lost may have done it: the question says so and keeps the focus', {
+  tags: 'full',
+}, async () => {
   const { page } = await openKey('tyrell');
   await page.setRequestInterception(true);
   page.on('request', async (request) => {

@@ -1,7 +1,10 @@
+/** In `npm test`: `test/contract/quota-store.test.ts` shows that the script leaves no key without expiry. */
 import { expect, it } from 'vitest';
 import { measureKills } from '../faults/kills.ts';
 
-it('gateways that are killed while they decide leave no Redis key without expiry', async () => {
+it('gateways that are killed while they decide leave no Redis key without expiry', {
+  tags: 'full',
+}, async () => {
   const found = await measureKills({ rounds: 2 });
   expect(found.responses).toBeGreaterThan(0);
   expect(found.keys).toBeGreaterThan(20);

@@ -156,7 +156,7 @@ describe('a gateway with two workers', () => {
     await until('all are logged', () => logged().length === 600);
   });
 
-  it('a port that is taken ends the start, and leaves no worker', async () => {
+  it('a port that is taken ends the start, and leaves no worker', { tags: 'full' }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, 'gateway.yaml');

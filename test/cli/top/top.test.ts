@@ -105,14 +105,17 @@ describe('tollgate top at a terminal', () => {
     expect(terminal.output().endsWith(leave)).toBe(true);
   });
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s leaves the terminal as it was', async (signal) => {
-    const { env } = shared;
-    const terminal = await runInTerminal(['top'], env, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
-    terminal.signal(signal);
-    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
-    expect(terminal.output().endsWith(leave)).toBe(true);
-  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    it(`${signal} leaves the terminal as it was`, {
+      tags: signal === 'SIGTERM' ? [] : ['full'],
+    }, async () => {
+      const { env } = shared;
+      const terminal = await runInTerminal(['top'], env, size);
+      await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
+      terminal.signal(signal);
+      expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+      expect(terminal.output().endsWith(leave)).toBe(true);
+    });
 
   it('says when the gateway does not answer any more, and goes on when it is back', {
     tags: 'full',
@@ -184,7 +187,9 @@ describe('tollgate top at a terminal', () => {
     expect(await Promise.race([terminal.ended(), waited])).toEqual({ exitCode: 0, isRestored: true });
   });
 
-  it('ends with a sentence when its token is taken back, below what was on the screen before', async () => {
+  it('ends with a sentence when its token is taken back, below what was on the screen before', {
+    tags: 'full',
+  }, async () => {
     const { gateway, env } = await start();
     const terminal = await runInTerminal(['top'], env, size);
     await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');

@@ -1,3 +1,8 @@
+/**
+ * @module-tag full
+ *
+ * In `npm test`: `test/request/forward/https-upstream.test.ts`.
+ */
 import { useTls } from '../../support/backend-tls.ts';
 // The tests of targets in cleartext run here again over TLS.
 import './broken-backend.test.ts';

@@ -1,3 +1,8 @@
+/**
+ * @module-tag full
+ *
+ * In `npm test`: `test/request/transport/target-tls.test.ts`.
+ */
 import { useTls } from '../../support/backend-tls.ts';
 // The tests of cleartext connections run here again over TLS.
 import './connection-pool.test.ts';
