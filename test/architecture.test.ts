@@ -48,6 +48,16 @@ describe('the architecture', () => {
     expect(found.toSorted()).toEqual(rooms.toSorted());
   });
 
+  it('the top level of the repository has these entries and no other', () => {
+    const ofGit = ['.git', 'node_modules', 'coverage', '.env'];
+    const found = readdirSync(root).filter((name) => !ofGit.includes(name) && !name.endsWith('.log'));
+    const folders = ['.ci', 'backend', 'config', 'gateway', 'test'];
+    const pages = ['CHANGELOG.md', 'LICENSE', 'README.md'];
+    const tools = ['.dockerignore', '.gitignore', '.npmrc', 'Dockerfile', 'biome.json', 'docker-compose.yml'];
+    const packages = ['package-lock.json', 'package.json', 'tsconfig.json'];
+    expect(found.toSorted()).toEqual([...folders, ...pages, ...tools, ...packages].toSorted());
+  });
+
   it('the stations of a request do not import each other', () => {
     const wrong = imports.filter(({ file, target }) => {
       const [from, to] = [stationOf(file), stationOf(target)];

@@ -3,15 +3,17 @@ import { Argument, Command, Option } from 'commander';
 import { loadSettings, type ValidSettings } from '../config/load-settings.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
+import { adminTokenSchema } from '../config/schema/settings-schema.ts';
+import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { printable } from '../shared/terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
-import { createAdminToken } from './admin-token.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
 import { configOption, describeEnvironment, examples, fromHere, requireConfig } from './command.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
 import { CommandError } from './output/command-error.ts';
+import { counted } from './output/figures.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
 /** The command line: `tollgate run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
@@ -69,9 +71,9 @@ function addConfigurationCommands(program: Command): void {
       const warnings = [...loaded.warnings, ...(await checkUpstreamNames(loaded))];
       for (const warning of warnings) console.error(`warning: ${warning}`);
       const counts = [
-        count(plans.size, 'plan'),
-        count(keys.size, 'key'),
-        count(operations.length, 'operation'),
+        counted(plans.size, 'plan'),
+        counted(keys.size, 'key'),
+        counted(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
       // A slow lookup would keep the process alive. An error of standard output arrives one turn later.
@@ -100,23 +102,23 @@ function addTokenCommand(program: Command): void {
     .option('--json', 'one JSON object: name, may, sha256, token')
     .addHelpText('after', examples('admin token --name alice', 'admin token --name deploy --may write'))
     .action((options: { name: string; may: 'read' | 'write'; json?: true }) => {
-      const made = createAdminToken(options);
-      if (options.json) console.log(JSON.stringify(made.token));
+      const token = issueAdminToken();
+      const entry = { name: options.name, sha256: digestSecret(token), may: options.may };
+      const issue = adminTokenSchema.safeParse(entry).error?.issues[0];
+      if (issue !== undefined) throw new CommandError(`--${issue.path.join('.')} ${issue.message}.`);
+      if (options.json) console.log(JSON.stringify({ ...entry, token }));
       else {
         console.error(
           'Add the first line to `admin: { tokens: [ … ] }` of the configuration (in a list with one entry a line, after "- "). The second line is the token, which is shown only now:',
         );
-        console.log(`${made.yamlLine}\n${made.token.token}`);
+        // Without quotes, YAML would read a name such as 1234 or true as another type.
+        console.log(`{ name: "${entry.name}", may: ${entry.may}, sha256: ${entry.sha256} }\n${token}`);
       }
     });
 }
 
 function packageVersion(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 /** @throws a CommandError with every problem */

@@ -8,7 +8,7 @@ import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Asking, clientOf, examples, screenNow, show, wholeNumber, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
-import { isRequestId, needsLog, whyRequest } from '../request/why-request.ts';
+import { isRequestId, needsLog, whyRequest } from '../request/find-request.ts';
 import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';

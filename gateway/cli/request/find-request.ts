@@ -1,5 +1,62 @@
 import type { Readable } from 'node:stream';
+import { printableJson } from '../../shared/terminal/printable.ts';
+import { CommandError } from '../output/command-error.ts';
+import { counted, instant } from '../output/figures.ts';
 import { type LogBounds, type LogEntry, linesOf, parseEntry } from './log-lines.ts';
+import { requestStory } from './request-story.ts';
+
+/** A whole `X-Request-Id`. */
+const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** The first characters of a request id, at least as many as the log prints at a terminal. */
+const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
+
+export function isRequestId(text: string): boolean {
+  return whole.test(text);
+}
+
+/** @param error the reason why the key could not be read */
+export function needsLog(id: string, error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  const asKey =
+    error.kind === 'not_found' ? '' : ` As the id of a key it could not be asked for: ${error.message}`;
+  return new CommandError(
+    `${id} looks like the id of a request: say with --log FILE which log of the gateway to look in, or --log - for standard input.${asKey}`,
+  );
+}
+
+/**
+ * Finds a request in the gateway's log, and tells its story.
+ *
+ * @throws a CommandError when the log has no such request or cannot be read
+ */
+export async function whyRequest(
+  { requestId, ...search }: Search,
+  bounds: LogBounds,
+): Promise<{ readonly entry: LogEntry; readonly story: string }> {
+  if (!beginning.test(requestId)) {
+    throw new CommandError(
+      'The id of a request is what its response had in X-Request-Id, such as 6f1f2f3a-0f4e-4c57-9d2a-5e2f1c9b7a10; its first eight characters will do.',
+    );
+  }
+  const { entry, events, read } = await findRequest(
+    { requestId: requestId.toLowerCase(), ...search },
+    bounds,
+  );
+  if (entry === undefined) throw new CommandError(notFound(requestId, read));
+  // The log has texts that clients sent.
+  const story = requestStory(printableJson(entry) as LogEntry, printableJson(events) as LogEntry[]);
+  return { entry, story };
+}
+
+function notFound(requestId: string, { lines, entries, fromAt, toAt }: LinesRead): string {
+  const read = `${counted(lines, 'line was', 'lines were')} read`;
+  if (fromAt === undefined || toAt === undefined) {
+    return `No request ${requestId}: ${read}, none of them of a gateway's JSON log, which it writes to standard output.`;
+  }
+  const others =
+    lines === entries ? '' : ` (${counted(lines - entries, 'of them is', 'of them are')} no JSON log)`;
+  return `No request ${requestId}: ${read}${others}, from ${instant(fromAt)} to ${instant(toAt)} UTC. Is it of another time, or of another gateway?`;
+}
 
 export interface Search {
   /** Whole, or its first eight characters or more, in lower case. */
@@ -9,36 +66,32 @@ export interface Search {
   readonly stdin: Readable;
 }
 
-export type Found =
-  | {
-      readonly kind: 'found';
-      /** The access line. */
-      readonly entry: LogEntry;
-      /** Earlier entries of the log about the request. */
-      readonly events: readonly LogEntry[];
-    }
-  | { readonly kind: 'not_found'; readonly read: LinesRead };
-
-/** The part of the log that was read. */
-export interface LinesRead {
-  readonly lines: number;
-  /** The number of lines that are entries of the gateway's log. */
-  readonly entries: number;
-  /** The earliest and the latest instant of an entry, ISO 8601. */
-  readonly fromAt?: string;
-  readonly toAt?: string;
+/** The number of lines that were read, and of those the entries of a log with their earliest and latest instants, ISO 8601. */
+interface LinesRead {
+  lines: number;
+  entries: number;
+  fromAt?: string;
+  toAt?: string;
 }
 
 /**
  * Looks for the access line of a request in the gateway's log. It streams the files, also compressed files, which it recognises by
  * their content.
  *
+ * @returns the line, and earlier entries about the request
  * @throws a CommandError when a file cannot be read
  */
-export async function findRequest({ requestId, files, stdin }: Search, bounds: LogBounds): Promise<Found> {
+export async function findRequest(
+  { requestId, files, stdin }: Search,
+  bounds: LogBounds,
+): Promise<{
+  readonly entry: LogEntry | undefined;
+  readonly events: readonly LogEntry[];
+  readonly read: LinesRead;
+}> {
   const member = Buffer.from(`"requestId":"${requestId}`);
   const events: LogEntry[] = [];
-  const read: { lines: number; entries: number; fromAt?: string; toAt?: string } = { lines: 0, entries: 0 };
+  const read: LinesRead = { lines: 0, entries: 0 };
   for (const file of files) {
     for await (const line of linesOf(file, stdin, bounds)) {
       read.lines += 1;
@@ -49,11 +102,11 @@ export async function findRequest({ requestId, files, stdin }: Search, bounds: L
       if (read.toAt === undefined || at > read.toAt) read.toAt = at;
       const entry = line.includes(member) ? parseEntry(line) : undefined;
       if (!String(entry?.requestId).startsWith(requestId)) continue;
-      if (entry?.status !== undefined && entry.msg === undefined) return { kind: 'found', entry, events };
+      if (entry?.status !== undefined && entry.msg === undefined) return { entry, events, read };
       if (entry !== undefined) events.push(entry);
     }
   }
-  return { kind: 'not_found', read };
+  return { entry: undefined, events, read };
 }
 
 const timeMember = Buffer.from('"time":"');
