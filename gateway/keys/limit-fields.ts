@@ -13,6 +13,11 @@ export type LimitField = (typeof limitFieldOf)[PlanWindow];
 export type LimitsByField = { readonly [Field in LimitField]?: number | undefined };
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
+/** The same value for each of the fields. */
+export function ofEachLimitField<Value>(value: Value): Readonly<Record<LimitField, Value>> {
+  return Object.fromEntries(limitFieldNames.map((name) => [name, value])) as Record<LimitField, Value>;
+}
+
 /** For messages. */
 export const anyLimitField = `at least one of ${limitFieldNames.join(', ')}`;
 

@@ -5,7 +5,7 @@ import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
-const planShape = {
+export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan states its own limits.'),
   ...limitFieldsShape,
   operations: operationIds.optional().describe('What keys on this plan may call; absent: every operation.'),

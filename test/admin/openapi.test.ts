@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { apiDocument } from '../../gateway/admin/api/api-document.ts';
 import { type ApiSources, createRoutes } from '../../gateway/admin/api/routes.ts';
 import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
@@ -21,9 +20,8 @@ import { withinOneMinute } from '../support/within-one-minute.ts';
 // biome-ignore lint/suspicious/noExplicitAny: a parsed document
 type Json = any;
 
-const document: Json = parse(
-  readFileSync(new URL('../../gateway/admin/api/openapi.yaml', import.meta.url), 'utf8'),
-);
+const bounds = tunedBounds({});
+const document: Json = await apiDocument(bounds);
 const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
   Object.entries<Json>(methods).map(([method, operation]) => ({
     method: method.toUpperCase(),
@@ -31,7 +29,6 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const bounds = tunedBounds({});
 const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
 
 /** The document in which no object may have a member that is not described. */

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
@@ -13,6 +12,7 @@ import { createPlanDistributions } from '../plans/plan-distribution.ts';
 import { createPlansView } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
+import { apiDocument } from './api-document.ts';
 import { noQuery, queryOf, wholeNumber } from './query-parameters.ts';
 import { defineRoute, type Route } from './route.ts';
 
@@ -28,6 +28,7 @@ export interface ReadSources {
   readonly bounds: Pick<
     Bounds,
     | 'importKeysMax'
+    | 'changeMembersMax'
     | 'eventsPerPageMax'
     | 'changesPerPageMax'
     | 'limitChangesReadMax'
@@ -87,18 +88,8 @@ export function createReadRoutes({ keys, events, changes, presence, bounds }: Re
       needs: 'read',
       isFixed: true,
       query: noQuery,
-      respond: async () => ({ status: 200, body: await apiDocument() }),
+      respond: async () => jsonResponse(await apiDocument(bounds)),
     }),
   ];
   return routes.map((route) => ({ ...route, inThread: true }));
-}
-
-/** The OpenAPI document of the admin API, JSON. Making it takes a tenth of a second. */
-async function apiDocument(): Promise<string> {
-  // Most processes are never asked for it.
-  const [{ parse }, text] = await Promise.all([
-    import('yaml'),
-    readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
-  ]);
-  return JSON.stringify(parse(text));
 }

@@ -3,7 +3,7 @@ import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
-import { limitFieldNames, limitFieldOf } from '../../keys/limit-fields.ts';
+import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
 import { plansAt } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
@@ -25,31 +25,36 @@ const editedLimit = z.union(
   [limit, z.null()],
   expects('a whole number from 1 to 999999999999999, or null for no limit'),
 );
-const limitEdit = fields(`an object with some of ${limitFieldNames.join(', ')}`, {
-  perSecond: editedLimit.optional(),
-  perMinute: editedLimit.optional(),
-  perHour: editedLimit.optional(),
-  perDay: editedLimit.optional(),
-  perMonth: editedLimit.optional(),
-});
+const limitEdit = fields(
+  `an object with some of ${limitFieldNames.join(', ')}`,
+  ofEachLimitField(editedLimit.optional()),
+);
 const milliseconds = wholeNumber(1, 1e12);
 
-const body = fields('an object with plans and keys, the limits to try', {
-  from: date.optional(),
-  to: date.optional(),
-  plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan').default({}),
-  keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key').default({}),
+export const simulateBody = fields('an object with plans and keys, the limits to try', {
+  from: date.optional().describe('24 hours before `to` unless given. No earlier than the record.'),
+  to: date.optional().describe('The minute of this instant is included. Now unless given.'),
+  plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
+    .default({})
+    .describe(
+      'New limits by the name of a plan. Windows that are not named stay as they are. null removes a limit.',
+    ),
+  keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key')
+    .default({})
+    .describe('New limits by the id of a key, on top of the limits of its plan.'),
   bans: fields('an object with after, withinMs, forMs and maxMs', {
     after: limit,
     withinMs: milliseconds,
     forMs: milliseconds,
     maxMs: milliseconds,
-  }).optional(),
-  plan: text('the name of a plan').optional(),
-  minutesOf: keyId.optional(),
-  listed: wholeNumber(0, keysListedMax).default(keysListedMax),
-  after: keyId.optional(),
-  until: keyId.optional(),
+  })
+    .optional()
+    .describe('Another ban ladder.'),
+  plan: text('the name of a plan').optional().describe('Only keys of this plan.'),
+  minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
+  listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('How many keys are listed at most.'),
+  after: keyId.optional().describe('The `next` of the part before.'),
+  until: keyId.optional().describe('The last key of this part: the `next` of a part that is made again.'),
 });
 
 export interface SimulateSources {
@@ -77,7 +82,7 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
     path: '/simulate',
     needs: 'read',
     query: noQuery,
-    body,
+    body: simulateBody,
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {

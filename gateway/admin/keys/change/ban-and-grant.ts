@@ -21,10 +21,10 @@ import {
   type VerbReply,
 } from './change-sources.ts';
 
-const grantBody = fields('an object with limits and untilAt', {
+export const grantBody = fields('an object with limits and untilAt', {
   limits,
-  fromAt: date.optional(),
-  untilAt: date,
+  fromAt: date.optional().describe('When the grant begins; absent: at once.'),
+  untilAt: date.describe('When the grant ends.'),
 });
 
 interface Verb {

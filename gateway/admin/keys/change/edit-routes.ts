@@ -14,7 +14,7 @@ import { termsFault } from './key-terms.ts';
 
 const { id: _, secrets: __, ...changeable } = keySchema.shape;
 
-const changesBody = fields(
+export const changeKeyBody = fields(
   `an object with ${Object.keys(changeable).join(', ')}`,
   Object.fromEntries(Object.entries(changeable).map(([name, member]) => [name, changeOf(member)])),
 );
@@ -35,7 +35,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
       path: '/keys/{id}',
       needs: 'write',
       query: noQuery,
-      body: changesBody,
+      body: changeKeyBody,
       async respond({ body, ...request }) {
         const edited = await editKey(sources, request, (key) => update(sources, key, body));
         return edited.kind === 'refused' ? edited.response : definitionResponse(edited.key);

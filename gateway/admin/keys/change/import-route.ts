@@ -20,6 +20,13 @@ const movedKey = fields('a key: an object with id, plan and secrets', {
   secrets: list(movedSecretSchema, 'a list of secrets, each with a sha256'),
 });
 
+export function importBody(keysMax: number) {
+  const keysWanted = `a list of at most ${keysMax} keys`;
+  return fields('an object with keys', {
+    keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
+  });
+}
+
 /** What became of a key of an import. */
 type Outcome =
   | { readonly kind: 'created' | 'unchanged' }
@@ -29,15 +36,12 @@ type Outcome =
 /** `POST /directory`: puts keys with their secrets there, as `GET /directory` gave them. */
 export function importRoute(sources: KeyChangeSources): Route {
   const { importKeysMax: keysMax, importBytesMax, importMembersMax } = sources.bounds;
-  const keysWanted = `a list of at most ${keysMax} keys`;
   return defineRoute({
     method: 'POST',
     path: '/directory',
     needs: 'write',
     query: noQuery,
-    body: fields('an object with keys', {
-      keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
-    }),
+    body: importBody(keysMax),
     bodyBytesMax: importBytesMax,
     bodyMembersMax: importMembersMax,
     async respond({ body: { keys }, ...request }) {

@@ -21,10 +21,10 @@ import { newKeyId, termsFault } from './key-terms.ts';
 
 const { disabled: _, secrets: __, ...members } = keySchema.shape;
 
-const keyBody = fields('an object with id and plan', {
+export const issueKeyBody = fields('an object with id and plan', {
   ...members,
   id: newKeyId,
-  expiresAt: date.optional(),
+  expiresAt: date.optional().describe('The secret is valid before this instant.'),
 });
 
 /** What a client chooses for a request, and sends again when it repeats it. */
@@ -40,7 +40,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
     path: '/keys',
     needs: 'write',
     query: noQuery,
-    body: keyBody,
+    body: issueKeyBody,
     async respond({ body, ...request }) {
       const { settings, directory, nowMs } = sources;
       if (directory === undefined) return noDirectory().response;
@@ -70,7 +70,7 @@ interface Begun {
 async function begin(
   { nowMs, bounds }: KeyChangeSources,
   directory: KeyDirectory,
-  body: z.output<typeof keyBody>,
+  body: z.output<typeof issueKeyBody>,
   { headers, token }: ChangeRequest,
 ): Promise<Begun | Refused> {
   const createdMs = nowMs();
@@ -93,7 +93,7 @@ async function begin(
 async function create(
   sources: KeyChangeSources,
   directory: KeyDirectory,
-  { expiresAt, ...stated }: z.output<typeof keyBody>,
+  { expiresAt, ...stated }: z.output<typeof issueKeyBody>,
   { token, kind, createdMs }: ChangeRequest & Begun,
 ): Promise<AdminResponse> {
   const { record } = sources;

@@ -20,21 +20,12 @@ export function reportedChangeRoute({
   readonly record: (change: KeyChange) => void;
   readonly bounds: Pick<Bounds, 'changeMembersMax'>;
 }): Route {
-  const members = membersSchema(bounds.changeMembersMax);
   return defineRoute({
     method: 'POST',
     path: '/changes',
     needs: 'write',
     query: noQuery,
-    body: fields('an object with action and key', {
-      action: z.enum(reported, expects(`one of ${reported.join(', ')}`)),
-      key: keyId.optional(),
-      before: members.optional(),
-      after: members.optional(),
-    }).refine(({ action, key }) => action === 'import' || key !== undefined, {
-      path: ['key'],
-      error: 'is missing; write the id of a key',
-    }),
+    body: reportedChangeBody(bounds.changeMembersMax),
     respond({ body: { action, key, before, after }, token }) {
       const by = token.name;
       record({
@@ -46,6 +37,19 @@ export function reportedChangeRoute({
       });
       return { status: 204, body: '' };
     },
+  });
+}
+
+export function reportedChangeBody(membersMax: number) {
+  const members = membersSchema(membersMax);
+  return fields('an object with action and key', {
+    action: z.enum(reported, expects(`one of ${reported.join(', ')}`)),
+    key: keyId.optional().describe('The id of the key. Only an `import` may leave it out.'),
+    before: members.optional(),
+    after: members.optional(),
+  }).refine(({ action, key }) => action === 'import' || key !== undefined, {
+    path: ['key'],
+    error: 'is missing; write the id of a key',
   });
 }
 

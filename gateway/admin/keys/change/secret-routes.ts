@@ -11,9 +11,12 @@ import { type KeyChangeSources, type Refused, refused } from './change-sources.t
 import { definitionResponse, instantOf } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 
-const issueBody = fields('an object with overlap and expiresAt', {
-  overlap: text('a duration such as 24h, or 0s', agePattern).transform(parseDuration).optional(),
-  expiresAt: date.optional(),
+export const issueSecretBody = fields('an object with overlap and expiresAt', {
+  overlap: text('a duration such as 24h, or 0s', agePattern)
+    .transform(parseDuration)
+    .optional()
+    .describe('How long the older secrets stay valid.'),
+  expiresAt: date.optional().describe('The new secret is valid before this instant.'),
 });
 
 /** So much of a digest is asked for at least: as much as is shown. */
@@ -27,7 +30,7 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
       path: '/keys/{id}/secrets',
       needs: 'write',
       query: noQuery,
-      body: issueBody,
+      body: issueSecretBody,
       async respond({ body, ...request }) {
         const secret = issueSecret();
         const edited = await editKey(sources, request, (key) => issue(sources, key, secret, body));
@@ -52,7 +55,7 @@ function issue(
   { nowMs, bounds }: Pick<KeyChangeSources, 'nowMs' | 'bounds'>,
   key: DirectoryKey,
   secret: string,
-  { overlap: overlapMs, expiresAt }: z.output<typeof issueBody>,
+  { overlap: overlapMs, expiresAt }: z.output<typeof issueSecretBody>,
 ): Edit | Refused {
   const createdMs = nowMs();
   if (expiresAt !== undefined && expiresAt <= createdMs) {

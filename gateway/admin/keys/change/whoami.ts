@@ -22,6 +22,8 @@ interface Owner {
 /** Why a key of the directory is refused that is neither revoked nor expired: the configuration in force has no place for it. */
 type RefusedFor = 'id_in_configuration' | 'no_plan';
 
+export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
+
 /** `POST /whoami`: whose a secret is, by its digest. It is looked for as for a request: first in the configuration. */
 export function whoamiRoute({
   settings,
@@ -33,7 +35,7 @@ export function whoamiRoute({
     path: '/whoami',
     needs: 'read',
     query: noQuery,
-    body: fields('an object with sha256', { sha256: digestOf('secret') }),
+    body: whoamiBody,
     async respond({ body: { sha256 } }) {
       const written = ownerInFile(sha256);
       if (written !== undefined) return jsonResponse(ownerView(written));
