@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
-import { type LimitField, type LimitsByField, limitFieldNames, limitFieldOf } from '../keys/limit-fields.ts';
+import { type LimitField, limitFieldNames, limitFieldOf } from '../keys/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../shared/model.ts';
 import { wholeNumber } from './command.ts';
+
+export type StatedLimits<Limit> = { readonly [Field in LimitField]?: Limit | undefined };
 
 /** `--per-minute` for `perMinute`. */
 export function limitOption(field: LimitField): string {
@@ -20,7 +22,9 @@ export function addLimitOptions(
 }
 
 /** The limits that the command line states; undefined where it states none. */
-export function limitsOf(options: LimitsByField): LimitsByField | undefined {
+export function limitsOf<Limit = number>(
+  options: StatedLimits<Limit>,
+): { readonly [Field in LimitField]?: Limit } | undefined {
   const stated = limitFieldNames.filter((field) => options[field] !== undefined);
   return stated.length === 0 ? undefined : Object.fromEntries(stated.map((field) => [field, options[field]]));
 }

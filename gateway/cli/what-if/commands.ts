@@ -1,13 +1,19 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
-import { limitFieldOf } from '../../keys/limit-fields.ts';
-import { type PlanWindow, planWindows } from '../../shared/model.ts';
-import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { readKey } from '../admin/read-api.ts';
-import { clientOf, examples, fromHere, screenNow, show, wholeNumber, withGateway } from '../command.ts';
-import { addLimitOptions } from '../limit-options.ts';
+import {
+  type Asking,
+  clientOf,
+  examples,
+  fromHere,
+  screenNow,
+  show,
+  wholeNumber,
+  withGateway,
+} from '../command.ts';
+import { addLimitOptions, limitsOf, type StatedLimits } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { askSimulation } from './ask-simulation.ts';
@@ -19,17 +25,18 @@ import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import type { Simulation } from './simulation-shape.ts';
 import { simulationLines } from './simulation-view.ts';
 
-type Limits = { readonly [Field in (typeof limitFieldOf)[PlanWindow]]?: number | typeof noLimit };
-
 /** `Tried` has null, but commander reads the null of an option's parser as an option without a value. */
 const noLimit = 'none';
 
-interface SimulateOptions extends GatewayOptions, PeriodOptions, Limits {
+interface SimulateOptions extends Asking, PeriodOptions, StatedLimits<number | typeof noLimit> {
   readonly plan?: string;
   readonly key?: string;
   readonly days?: number;
   readonly limit: number;
-  readonly json?: true;
+}
+
+interface DiffOptions extends Asking {
+  readonly against?: string;
 }
 
 /** The commands that compare an edited configuration, and simulate its limits. */
@@ -73,39 +80,41 @@ export function addWhatIfCommands(program: Command): void {
       'after',
       examples('diff config/edited.yaml', 'diff config/edited.yaml --against config/production.yaml'),
     )
-    .action(async (file: string, options: GatewayOptions & { against?: string; json?: true }) => {
-      const after = await settingsOfFile(file, process.env);
-      const client =
-        options.against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
-      const before =
-        client === undefined
-          ? await settingsOfFile(options.against ?? '', process.env)
-          : await settingsInForce(client);
-      const diff = {
-        before: before.settings.version,
-        after: after.settings.version,
-        ...diffSettings(before.json, after.json),
-        needsRestart: restartNeeded(before.settings, after.settings),
-      };
-      const keysOn = (name: string) => before.settings.keys.filter(({ plan }) => plan === name).length;
-      const from = new Date(Date.now() - verdictDays * dayMs).toISOString();
-      const verdicts =
-        client === undefined
-          ? []
-          : await verdictsOf(
-              editsBetween(before, after),
-              (tried) => askSimulation(client, { from, ...tried }, progress()),
-              keysOn,
-            );
+    .action(async (file: string, options: DiffOptions) => {
+      const { names, ...diff } = await compare(file, options);
       const differs = !isEmpty(diff);
-      if (options.json) printJson({ differs, ...diff, verdicts });
-      else if (differs) print(diffLines(diff, { names: [before.name, after.name], verdicts }, screenNow()));
-      else print([`${after.name} is what ${before.name} has in force.`]);
+      if (options.json) printJson({ differs, ...diff });
+      else if (differs) print(diffLines(diff, names, screenNow()));
+      else print([`${names[1]} is what ${names[0]} has in force.`]);
       if (differs) process.exitCode = 2;
     });
 }
 
 const dayMs = 86_400_000;
+
+/** Compares a configuration file with another file, or with the settings of a gateway, which then simulates the edits. */
+async function compare(file: string, { against, ...options }: DiffOptions) {
+  const after = await settingsOfFile(file, process.env);
+  const client = against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
+  const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
+  const from = new Date(Date.now() - verdictDays * dayMs).toISOString();
+  const verdicts =
+    client === undefined
+      ? []
+      : await verdictsOf(
+          editsBetween(before, after),
+          (tried) => askSimulation(client, { from, ...tried }, progress()),
+          (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
+        );
+  return {
+    names: [before.name, after.name] as const,
+    before: before.settings.version,
+    after: after.settings.version,
+    ...diffSettings(before.json, after.json),
+    needsRestart: restartNeeded(before.settings, after.settings),
+    verdicts,
+  };
+}
 
 async function runSimulation(options: SimulateOptions, isEditedFile: boolean): Promise<Simulation> {
   const { days } = options;
@@ -143,16 +152,14 @@ function progress() {
 
 /** The limits of the command line. @throws a CommandError where their plan or key is not clear */
 function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
-  const fields = planWindows.flatMap((window) => {
-    const max = options[limitFieldOf[window]];
-    return max === undefined ? [] : [[limitFieldOf[window], max === noLimit ? null : max]];
-  });
-  const edit: EditByField = Object.fromEntries(fields);
-  if (fields.length === 0 && plan === undefined && key === undefined) return undefined;
-  if (fields.length === 0) throw new CommandError('Which limits? Say --per-minute 30, for example.');
+  const stated = limitsOf(options);
+  if (stated === undefined && plan === undefined && key === undefined) return undefined;
+  if (stated === undefined) throw new CommandError('Which limits? Say --per-minute 30, for example.');
   if ((plan === undefined) === (key === undefined)) {
     throw new CommandError('Whose limits? Say --plan NAME or --key ID, one of them.');
   }
+  const fields = Object.entries(stated).map(([field, max]) => [field, max === noLimit ? null : max]);
+  const edit: EditByField = Object.fromEntries(fields);
   return plan === undefined ? { keys: { [key ?? '']: edit } } : { plans: { [plan]: edit } };
 }
 

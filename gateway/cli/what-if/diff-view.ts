@@ -1,9 +1,4 @@
-import {
-  changeText,
-  type ListDiff,
-  type lists,
-  type SettingsDiff,
-} from '../../admin/settings/diff-settings.ts';
+import { changeText, type ListDiff, type SettingsDiff } from '../../admin/settings/diff-settings.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
@@ -15,65 +10,64 @@ export interface ConfigurationDiff extends SettingsDiff {
   readonly after: string;
   /** Changed settings that need a restart. */
   readonly needsRestart: readonly string[];
+  readonly verdicts: readonly LimitVerdict[];
 }
 
 /** The maximum number of names in a list; further names are counted. */
 const namesShown = 20;
 
+const nouns = [
+  ['plans', 'plan'],
+  ['keys', 'key'],
+  ['operations', 'operation'],
+  ['upstreams', 'upstream'],
+] as const;
+
 /** The additions, removals and changes of an edit, with the simulator's verdict under each changed limit. */
 export function diffLines(
   diff: ConfigurationDiff,
-  { names, verdicts }: { names: readonly [before: string, after: string]; verdicts: readonly LimitVerdict[] },
+  [before, after]: readonly [before: string, after: string],
   screen: Screen,
 ): string[] {
   const { columns, paint } = screen;
-  const [before, after] = names;
-  const line = (tone: Tone, sign: string, text: string) => paint(tone, cutText(`${sign} ${text}`, columns));
-  const ofList = (
-    noun: string,
-    { added, removed, changed }: ListDiff,
-    verdictsOf: (id: string) => readonly LimitVerdict[],
-  ) => [
-    ...short(added).map((id) => line('good', '+', `${noun} ${id}`)),
-    ...short(removed).map((id) => line('bad', '-', `${noun} ${id}`)),
+  const line = (tone: Tone, text: string) => paint(tone, cutText(text, columns));
+  const listLines = ({ added, removed, changed }: ListDiff, noun: (typeof nouns)[number][1]) => [
+    ...short(added).map((id) => line('good', `+ ${noun} ${id}`)),
+    ...short(removed).map((id) => line('bad', `- ${noun} ${id}`)),
     ...short(changed).flatMap((one) => {
-      if (typeof one === 'string') return [line('warning', '~', `${noun} ${one}`)];
-      const all = verdictsOf(one.id);
+      if (typeof one === 'string') return [line('warning', `~ ${noun} ${one}`)];
+      const isAbout = (verdict: LimitVerdict) =>
+        (noun === 'plan' || noun === 'key') && verdict[noun] === one.id;
+      const verdicts = diff.verdicts.filter(isAbout);
+      const ofLimit = (member: string) => verdicts.filter(({ window }) => member === `limits.${window}`);
+      const ofLimits = one.changes.flatMap(({ member }) => ofLimit(member));
       return [
-        line('warning', '~', `${noun} ${one.id}`),
+        line('warning', `~ ${noun} ${one.id}`),
         ...one.changes.flatMap((change) => [
           cutText(`    ${changeText(change)}`, columns),
-          ...said(all.filter(({ window }) => change.member === `limits.${window}`)),
+          ...verdictLines(ofLimit(change.member), columns),
         ]),
-        ...said(all.filter(({ window }) => !one.changes.some(({ member }) => member === `limits.${window}`))),
+        ...verdictLines(
+          verdicts.filter((verdict) => !ofLimits.includes(verdict)),
+          columns,
+        ),
       ];
     }),
   ];
-  const said = (all: readonly LimitVerdict[]) =>
-    all.flatMap((verdict) => {
-      const together = verdict.window === undefined && verdict.plan !== undefined ? 'together: ' : '';
-      return wrapText(`→ ${together}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
-    });
-  const nouns = { keys: 'key', plans: 'plan', operations: 'operation', upstreams: 'upstream' } as const;
-  const verdictsFor = {
-    plans: (id: string) => verdicts.filter(({ plan }) => plan === id),
-    keys: (id: string) => verdicts.filter(({ key }) => key === id),
-    operations: () => [],
-    upstreams: () => [],
-  };
+  const restart = `Takes effect only when the gateway is started again: ${diff.needsRestart.join(', ')}.`;
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
-    ...(
-      ['plans', 'keys', 'operations', 'upstreams'] as const satisfies readonly (keyof typeof lists)[]
-    ).flatMap((list) => ofList(nouns[list], diff[list], verdictsFor[list])),
-    ...diff.settings.map((change) => line('warning', '~', changeText(change))),
-    ...(diff.needsRestart.length === 0
-      ? []
-      : wrapText(
-          `Takes effect only when the gateway is started again: ${diff.needsRestart.join(', ')}.`,
-          columns,
-        ).map((text) => paint('bad', text))),
+    ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
+    ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
+    ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),
   ];
+}
+
+function verdictLines(verdicts: readonly LimitVerdict[], columns: number): string[] {
+  return verdicts.flatMap((verdict) => {
+    const together = verdict.window === undefined && verdict.plan !== undefined ? 'together: ' : '';
+    return wrapText(`→ ${together}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
+  });
 }
 
 function short<Item>(items: readonly Item[]): readonly (Item | string)[] {

@@ -1,5 +1,5 @@
 import { type LimitField, limitFieldOf } from '../../keys/limit-fields.ts';
-import { type Limits, type PlanWindow, planWindows } from '../../shared/model.ts';
+import { planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
@@ -42,22 +42,7 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
 }
 
 function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByField> {
+  const toFields = (edit: LimitEdit) =>
+    Object.fromEntries(planWindows.map((window) => [limitFieldOf[window], edit[window]]));
   return Object.fromEntries([...edits].map(([name, edit]) => [name, toFields(edit)]));
-}
-
-export function toFields(edit: LimitEdit): EditByField {
-  return Object.fromEntries(
-    planWindows.flatMap((window) =>
-      edit[window] === undefined ? [] : [[limitFieldOf[window], edit[window]]],
-    ),
-  );
-}
-
-/** "60 a minute, 1,000 a day". */
-export function limitsText(limits: Limits): string {
-  return limits.map(({ window, max }) => `${max.toLocaleString('en-US')} ${per(window)}`).join(', ');
-}
-
-export function per(window: PlanWindow): string {
-  return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }
