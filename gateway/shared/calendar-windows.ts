@@ -1,12 +1,11 @@
 import type { PlanWindow } from './model.ts';
 
-/** How long each window is, ms; `calendarMonth` stands for the month, which has no fixed length. Tests use seconds. */
+/** The length of each window, ms. `calendarMonth` stands for the month, which has no fixed length. */
 export type WindowsMs = Readonly<Record<PlanWindow, number>>;
 
-/** In place of a length: the months of the UTC calendar. */
+/** The length of a month of the UTC calendar. */
 export const calendarMonth = 0;
 
-/** The windows of UTC. */
 export const calendarWindowsMs: WindowsMs = {
   second: 1_000,
   minute: 60_000,
@@ -15,14 +14,14 @@ export const calendarWindowsMs: WindowsMs = {
   month: calendarMonth,
 };
 
-/** The number of the window that `nowMs` lies in; the window that begins at the epoch has 0. */
+/** The number of the window at `nowMs`. The window that begins at the epoch has number 0. */
 export function windowIndex(lengthMs: number, nowMs: number): number {
   if (lengthMs !== calendarMonth) return Math.floor(nowMs / lengthMs);
   const date = new Date(nowMs);
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** When the window of this number begins, epoch ms; the one before ends there. */
+/** The beginning of the window with this number, epoch ms. The previous window ends there. */
 export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }

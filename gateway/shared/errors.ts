@@ -1,6 +1,6 @@
 /**
- * The closed catalogue of errors that the gateway answers with: what a client reads in `code`, the HTTP status, a
- * public text, and whose fault it is. A new error code is one entry here. Causes stay in the log; a client never sees them.
+ * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and whose fault it is. Add a new error code
+ * here. Causes are only logged. Clients never see them.
  */
 import { rememberLast } from './structures/remember-last.ts';
 
@@ -92,16 +92,16 @@ export type ErrorCode = keyof typeof catalogue;
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 
 /**
- * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. It is ASCII: as
- * many octets as characters, whatever the encoding.
+ * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. It is ASCII, so its length in
+ * octets is its length in characters.
  *
- * @param message public; the catalogue's text unless given
+ * @param message public; by default the text of the catalogue
  */
 export function errorBody(code: ErrorCode, message: string = errors[code].message): string {
   return bodies[code](message);
 }
 
-/** One for each code. All refusals of a flood have the same message for a second. */
+/** One cache for each code. All refusals of a flood have the same message for a second. */
 const bodies = Object.fromEntries(
   Object.keys(catalogue).map((code) => [
     code,
@@ -114,18 +114,18 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response: one of the gateway's own (an error, a preflight, a page), or a target's that arrived at once. */
+/** A whole response: the gateway's own (an error, a preflight, a page), or a target's response that arrived at once. */
 export interface WholeResponse {
   readonly status: number;
-  /** Flat name, value, …; with `Content-Length` where there is a body, without `Connection`, and mostly without `Date`. */
+  /** Flat name, value, …; with `Content-Length` if there is a body, without `Connection`, and mostly without `Date`. */
   readonly fields: readonly string[];
-  /** Latin-1; as a buffer when it is large and many responses have the same one. */
+  /** Latin-1, or a buffer for a large body that many responses share. */
   readonly body: string | Buffer;
 }
 
-/** What Node's parser, or the screen, found wrong with a request. */
+/** The fault that Node's parser or the screen found in a request. */
 export interface Rejection {
   readonly code: ErrorCode;
-  /** Public; repeats nothing that the client sent. */
+  /** Public; contains no input of the client. */
   readonly message: string;
 }

@@ -1,11 +1,10 @@
-/** Calls `finish` at the end of this turn of the event loop. It must not throw: nobody would catch that. */
+/** Calls `finish` at the end of this turn of the event loop. `finish` must not throw. */
 export type AtTurnEnd = (finish: () => void) => void;
 
 /**
- * Collects the responses that became ready in one turn of the event loop and has them written together at its end. Doing
- * one kind of work for many requests in a row uses the processor's caches better than doing all the work of one request
- * after the other, and each reader is woken once. Measured under load: 30 % less CPU per forwarded request, 12 % less per
- * refusal. A response that is alone in its turn is not delayed.
+ * Collects the responses of one turn of the event loop and writes them together at its end. One kind of work for many requests in a
+ * row uses the processor's caches better, and each reader is woken once. Measured under load: 30 % less CPU for a forwarded request,
+ * 12 % less for a refusal. A single response in a turn is not delayed.
  */
 export function createEventLoopBatch(): AtTurnEnd {
   let waiting: (() => void)[] = [];

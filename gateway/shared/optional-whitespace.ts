@@ -1,9 +1,9 @@
 /**
- * A field's text without the whitespace that may stand around it: space and tab (RFC 9110 §5.6.3). `String.trim` takes
- * more, U+00A0 for one, which in a field is an octet of the value (obs-text, §5.5). A loop, since `/[\t ]+$/` takes
- * time that grows with the square of a run of spaces.
+ * The text of a field without leading and trailing spaces and tabs (RFC 9110 §5.6.3). `String.trim` also removes U+00A0, which is an
+ * octet of the value here (obs-text, §5.5). It is a loop, because `/[\t ]+$/` takes quadratic time for a run of spaces.
  *
- * @param from where the field's text begins in `text`, and `to` where it ends
+ * @param from the beginning of the field's text in `text`
+ * @param to its end
  */
 export function withoutOptionalWhitespace(text: string, from = 0, to = text.length): string {
   let start = from;

@@ -1,17 +1,17 @@
 import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 
 /**
- * The subprotocols (RFC 6455 §1.9) by which a page in a browser presents a secret: it cannot set `Authorization` on a
- * WebSocket. The page offers `tollgate`, and `tollgate.bearer.` with the secret behind it. Both are for the gateway alone.
+ * The subprotocols (RFC 6455 §1.9) with which a page in a browser presents a secret, because it cannot set `Authorization` on a
+ * WebSocket. The page offers `tollgate`, and `tollgate.bearer.` followed by the secret. The backend gets neither.
  */
 export const tollgateProtocol = 'tollgate';
 const bearerProtocol = 'tollgate.bearer.';
 
-/** The field that offers subprotocols, and selects one, by its lower-case name. */
+/** The lower-case name of the field that offers subprotocols and selects one. */
 export const protocolField = 'sec-websocket-protocol';
 
 /**
- * The subprotocols that all lines of the field offer together (RFC 9110 §5.3).
+ * The offered subprotocols of all lines of the field (RFC 9110 §5.3).
  *
  * @param fields flat name, value, …
  */
@@ -26,14 +26,14 @@ export function secretsOffered(protocols: readonly string[]): string[] {
   return protocols.filter(presentsSecret).map((protocol) => protocol.slice(bearerProtocol.length));
 }
 
-/** The line that the backend reads: without the gateway's subprotocols, the others in their order; empty when there are none. */
+/** The value for the backend: the subprotocols without the gateway's own, in their order. Empty when no others remain. */
 export function withoutOwnProtocols(value: string): string {
   const protocols = protocolsOf(value);
   const others = protocols.filter((protocol) => protocol !== tollgateProtocol && !presentsSecret(protocol));
   return others.length === protocols.length ? value : others.join(', ');
 }
 
-/** In any case: a secret behind a prefix in another case must not reach the backend either. */
+/** The prefix counts in any letter case, so that no secret reaches the backend. */
 function presentsSecret(protocol: string): boolean {
   return protocol.slice(0, bearerProtocol.length).toLowerCase() === bearerProtocol;
 }

@@ -1,11 +1,11 @@
-/** Figures to be added up: numbers, and lists, maps and objects of them. */
+/** Numbers, and lists, maps and objects of numbers. */
 type Figures =
   | number
   | readonly Figures[]
   | ReadonlyMap<unknown, Figures>
   | { readonly [name: string]: Figures };
 
-/** The sums of figures that have the same form. What only one of the two has is taken as it is. */
+/** The sums of figures of the same form. Figures that only one of them has are taken unchanged. */
 export function addFigures<Form extends object>(one: Form, other: Form): Form {
   return add(one as Figures, other as Figures) as Form;
 }

@@ -1,6 +1,5 @@
 /**
- * How many members the objects and lists of a JSON value have, all together. Counting ends soon after `most`, and takes no
- * stack, however deep the value is.
+ * The number of members of all objects and lists in a JSON value. Counting ends soon after `most`, and uses no stack for deep values.
  */
 export function countMembers(value: unknown, most: number): number {
   const open: unknown[] = [value];

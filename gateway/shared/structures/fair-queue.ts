@@ -1,8 +1,8 @@
 import { RenewedMap } from './renewed-map.ts';
 
-/** A queue that serves holders in turn (round robin); the items of one holder keep their order. */
+/** A round-robin queue of holders. The items of one holder keep their order. */
 export class FairQueue<T> {
-  /** Items by holder. The holder that was served last is at the end of the map. */
+  /** Items by holder. The last served holder is at the end of the map. */
   private readonly lines = new RenewedMap<string, T[]>();
   private count = 0;
 
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     this.count++;
   }
 
-  /** Removes the first item of the first holder in turn that may be served; undefined when none may. */
+  /** Removes and returns the first item of the next holder that may be served. Undefined without such a holder. */
   shift(mayServe: (holder: string) => boolean): T | undefined {
     for (const [holder, line] of this.lines) {
       if (!mayServe(holder)) continue;
@@ -30,7 +30,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the item was in the queue */
   remove(holder: string, isItem: (item: T) => boolean): boolean {
     const line = this.lines.get(holder);
     const index = line?.findIndex(isItem) ?? -1;
@@ -41,7 +41,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Whether anybody but this holder waits. */
+  /** Whether another holder waits. */
   hasOthers(holder: string): boolean {
     return this.lines.size > (this.lines.has(holder) ? 1 : 0);
   }

@@ -1,11 +1,11 @@
-/** Upper bounds of the buckets, seconds: the first ends where a gateway's own share of a request does. */
+/** Upper bounds of the buckets, seconds. The first is about the gateway's own share of a request. */
 export const bucketsSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
 
 const bucketsMs = bucketsSeconds.map((seconds) => seconds * 1_000);
 
-/** The bucket that a duration falls into, from 0; the last, behind all bounds, is for what is longer. */
+/** The index of the bucket of a duration. The last bucket is for longer durations than all bounds. */
 export function bucketOf(durationMs: number): number {
   let bucket = 0;
   while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket++;
@@ -13,8 +13,8 @@ export function bucketOf(durationMs: number): number {
 }
 
 /**
- * The duration that this share of the counted ones did not exceed, in ms. Durations are taken to be spread evenly inside a
- * bucket, as Prometheus does. Of durations beyond all buckets only the last bound is known.
+ * The quantile of the counted durations, in ms. Assumes an even distribution inside a bucket, as Prometheus does. For durations beyond
+ * all bounds it returns the last bound.
  */
 export function quantileMs(counts: readonly number[], share: number): number {
   const rank = share * counts.reduce((sum, count) => sum + count, 0);
@@ -32,9 +32,9 @@ export function quantileMs(counts: readonly number[], share: number): number {
   return bucketsMs.at(-1) ?? 0;
 }
 
-/** Durations counted by bucket, in plain numbers: what a request pays is one search among sixteen. */
+/** Durations counted by bucket in plain numbers. A request costs one search among sixteen bounds. */
 export class Histogram {
-  /** How many fell into each bucket and no earlier one; the last counts what is beyond all. */
+  /** Not cumulative. The last bucket has the durations beyond all bounds. */
   readonly counts: number[] = Array(bucketsMs.length + 1).fill(0);
   sumMs = 0;
 

@@ -1,14 +1,14 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Work that begins at a bounded rate: so many pieces a second, and so many at once after a pause. Holders take turns. So a
- * flood takes a known share of the process, and another holder waits for one piece of work of each holder in the flood.
+ * Work that begins at a bounded rate, with a bounded burst after a pause. Holders take turns. So a flood takes a known share of the
+ * process, and another holder waits for one piece of work of each holder in the flood.
  */
 export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();
   private readonly perMs: number;
   private readonly atOnceMax: number;
-  /** How many pieces of work may begin, as of `countedMs` of `performance.now()`. */
+  /** The pieces of work that could begin at `countedMs`, on the clock of `performance.now()`. */
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
@@ -19,7 +19,7 @@ export class Pace {
     this.left = atOnceMax;
   }
 
-  /** @param work begins now or later. @returns false when nothing was left to do, which then counts as no work */
+  /** @param work begins now or later, and returns false if there was nothing left to do, which is not counted */
   take(holder: string, work: () => boolean): void {
     this.waiting.push(holder, work);
     // While the timer runs, earlier work waits.

@@ -1,11 +1,8 @@
 /**
- * Makes a function of one value that keeps its last result, and gives it again as long as the value is the same. Many
- * requests in a row share a value: those of the same second share their `Date`, those of a flood their path, their key and
- * the message that they are refused with. Measured: 7 % less CPU per refusal, 3 % less per forwarded request.
+ * Caches the last result of a function. Many requests in a row share a value: requests of the same second share their `Date`, and
+ * requests of a flood share their path, key and refusal. Measured: 7 % less CPU for a refusal, 3 % less for a forwarded request.
  *
- * A second argument belongs to the value: it is the same whenever the value is.
- *
- * @param make gives equal results for the same value; nobody changes a result
+ * @param make returns equal, immutable results for equal values. Its second argument depends only on the first.
  */
 export function rememberLast<Value, Result, More = void>(
   make: (value: Value, more: More) => Result,

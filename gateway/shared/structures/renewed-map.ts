@@ -1,8 +1,7 @@
 /**
- * A Map for what comes and goes with requests. V8 links the table of a Map to the one that replaces it when the Map grows,
- * shrinks or is cleared. Once such a dead table is in the old generation, all that is in the tables after it gets there
- * too, with each request that they held, and only a full collection frees them: of a flood of unknown secrets that was
- * every tenth request. So the entries move to a new Map, which nothing links to, before a table can become old.
+ * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is
+ * cleared. Once a dead table is in the old generation, the entries of its successors follow, and only a full collection frees them.
+ * In a flood of unknown secrets that was every tenth request. So the entries move to a new Map before a table can become old.
  */
 export class RenewedMap<Key, Value> {
   private entries = new Map<Key, Value>();
@@ -27,7 +26,7 @@ export class RenewedMap<Key, Value> {
   delete(key: Key): void {
     if (!this.entries.delete(key)) return;
     this.deleted++;
-    // As many as there are, so that moving them costs each deletion the same, however many there are.
+    // Entries move after as many deletions, so that the cost of moving them is constant for each deletion.
     if (this.deleted < Math.max(deletionsMin, this.entries.size)) return;
     this.entries = new Map(this.entries);
     this.deleted = 0;
@@ -38,7 +37,7 @@ export class RenewedMap<Key, Value> {
     this.deleted = 0;
   }
 
-  /** In the order in which they were set. Whoever deletes on the way has to stop there: the entries may have moved. */
+  /** Insertion order. The caller must stop after a deletion, because the entries may have moved. */
   [Symbol.iterator](): Iterator<[Key, Value]> {
     return this.entries[Symbol.iterator]();
   }

@@ -1,11 +1,11 @@
 /**
- * Puts work that comes close together into one round, at most one in so long a time: what many do at once takes less than
- * what each does alone. Whoever comes after a pause does not wait, nor who comes in the same turn of the event loop.
+ * Groups work that arrives close together into rounds with a minimum distance, because work takes less time together. Work after a
+ * pause, or in the same turn of the event loop as a round, does not wait.
  */
 export class Rounds {
   private readonly apartMs: number;
   private isOpen = false;
-  /** When the next round may begin, of `performance.now()`. */
+  /** The earliest time of the next round, on the clock of `performance.now()`. */
   private nextMs = 0;
   private next: Promise<void> | undefined;
 
@@ -13,7 +13,7 @@ export class Rounds {
     this.apartMs = apartMs;
   }
 
-  /** Resolves when the round begins that the caller is in: now, or at most `apartMs` and a turn of the event loop later. */
+  /** Resolves when the caller's round begins: now, or at most `apartMs` and a turn of the event loop later. */
   join(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     if (this.next !== undefined) return this.next;

@@ -1,15 +1,14 @@
 /**
- * A fixed amount of something (connections, places in a queue, octets of memory) that holders share and none may use up.
+ * A fixed amount of a resource (connections, places in a queue, octets of memory) that holders share. No holder can use it up.
  *
- * What a holder may hold falls with the cube of what is free: half of all when it is alone, less for each that comes after it.
- * One greedy holder gets half at most, and n greedy ones get at most 1/(n + 1) each. It is a dynamic threshold as switches
- * share their memory by (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998), theirs being what is free and not
- * its cube: of 256, nine holders that come one after the other then take 128, 64, 32 and so on, and all is gone. With the
- * cube that takes 39, since the last third goes to holders that have next to nothing.
+ * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most
+ * 1/(n + 1) each. Memory of network switches is shared with a similar dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions on
+ * Networking 6(2), 1998), which is the free amount itself. With that threshold nine holders in a row would take all of 256: 128, 64,
+ * 32 and so on. With the cube it takes 39 holders, because the last third goes to holders with very little.
  */
 export class Shares {
   private readonly max: number;
-  /** A holder stays here when it has given all back, so that taking and giving with every request is no work for the table. */
+  /** Holders without any amount stay in the map, so that a request does not change its table. */
   private holders = new Map<string, Holding>();
   private holding = 0;
   private total = 0;
@@ -18,12 +17,11 @@ export class Shares {
     this.max = max;
   }
 
-  /** What all holders hold together. */
+  /** The amount of all holders. */
   get taken(): number {
     return this.total;
   }
 
-  /** The part that nobody holds. */
   get free(): number {
     return this.max - this.total;
   }
@@ -36,7 +34,7 @@ export class Shares {
     return this.mayAdd(this.heldBy(holder), amount);
   }
 
-  /** @returns false when that is more than the holder may take; nothing is taken then */
+  /** @returns false, without taking anything, when that is more than the holder may take */
   take(holder: string, amount: number): boolean {
     const own = this.holders.get(holder) ?? this.addHolder(holder);
     if (!this.mayAdd(own.amount, amount)) return false;
@@ -46,7 +44,7 @@ export class Shares {
     return true;
   }
 
-  /** @param amount no more than the holder has taken */
+  /** @param amount at most what the holder has taken */
   give(holder: string, amount: number): void {
     const own = this.holders.get(holder);
     if (own === undefined || amount === 0) return;
@@ -56,8 +54,8 @@ export class Shares {
   }
 
   /**
-   * The holder's part may be four times the cube of the part that is left: one half is four times the cube of one half. That is
-   * never more than what is left.
+   * A holder's part may be four times the cube of the remaining part, so that one half is the limit for a single holder. This is never
+   * more than what remains.
    */
   private mayAdd(held: number, amount: number): boolean {
     const left = (this.free - amount) / this.max;
@@ -78,5 +76,5 @@ interface Holding {
   amount: number;
 }
 
-/** Holders are forgotten, those that hold nothing, when there are this many more than twice those that hold something. */
+/** Holders without any amount are dropped when there are this many more than twice the other holders. */
 const idleHoldersMax = 1_024;

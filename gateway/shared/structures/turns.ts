@@ -3,30 +3,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FairQueue } from './fair-queue.ts';
 
 export interface TurnsOptions {
-  /** Holders that have a turn at once. */
+  /** Holders with a turn at the same time. */
   readonly holdersMax: number;
   /** How long a holder rests after each turn. */
   readonly pauseMs: number;
-  /** So many times as long as the event loop was busy in its turns a holder needs before the next one; the rest is for others. */
+  /** A holder's turns are at least this many times as long apart as they kept the event loop busy. */
   readonly restFactor?: number;
-  /** It may run ahead of that by so much. */
+  /** How far a holder may run ahead of that. */
   readonly aheadMaxMs?: number;
 }
 
-/** Of something that may have to wait for its turn. */
+/** Work that may have to wait for its turn. */
 export interface Waiting {
-  /** It does not wait any longer: its turn never comes. Set while it waits. */
+  /** Leaves the queue. Set while the work waits. */
   leave?: () => void;
 }
 
 /**
- * Work of several holders: of each one thing at a time, and of so many holders at once. Where more wait, each holder has its
- * turn: one that asks for much waits for itself.
+ * Runs work of several holders: one piece at a time for each holder, with a limit of holders at once. Waiting holders take turns, so a
+ * holder with much work delays only itself.
  */
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** Until when the turns of a holder have taken the event loop, at its pace; of `performance.now()`. */
+  /** The time that the turns of a holder have used up at its pace, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 
@@ -34,7 +34,7 @@ export class Turns {
     this.options = options;
   }
 
-  /** @returns what the work does, once it was its turn; undefined when it left before */
+  /** @returns the result of the work; undefined when it left the queue before its turn */
   async take<T>(holder: string, work: () => Promise<T>, waiting: Waiting = {}): Promise<T | undefined> {
     if (this.mayBegin(holder)) this.busy.add(holder);
     else if (!(await this.wait(holder, waiting))) return undefined;
@@ -51,7 +51,7 @@ export class Turns {
     return this.busy.size < this.options.holdersMax && !this.busy.has(holder);
   }
 
-  /** @returns whether it is its turn */
+  /** @returns false when the work left the queue */
   private wait(holder: string, waiting: Waiting): Promise<boolean> {
     return new Promise((resolve) => {
       const item = { holder, begin: () => resolve(true) };
@@ -74,7 +74,7 @@ export class Turns {
     this.busy.delete(ended);
     const next = this.queue.shift((holder) => this.mayBegin(holder));
     if (next === undefined) return;
-    // It has the turn from here on, before it goes on.
+    // The turn begins here, before the waiting work continues.
     this.busy.add(next.holder);
     next.begin();
   }

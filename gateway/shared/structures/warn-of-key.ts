@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 
-/** Warns of keys that something is wrong with, once of each. */
+/** Logs a warning about a key, once for each key. */
 export type WarnOfKey = (keyId: string, message: string) => void;
 
-/** At most so many ids are remembered; then all may be warned of again. */
+/** @param idsMax ids that are remembered; then all may be logged again */
 export function createWarnOfKey(
   log: Pick<Logger, 'warn'>,
   { idsMax }: { readonly idsMax: number },

@@ -1,9 +1,9 @@
 /**
- * Calls `expire` when `ms` are over. @returns stops that
+ * Calls `expire` after `ms`. @returns a function that stops this
  *
- * When this process's own event loop was blocked, or the process was stopped, its timers run before its sockets are read.
- * What is already in a socket must not count as missing, so after the timer the sockets are read once more (setImmediate runs
- * after that). ioredis's `commandTimeout` does not wait for that: under load it failed calls whose replies had arrived.
+ * After a blocked event loop, or a stopped process, timers run before sockets are read. Data that is already in a socket must not
+ * count as missing, so `expire` waits until the sockets are read (setImmediate). ioredis's `commandTimeout` does not, and under load
+ * failed calls whose replies had arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
@@ -16,7 +16,7 @@ export function startDeadline(ms: number, expire: () => void): () => void {
   };
 }
 
-/** The reply, or the result of `late` when there is none within `deadlineMs`. */
+/** The reply, or the result of `late` after `deadlineMs`. */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = startDeadline(deadlineMs, () => resolve(late()));
@@ -25,8 +25,8 @@ export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: (
 }
 
 /**
- * Those of several replies that arrive in time, in their order; undefined in place of the others, and the error of one of
- * them that failed. For what is read from several servers, of which some may be away.
+ * The replies that arrive in time, in order, with undefined for missing replies, and the last error. For reads from several servers, of
+ * which some may be away.
  */
 export async function whateverArrives<T>(
   replies: readonly Promise<T>[],
@@ -45,6 +45,6 @@ export async function whateverArrives<T>(
     ),
   );
   await withinDeadline<unknown>(Promise.all(noted), deadlineMs, () => undefined);
-  // A reply that is late must not change it.
+  // A copy, which late replies do not change.
   return { values: [...values], error };
 }

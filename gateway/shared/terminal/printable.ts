@@ -1,10 +1,10 @@
 /**
- * Control characters, which move the cursor, change colours or answer for the person at the keyboard, and the invisible
- * characters that reorder text. The two that join letters and emoji are harmless and stay.
+ * Control characters, which move the cursor, change colours or simulate input, and invisible characters that reorder text. The two
+ * characters that join letters and emoji are harmless and excluded.
  */
 const unprintable = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Text that somebody else wrote, as a terminal may show it. Line breaks stay, a tab becomes a space. */
+/** Foreign text that is safe for a terminal. Line breaks stay, and a tab becomes a space. */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => {
     if (character === '\n') return character;
@@ -12,7 +12,7 @@ export function printable(text: string): string {
   });
 }
 
-/** The same of every text in a JSON value, names of members included. */
+/** Applies `printable` to every text in a JSON value, including names of members. */
 export function printableJson(value: unknown): unknown {
   if (typeof value === 'string') return printable(value);
   if (Array.isArray(value)) return value.map(printableJson);
@@ -22,7 +22,7 @@ export function printableJson(value: unknown): unknown {
   );
 }
 
-/** A JSON value as text with the same meaning, in which `JSON.stringify` has left nothing that a terminal obeys. @param indent 0: on one line */
+/** A JSON value as JSON text that is safe for a terminal. @param indent 0 for one line */
 export function printableJsonText(value: unknown, indent = 2): string {
   return JSON.stringify(value, null, indent).replace(unprintable, (character) =>
     character === '\n'

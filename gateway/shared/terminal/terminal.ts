@@ -1,16 +1,16 @@
 /** The terminal that a person reads at. */
 export interface Terminal {
-  /** Now: the window may be resized. */
+  /** The current width, because the window may be resized. */
   readonly columns: () => number;
   readonly colours: boolean;
-  /** Whether a line that was written can be replaced. */
+  /** Whether a written line can be replaced. */
   readonly rewrites: boolean;
 }
 
-/** Where the terminal does not say how wide it is. */
+/** For a terminal without a known width. */
 const usualColumns = 100;
 
-/** The terminal that a stream writes to; undefined when it is none. */
+/** The terminal behind a stream; undefined without a terminal. */
 export function terminalOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -19,7 +19,7 @@ export function terminalOf(
   const isDumb = env.TERM === undefined || env.TERM === 'dumb';
   return {
     columns: () => stream.columns || usualColumns,
-    // By no-color.org any value but the empty one turns them off.
+    // By no-color.org any value except the empty one turns off colours.
     colours: !isDumb && !env.NO_COLOR,
     rewrites: !isDumb,
   };

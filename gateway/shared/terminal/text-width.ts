@@ -1,4 +1,4 @@
-/** How many columns of a terminal a text takes, by code points: what East Asian and emoji fonts draw wide takes two. */
+/** The width of a text in columns of a terminal, by code points. Wide East Asian characters and emoji take two columns. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -6,7 +6,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** A text that takes at most so many columns: of a longer one the beginning and the end, with `…` between them. */
+/** The text, or the beginning and the end of a longer text with `…` between them. */
 export function cutText(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns < 1) return '';
@@ -16,18 +16,18 @@ export function cutText(text: string, columns: number): string {
   return `${atStart.join('')}…${atEnd.toReversed().join('')}`;
 }
 
-/** Filled with spaces up to so many columns. */
+/** The text, padded with spaces to this width. */
 export function padText(text: string, columns: number, side: 'left' | 'right'): string {
   const spaces = ' '.repeat(Math.max(0, columns - widthOf(text)));
   return side === 'left' ? spaces + text : text + spaces;
 }
 
-/** Without line breaks, which would make a line of somebody else's. */
+/** The text without line breaks, so that foreign text cannot forge a line. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-/** Lines of at most so many columns, broken at spaces; a longer word is cut. */
+/** Lines of at most this width, broken at spaces. A longer word is cut. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** Node's own counts of a TCP socket: octets handed to the kernel, and those of them that the kernel has not taken yet. */
+/** Node's counts of a TCP socket: octets passed to the kernel, and how many of them the kernel has not taken. */
 interface WrittenHandle {
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
-  /** Of a TLS socket, the TCP socket below it. */
+  /** The TCP socket below a TLS socket. */
   readonly _parent?: WrittenHandle;
 }
 
 /**
- * The octets written to a socket that the kernel has taken; over TLS those of its records. Node has no public count that
- * grows during one large write. Its own socket timeout reads the same two counts (lib/net.js, `_onTimeout`), but of the
- * TLS socket, where they stand still until the whole write is done.
+ * The written octets of a socket that the kernel has taken, over TLS including the records. Node has no public count that grows during
+ * a large write. Its socket timeout reads the same counts (lib/net.js, `_onTimeout`), but from the TLS socket, where they change only
+ * after the whole write.
  */
 export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: WrittenHandle | null };

@@ -2,11 +2,12 @@ import type { Certificate, Settings } from '../model.ts';
 
 const dayMs = 86_400_000;
 
-/** How long before its end a certificate is reported, so that a renewal that fails every night is noticed in time. */
+/** A certificate is reported this long before its end, so that a failing renewal is noticed in time. */
 const noticeDays = 14;
 
-/** The certificates of the listeners that speak TLS, by the name of the setting. */
+/** The certificates of listeners with TLS, by the name of the setting. */
 export function certificatesOf({ listen, admin }: Pick<Settings, 'listen' | 'admin'>): Certificates {
+  // Absent members, because callers iterate over them.
   return { ...(listen.tls && { listen: listen.tls }), ...(admin.tls && { admin: admin.tls }) };
 }
 
@@ -15,7 +16,7 @@ export interface Certificates {
   readonly admin?: Certificate;
 }
 
-/** What is wrong with the validity of a certificate, as a sentence; undefined while nothing is. */
+/** A sentence about a certificate that expires soon or has expired; otherwise undefined. */
 export function expiryNotice(
   listener: string,
   { file, notAfterMs }: Pick<Certificate, 'file' | 'notAfterMs'>,
@@ -29,7 +30,7 @@ export function expiryNotice(
   return `the certificate of \`${listener}.tls\` ${what}; replace ${file} and its key`;
 }
 
-/** Since when that is so: since it is reported, or since it has expired. */
+/** When the notice began, or when the certificate expired. */
 export function expiryNoticeSinceMs({ notAfterMs }: Pick<Certificate, 'notAfterMs'>, nowMs: number): number {
   return notAfterMs > nowMs ? notAfterMs - noticeDays * dayMs : notAfterMs;
 }

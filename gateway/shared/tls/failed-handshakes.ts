@@ -1,18 +1,17 @@
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
 export interface FailedHandshakes {
-  /** Counts one. The reason is one of a closed set, such as a code of OpenSSL: nothing that the client has sent. */
+  /** Counts a failed handshake. The reason is from a closed set, such as a code of OpenSSL, and contains no input of the client. */
   count(listener: 'listen' | 'admin', reason: string): void;
 }
 
-/** The part of the log that is used here. */
 interface HandshakeLog {
   info(members: object, text: string): void;
 }
 
 /**
- * Logs failed TLS handshakes together, one line now and then with how many there were for each reason: anybody can make
- * as many as he likes, and an operator whose clients cannot connect needs to see why.
+ * Logs failed TLS handshakes in one line per interval, with their number for each reason. Any client can cause many of them, but an
+ * operator whose clients cannot connect needs the reason.
  */
 export function createFailedHandshakes(
   log: HandshakeLog,

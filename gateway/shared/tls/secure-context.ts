@@ -3,8 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../model.ts';
 
 /**
- * All that a TLS context of a listener is made of, in one place: the loader of the configuration tries a certificate with
- * exactly the options that the listener uses.
+ * The options of a listener's TLS context. The loader of the configuration tries a certificate with the same options.
  */
 export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | 'key'>): SecureContextOptions {
   return {
@@ -14,25 +13,25 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
     maxVersion: 'TLSv1.3',
     ciphers: suites.join(':'),
     honorCipherOrder: true,
-    // A client could have the server do one handshake after the other on a single connection.
+    // Otherwise a client could cause one handshake after the other on a single connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }
 
 /**
- * The keys of session tickets: the same in all processes with this secret, and others for each certificate, so that a new
- * one ends the resumption of sessions that began with the old one.
+ * The keys of session tickets, the same in all processes with this secret. They depend on the certificate, so that a new certificate
+ * ends the resumption of old sessions.
  */
 export function ticketKeysOf(secret: Uint8Array, { cert }: Pick<Certificate, 'cert'>): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, cert, 'session tickets', ticketKeysBytes));
 }
 
-/** As Node wants them: a name, a key for HMAC and one for AES. */
+/** Node's format: a name, a key for HMAC and a key for AES. */
 const ticketKeysBytes = 48;
 
 /**
- * Those with forward secrecy and authenticated encryption. Node's own list for TLS 1.2 also has CBC suites and RSA key
- * exchange. AES-128 comes first, since it is the cheapest.
+ * Cipher suites with forward secrecy and authenticated encryption. Node's list for TLS 1.2 also has CBC suites and RSA key exchange.
+ * AES-128 comes first because it is the cheapest.
  */
 const suites = [
   'TLS_AES_128_GCM_SHA256',

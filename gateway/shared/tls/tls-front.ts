@@ -8,48 +8,48 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen itself. It is given each socket whose handshake is done, and each on which a client speaks HTTP without
-   * TLS: requests on the latter are to be refused.
+   * A server of node:http that does not listen itself. It receives each socket after its handshake, and each socket with cleartext
+   * HTTP, whose requests it must refuse.
    */
   readonly http: Server;
-  /** Says for whom a TCP connection counts that was just accepted; undefined when it may not stay. */
+  /** Returns the holder of a new TCP connection; undefined when there is no room for it. */
   readonly admit: (socket: Socket) => string | undefined;
-  /** Shared by processes that listen at one address, so that each resumes the sessions of all. */
+  /** Shared by processes that listen on one address, so that each can resume the sessions of all. */
   readonly ticketSecret?: Uint8Array | undefined;
-  /** Called with the reason for each handshake that fails after the client has sent something. */
+  /** Called with the reason for each handshake that fails after an octet of the client. */
   readonly onFailure: (reason: string) => void;
   readonly bounds: Pick<Bounds, 'tlsHandshakeTimeoutMs'>;
 }
 
-/** What the client of a refused request without TLS reads. */
+/** The message for a refused request in cleartext. */
 export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place of http://.';
 
-/** What stands before an HTTP server whose clients speak TLS: it accepts connections and does the handshakes. */
+/** Accepts connections and does the TLS handshakes for an HTTP server. */
 export interface TlsFront {
   /** The server that listens. */
   readonly server: Server;
-  /** For handshakes from now on; those under way, and connections, keep the one they began with. */
+  /** For later handshakes. Current handshakes and connections keep their certificate. */
   setCertificate(certificate: Certificate): void;
-  /** Disconnects all clients whose handshake is not done. */
+  /** Disconnects all clients with an unfinished handshake. */
   destroyUnfinished(): void;
 }
 
 /**
- * Listens for TCP connections, and looks at the first octet of each before OpenSSL does: a client that speaks HTTP without
- * TLS can then be answered, and what is neither costs no handshake. HTTP/1.1 is the only protocol that ALPN offers.
+ * Listens for TCP connections and checks the first octet of each before OpenSSL. So a client with cleartext HTTP gets a response, and
+ * input that is neither HTTP nor TLS costs no handshake. ALPN offers only HTTP/1.1.
  */
 export function createTlsFront(options: TlsFrontOptions): TlsFront {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;
   const contextOf = (of: Certificate) => ({
     ...secureContextOptions(of),
-    ...(ticketSecret && { ticketKeys: ticketKeysOf(ticketSecret, of) }),
+    ticketKeys: ticketSecret && ticketKeysOf(ticketSecret, of),
   });
   let current = certificate;
-  /** Connections from TCP accept to the end of the handshake, with the timer that bounds it. */
+  /** Connections from TCP accept to the end of the handshake, with their timers. */
   const unfinished = new Map<Socket, NodeJS.Timeout>();
-  /** Those whose failure was reported when they were cut. */
+  /** Connections that were cut, whose failure was reported then. */
   const cut = new WeakSet<Socket>();
-  /** Those of them that have sent something of TLS and wait for their turn. Clients take turns too. */
+  /** Connections with the first octet of TLS, which wait for their turn. Clients take turns too. */
   const waiting = new FairQueue<Socket>();
 
   const handshakes = createTlsServer({
@@ -59,19 +59,19 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
   handshakes.on('secureConnection', (secure) => {
     const socket = parentOf(secure);
     if (socket !== undefined) finish(socket);
-    // As of the connections that node:http accepts itself.
+    // As for the connections that node:http accepts itself.
     secure.allowHalfOpen = true;
     http.emit('connection', secure);
   });
   handshakes.on('tlsClientError', (error: NodeJS.ErrnoException, secure) => {
     const socket = parentOf(secure);
-    // A handshake that was cut fails once more.
+    // The handshake of a cut connection fails again.
     if (socket === undefined || !cut.has(socket)) onFailure(error.code ?? 'unknown');
   });
 
-  // As node:http creates its own.
+  // The options with which node:http creates its own server.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
-  // Node begins to look for slow requests when a server listens.
+  // Node begins to check for slow requests when a server listens.
   server.on('listening', () => http.emit('listening'));
 
   function accept(socket: Socket): void {
@@ -102,13 +102,13 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
     const beginning: Buffer | null = socket.read();
     const first = beginning?.[0];
     if (beginning === null || first === undefined) {
-      // It was closed before an octet, as by a balancer that checks whether the port is open.
+      // Closed before an octet, for example by a balancer that checks the port.
       socket.destroy();
       return;
     }
     socket.unshift(beginning);
     if (first === tlsHandshakeRecord) {
-      // The TLS socket inherits it: a client that closes its side in the middle of a handshake will not finish it.
+      // The TLS socket inherits this. A client that closes its side during the handshake will not finish it.
       socket.allowHalfOpen = false;
       if (waiting.length === 0) setImmediate(beginOne);
       waiting.push(holder, socket);
@@ -121,8 +121,8 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
   }
 
   /**
-   * One in each turn of the event loop, which also accepts one connection in each: a handshake takes 0.2 to 1 ms of CPU, and
-   * requests on other connections wait for one at most, however many have arrived at once.
+   * Begins one handshake in each turn of the event loop. A handshake takes 0.2 to 1 ms of CPU, so requests on other connections wait for
+   * at most one handshake, even in a flood.
    */
   function beginOne(): void {
     let socket = waiting.shift(() => true);
@@ -134,7 +134,7 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
   return {
     server,
     setCertificate(next) {
-      // A new context also ends the resumption of sessions, so it is made only when it must be.
+      // A new context ends the resumption of sessions, so it is made only for a new certificate.
       if (next.cert === current.cert && next.key === current.key) return;
       current = next;
       handshakes.setSecureContext(contextOf(next));
@@ -146,17 +146,17 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
 }
 
 /**
- * The TCP socket below. There is no documented way from the one to the other. In a Node without this name each connection
- * would be cut when its handshake times out, and tests would fail.
+ * The TCP socket below a TLS socket, which Node does not document. Without this member each connection would be cut by the timeout of
+ * its handshake, and tests would fail.
  */
 function parentOf(secure: TLSSocket): Socket | undefined {
   return (secure as TLSSocket & { readonly _parent?: Socket })._parent;
 }
 
-/** The content type of the record that a TLS client begins with (RFC 8446 §5.1). */
+/** The content type of a TLS client's first record (RFC 8446 §5.1). */
 const tlsHandshakeRecord = 0x16;
 
-/** Whether it may begin a method (RFC 9110 §5.6.2), or the empty line before one (RFC 9112 §2.2). */
+/** Whether a method (RFC 9110 §5.6.2), or the empty line before a method (RFC 9112 §2.2), may begin with this octet. */
 function mayBeginHttp(octet: number): boolean {
   return octet === 0x0d || octet === 0x0a || /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(octet));
 }
