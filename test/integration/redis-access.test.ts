@@ -26,8 +26,10 @@ const password = 'a-word-that-no-log-shows';
 const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
 /** What the page tells an operator to allow, word for word. */
 const [, allowed = '', allowedOnCluster = ''] =
-  /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*?with `(\+cluster[^`]*)`/.exec(page) ?? [];
+  /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? add `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
+for (const commands of [allowed, allowedOnCluster, allowedAtSentinel])
+  if (commands === '') throw new Error('the page does not name the commands where this test looks for them');
 const rulesOf = (text: string) => text.split(/[\s\\']+/).filter((word) => word !== '');
 const user = (name: string, ...rules: readonly string[]) => [
   ...['--user', name, 'on', `>${password}`, '~test:*', ...rules],
