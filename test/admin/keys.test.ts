@@ -327,7 +327,8 @@ describe('the list of keys', () => {
   const disabled = makeKey({ id: 'disabled', disabled: true });
   const expired = makeKey({ id: 'expired' });
   const past = { ...expired.entry, secrets: [{ ...expired.entry.secrets[0], expires: '2020-01-01' }] };
-  const keys = [limited.entry, calm.entry, near.entry, banned.entry, unused.entry, disabled.entry, past];
+  const bare = { ...makeKey({ id: 'bare' }).entry, secrets: [] };
+  const keys = [...[limited, calm, near, banned, unused, disabled].map(({ entry }) => entry), past, bare];
 
   it('says where each key is written and when its secrets were issued, also after an edit above it', async () => {
     const created = '2026-11-22T10:31:00.000Z';
@@ -354,7 +355,7 @@ describe('the list of keys', () => {
     await send(gateway, near.secret, 9);
     await send(gateway, limited.secret, 4);
     const { keys: all } = await ask<Page>(gateway, '/keys');
-    const idle = ['disabled', 'expired', 'unused'];
+    const idle = ['bare', 'disabled', 'expired', 'unused'];
     expect(all.map(({ id }) => id)).toEqual(
       [banned, limited, ...[calm, near].sort((a, b) => (a.entry.id < b.entry.id ? -1 : 1))]
         .map(({ entry }) => entry.id)
@@ -363,7 +364,7 @@ describe('the list of keys', () => {
     const states = Object.fromEntries(all.map(({ id, state }) => [id, state]));
     expect(states).toMatchObject({
       ...{ [banned.entry.id]: 'banned', [calm.entry.id]: 'ok', [near.entry.id]: 'near' },
-      ...{ disabled: 'disabled', expired: 'expired', unused: 'unused' },
+      ...{ disabled: 'disabled', expired: 'expired', unused: 'unused', bare: 'no_secret' },
     });
 
     const paged: string[] = [];

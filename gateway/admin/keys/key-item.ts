@@ -5,7 +5,8 @@ import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';
 
 /**
- * What matters most about a key now. `disabled` (also where its plan is not in the configuration) and `expired` (no secret is valid any more): every request gets 401.
+ * The most important fact about a key now. Every request gets 401 in the states `disabled` (also where its plan is not in the configuration),
+ * `expired` (all its secrets have expired) and `no_secret` (it has none).
  * `limited`: a window is spent. `near`: of a window longer than a second four fifths are. `unused`: no request is recorded.
  * `unknown`: the server of Redis that keeps its counts gives no answer, while others do.
  */
@@ -16,6 +17,7 @@ export const keyStates = [
   'banned',
   'disabled',
   'expired',
+  'no_secret',
   'unused',
   'unknown',
 ] as const;
@@ -121,7 +123,8 @@ export function fixedState(
   { disabled, limits }: Key,
   secrets: readonly SecretView[],
   nowMs: number,
-): 'disabled' | 'expired' | undefined {
+): 'disabled' | 'expired' | 'no_secret' | undefined {
   if (disabled || limits.length === 0) return 'disabled';
+  if (secrets.length === 0) return 'no_secret';
   return secrets.some(({ expiresMs }) => expiresMs > nowMs) ? undefined : 'expired';
 }

@@ -100,6 +100,8 @@ function nowSentence(facts: WhyFacts): string {
   switch (fixedState(key, secrets, nowMs)) {
     case 'disabled':
       return `${name} ${disabledBecause(key, source)}: each of its requests gets 401.`;
+    case 'no_secret':
+      return `${name} has no secret: nobody can call with it.`;
     case 'expired':
       return expiredSentence(name, secrets);
     case undefined:
@@ -150,7 +152,6 @@ function disabledBecause({ disabled }: Key, source: ListedKey['source']): string
 }
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {
-  if (secrets.length === 0) return `${who} has no secret: nobody can call with it.`;
   const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
   return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has another one.`;
 }

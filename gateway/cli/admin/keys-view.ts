@@ -37,7 +37,7 @@ export function keysTable(keys: readonly KeyItem[], screen: Screen, nowMs: numbe
 }
 
 export function stateCell(state: string): Cell {
-  return { text: state, tone: toneOf(state) };
+  return { text: state.replace('_', ' '), tone: toneOf(state) };
 }
 
 /** The window with the largest share used, `minute 60/60`. */

@@ -51,6 +51,7 @@ const toneOf = {
   banned: 'bad',
   near: 'near',
   expired: 'near',
+  no_secret: 'near',
   disabled: 'off',
   unused: 'off',
   unknown: 'off',
@@ -58,7 +59,7 @@ const toneOf = {
 
 /** The state of a key, as a word. */
 export function StateWord({ state }) {
-  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${state}</span>`;
+  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${state.replace('_', ' ')}</span>`;
 }
 
 /**

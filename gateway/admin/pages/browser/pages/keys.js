@@ -5,7 +5,7 @@ import { html, Instant, Instead, Section, StateWord, SteadyRows, useNow, WindowB
 import { changeQuery, keyPath } from '../router.js';
 
 const perPage = 50;
-const states = ['banned', 'limited', 'near', 'ok', 'unused', 'expired', 'disabled', 'unknown'];
+const states = ['banned', 'limited', 'near', 'ok', 'unused', 'expired', 'no_secret', 'disabled', 'unknown'];
 const sorts = { refused: 'most refused', offered: 'most requests', lastSeen: 'last seen', id: 'id' };
 const typingMs = 250;
 
