@@ -49,7 +49,7 @@ test('a keys file that this user may not write is unchanged, and the error has i
   chmodSync(pathOf('keys.yaml'), 0o444);
   const output = await asOtherUser(
     ['gateway/cli/keys/file-keys.ts'],
-    `await modules.createFileKeys({ file: ${JSON.stringify(file)}, env: {} }).create({ id: 'b', plan: 'free', limits: {} }).catch(({ message }) => console.log(message));`,
+    `await modules.createFileKeys({ file: ${JSON.stringify(file)}, env: {} }).create({ id: 'b', plan: 'free' }).catch(({ message }) => console.log(message));`,
   );
   chmodSync(dirname(file), 0o755);
   expect(output).toBe(
