@@ -68,7 +68,7 @@ test('a key, an operation and a token that are named __proto__ are refused with 
     [main(admin, 'keys:'), 'tollgate.yaml:7:53: `admin.tokens[0].name`'],
     [
       { 'openapi.yaml': 'paths: { /a: { get: { operationId: __proto__ } } }' },
-      'openapi.yaml:1:36: the operationId',
+      'openapi.yaml:1:36: `operationId`',
     ],
   ];
   for (const [files, place] of cases) expect(load(files).report).toEqual([`${place} ${rule}`]);

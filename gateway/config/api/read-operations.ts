@@ -1,13 +1,19 @@
-import type { Deprecation, Method, Operation } from '../../shared/model.ts';
+import type { Method, Operation } from '../../shared/model.ts';
 import { closestName, didYouMean, listNames } from '../../shared/schema/closest-name.ts';
-import { parseDate } from '../../shared/schema/dates-and-durations.ts';
-import { reservedName, reservedNameFault } from '../../shared/schema/schema-parts.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 import { checkTemplates } from './check-path-templates.ts';
+import {
+  anId,
+  compileOperation,
+  deprecationNames,
+  extensionNames,
+  operationSchema,
+  type StatedOperation,
+} from './operation-schema.ts';
 
 export interface ReadOperations {
   /** Templates with fewer parameters come first, so that the first match is the most specific one. */
@@ -117,7 +123,7 @@ function readPathItem(template: string, item: unknown, context: ReadContext): Fo
   }
   return Object.entries(item).flatMap(([name, value]) => {
     const path = [...itemPath, name];
-    if (extensionFields.includes(name)) {
+    if (extensionNames.includes(name)) {
       report(path, `\`${name}\` belongs to an operation; write it under a method of this path`, 'name');
     }
     if (pathItemFields.has(name) || name.startsWith('x-')) return [];
@@ -151,48 +157,40 @@ interface OperationSource extends ReadContext {
 function readOperation(source: OperationSource): FoundOperation[] {
   const { method, template, value, path, report } = source;
   checkExtensionNames(source);
-  const deprecation = readDeprecation(source);
-  const stability = readWord(source, 'x-stability', ['experimental', 'beta']);
-  const upgrade = readWord(source, 'x-upgrade', ['websocket']);
-  if (upgrade !== undefined && method !== 'GET') {
+  const stated = readMembers(source);
+  if (stated['x-upgrade'] !== undefined && method !== 'GET') {
     report([...path, 'x-upgrade'], 'only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)', 'name');
   }
+  checkDeprecation(source, stated);
   const upstream = readUpstream(source);
-  const id = value.operationId;
-  if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,100}$/.test(id)) {
-    report([...path, 'operationId'], 'an operation needs an `operationId` of 1 to 100 of A-Z a-z 0-9 . _ -');
-    return [];
-  }
-  if (id === reservedName) {
-    report([...path, 'operationId'], `the operationId ${reservedNameFault}`);
-    return [];
-  }
-  const successor = value['x-deprecated-successor'];
-  const operation: Operation = {
-    id,
-    method,
-    template,
-    ...(stability && { stability }),
-    ...(deprecation && { deprecation }),
-    ...(upgrade && { upgrade }),
-    upstream,
-  };
-  return [{ operation, path, successorId: typeof successor === 'string' ? successor : undefined }];
+  const { operationId: id } = stated;
+  if (value.operationId === undefined)
+    report([...path, 'operationId'], `\`operationId\` is missing; write ${anId}`);
+  if (id === undefined) return [];
+  const operation = compileOperation(stated, { id, method, template, upstream });
+  return [{ operation, path, successorId: stated['x-deprecated-successor'] }];
 }
 
-const deprecationFields = [
-  'x-deprecated-since',
-  'x-deprecated-sunset',
-  'x-deprecated-successor',
-  'x-after-sunset',
-] as const;
-const extensionFields: readonly string[] = [...deprecationFields, 'x-stability', 'x-upgrade', 'x-upstream'];
+/** The members that are valid. The others are reported. */
+function readMembers({ value, path, report }: OperationSource): StatedOperation {
+  const parsed = operationSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  for (const {
+    path: [name = ''],
+    message,
+  } of issues)
+    report([...path, name], `\`${String(name)}\` ${message}`);
+  const invalid = new Set(issues.map((issue) => issue.path[0]));
+  const valid = Object.entries(value).filter(([name]) => !invalid.has(name));
+  return operationSchema.parse(Object.fromEntries(valid));
+}
 
 /** An unknown `x-` field belongs to another tool, unless it resembles one of the gateway's: then it is reported as misspelt. */
 function checkExtensionNames({ value, path, report }: OperationSource): void {
   for (const name of Object.keys(value)) {
-    if (!name.startsWith('x-') || extensionFields.includes(name)) continue;
-    const closest = closestName(name, extensionFields);
+    if (!name.startsWith('x-') || extensionNames.includes(name)) continue;
+    const closest = closestName(name, extensionNames);
     if (closest !== undefined) {
       report([...path, name], `the field \`${name}\` is unknown; did you mean \`${closest}\`?`, 'name');
     }
@@ -214,19 +212,14 @@ function readUpstream({ value, path, report, upstreamNames }: OperationSource): 
   return fallback;
 }
 
-function readDeprecation(source: OperationSource): Deprecation | undefined {
-  const { value, path, report } = source;
-  if (value.deprecated !== true) {
-    for (const name of deprecationFields) {
-      if (value[name] !== undefined) {
-        report([...path, name], `\`${name}\` needs \`deprecated: true\` beside it`, 'name');
-      }
+function checkDeprecation({ value, path, report }: OperationSource, stated: StatedOperation): void {
+  if (stated.deprecated !== true) {
+    for (const name of deprecationNames.filter((each) => value[each] !== undefined)) {
+      report([...path, name], `\`${name}\` needs \`deprecated: true\` beside it`, 'name');
     }
-    return undefined;
+    return;
   }
-  const sinceMs = readDate(source, 'x-deprecated-since');
-  const sunsetMs = readDate(source, 'x-deprecated-sunset');
-  const afterSunset = readWord(source, 'x-after-sunset', ['gone', 'serve']);
+  const { 'x-deprecated-since': sinceMs, 'x-deprecated-sunset': sunsetMs } = stated;
   if (value['x-deprecated-since'] === undefined) {
     const wanted = '`x-deprecated-since`, the date for the Deprecation header (RFC 9745)';
     report([...path, 'deprecated'], `a deprecated operation needs ${wanted}`, 'name');
@@ -235,33 +228,9 @@ function readDeprecation(source: OperationSource): Deprecation | undefined {
     const message = 'the sunset must not be earlier than the deprecation (RFC 9745 §4)';
     report([...path, 'x-deprecated-sunset'], message);
   }
-  if (afterSunset !== undefined && value['x-deprecated-sunset'] === undefined) {
+  if (stated['x-after-sunset'] !== undefined && value['x-deprecated-sunset'] === undefined) {
     report([...path, 'x-after-sunset'], '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
   }
-  if (sinceMs === undefined) return undefined;
-  return { sinceMs, ...(sunsetMs !== undefined && { sunsetMs }), afterSunset: afterSunset ?? 'gone' };
-}
-
-function readDate({ value, path, report }: OperationSource, name: string): number | undefined {
-  const written = value[name];
-  if (written === undefined) return undefined;
-  const epochMs = typeof written === 'string' ? parseDate(written) : undefined;
-  if (epochMs === undefined) {
-    report([...path, name], `\`${name}\` must be a date such as 2030-12-05 or 2030-12-05T00:00:00Z`);
-  }
-  return epochMs;
-}
-
-function readWord<Word extends string>(
-  { value, path, report }: OperationSource,
-  name: string,
-  words: readonly Word[],
-): Word | undefined {
-  const written = value[name];
-  if (written === undefined) return undefined;
-  const word = words.find((candidate) => candidate === written);
-  if (word === undefined) report([...path, name], `\`${name}\` must be ${words.join(' or ')}`);
-  return word;
 }
 
 function resolveSuccessor(

@@ -67,7 +67,7 @@ test.each<[rule: string, text: string, messages: string[]]>([
   [
     'an operation without a name',
     'paths: { /a: { get: {} } }',
-    ['1:16: an operation needs an `operationId` of 1 to 100 of A-Z a-z 0-9 . _ -'],
+    ['1:16: `operationId` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ -'],
   ],
   [
     'a duplicate operationId',
@@ -95,7 +95,7 @@ test.each<[rule: string, text: string, messages: string[]]>([
   [
     'a bad date',
     deprecated('x-deprecated-since: 2026-13-01'),
-    ['1:77: `x-deprecated-since` must be a date such as 2030-12-05 or 2030-12-05T00:00:00Z'],
+    ['1:77: `x-deprecated-since` must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z'],
   ],
   [
     'a sunset before the deprecation',
