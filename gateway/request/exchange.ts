@@ -16,40 +16,49 @@ import type { KnownKey, Snapshot } from './snapshot.ts';
  * One arrival and everything that the stations find out about it. A member is undefined until its station has run. The stages
  * below are the same object with a narrower type, so the compiler checks the order of the stations.
  */
-export interface Exchange {
-  readonly id: string;
+export class Exchange {
+  readonly id = randomUUID();
   readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
   /** The configuration in force when the exchange began. A reload does not change it. */
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
-  readonly startedMs: number;
+  readonly startedMs = performance.now();
   /** The client's address. Until `origin` is known, the peer's address. */
   readonly address: string;
-  readonly origin: ClientOrigin | undefined;
+  readonly origin: ClientOrigin | undefined = undefined;
   /** The raw path without the query, in which a careless client may put a key. */
-  readonly path: string | undefined;
+  readonly path: string | undefined = undefined;
   /** The raw value of the field. For a WebSocket whose secret is in a subprotocol, the equivalent field value. */
-  readonly authorization: string | undefined;
+  readonly authorization: string | undefined = undefined;
   /** The end of this request is uncertain, so no later octet of its connection may be read as another request. */
-  readonly endsConnection: boolean;
-  readonly offered: OfferedOperation | undefined;
-  readonly key: KnownKey | undefined;
+  readonly endsConnection: boolean = false;
+  readonly offered: OfferedOperation | undefined = undefined;
+  readonly key: KnownKey | undefined = undefined;
   /** For the log: set instead of `key` when the presented secret is not valid. */
-  readonly invalidSecret: InvalidSecret | undefined;
-  readonly decision: Decision | BucketDecision | undefined;
+  readonly invalidSecret: InvalidSecret | undefined = undefined;
+  readonly decision: Decision | BucketDecision | undefined = undefined;
   /** When the limits of the key were decided; monotonic, ms. */
-  readonly decidedMs: number | undefined;
-  readonly upstream: UpstreamUse | undefined;
+  readonly decidedMs: number | undefined = undefined;
+  readonly upstream: UpstreamUse | undefined = undefined;
   /** When the exchange ended; monotonic, ms. 0 until then. */
-  readonly endedMs: number;
+  readonly endedMs: number = 0;
   /** The status of the response, or 499 when the client closed the connection before it; 0 until it is decided. */
-  readonly status: number;
-  readonly errorCode: ErrorCode | undefined;
-  readonly fault: Fault | undefined;
+  readonly status: number = 0;
+  readonly errorCode: ErrorCode | undefined = undefined;
+  readonly fault: Fault | undefined = undefined;
   /** For the log: why the request failed. */
-  readonly cause: string | undefined;
+  readonly cause: string | undefined = undefined;
+
+  constructor(arrival: Arrival, snapshot: Snapshot) {
+    const { res } = arrival;
+    this.arrival = arrival;
+    this.req = res.req;
+    this.res = res;
+    this.snapshot = snapshot;
+    this.address = plainAddress(res.req.socket.remoteAddress ?? '');
+  }
 }
 
 /** The client's address is known. */
@@ -84,34 +93,6 @@ export function found<Stage extends Exchange, Finding extends Partial<Exchange>>
   finding: Finding,
 ): Stage & Finding {
   return Object.assign(exchange, finding);
-}
-
-export function openExchange(arrival: Arrival, snapshot: Snapshot): Exchange {
-  const { res } = arrival;
-  return {
-    id: randomUUID(),
-    arrival,
-    req: res.req,
-    res,
-    snapshot,
-    startedMs: performance.now(),
-    address: plainAddress(res.req.socket.remoteAddress ?? ''),
-    origin: undefined,
-    path: undefined,
-    authorization: undefined,
-    endsConnection: false,
-    offered: undefined,
-    key: undefined,
-    invalidSecret: undefined,
-    decision: undefined,
-    decidedMs: undefined,
-    upstream: undefined,
-    endedMs: 0,
-    status: 0,
-    errorCode: undefined,
-    fault: undefined,
-    cause: undefined,
-  };
 }
 
 /** The duration of an ended exchange without the time at the upstream. */

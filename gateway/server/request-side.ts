@@ -4,11 +4,11 @@ import type { Log } from '../observe/create-log.ts';
 import { createLastMinute } from '../observe/metrics/last-minute.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
-import { type Exchange, failureOf, openExchange, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
+import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
 import { createForwarder } from '../request/forward/forwarder.ts';
 import { createListener, type Listener } from '../request/listen/listener.ts';
 import { createReferenceAssets } from '../request/pages/api-reference.ts';
-import { createUnreadPages } from '../request/pages/unread-pages.ts';
+import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { serveExchange } from '../request/request-path.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
 import { createSnapshot } from '../request/snapshot.ts';
@@ -88,7 +88,7 @@ export function createRequestSide({
     limiter,
     forwarder,
     atTurnEnd,
-    unreadPages: createUnreadPages(bounds),
+    unreadPages: new UnreadPages(bounds),
     directory,
     usage: usage?.recorder,
     bounds,
@@ -118,7 +118,7 @@ export function createRequestSide({
     handlers: {
       onArrival(arrival) {
         metrics.begin();
-        void serveExchange(openExchange(arrival, snapshot), stations);
+        void serveExchange(new Exchange(arrival, snapshot), stations);
       },
       wantsUpgrade: (req) => isWebSocketOperation(req),
       reportBug,

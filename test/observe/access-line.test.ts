@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { accessLine } from '../../gateway/observe/access-line.ts';
-import { type Exchange, openExchange } from '../../gateway/request/exchange.ts';
+import { Exchange } from '../../gateway/request/exchange.ts';
 import { keyMembers, operationMember } from '../../gateway/request/log-members.ts';
 import type { ClientResponse } from '../../gateway/request/respond/client-response.ts';
 import type { Snapshot } from '../../gateway/request/snapshot.ts';
@@ -17,7 +17,7 @@ function exchange(
 ): Exchange {
   const req = { method: 'GET', headers, socket: { remoteAddress: '2001:db8::1' } };
   const snapshot = { settings: { version: '0123456789ab' } };
-  const opened = openExchange({ kind, res: { req } as ClientResponse }, snapshot as Snapshot);
+  const opened = new Exchange({ kind, res: { req } as ClientResponse }, snapshot as Snapshot);
   return { ...opened, id: '6f1f2f3a-0000-4000-8000-000000000001', status: 200, ...found };
 }
 

@@ -3,7 +3,7 @@ import type { Upstream } from '../../shared/model.ts';
 import { Shares } from '../../shared/structures/shares.ts';
 import type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
 import { type RelayContext, RequestRelay } from './request-relay.ts';
-import { createUnorderedList } from './unordered-list.ts';
+import { UnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { resolveTargets } from './upstream/resolve-targets.ts';
 import type { UpstreamDeps } from './upstream/targets.ts';
@@ -50,7 +50,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     nowMs,
     random,
     upstreams,
-    inFlight: createUnorderedList(),
+    inFlight: new UnorderedList(),
     collected: new Shares(bounds.collectedBodiesBytesMax),
     atTurnEnd,
   };
@@ -85,8 +85,8 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
         proxy.web(request.req, request.res, options);
       }),
     forwardUpgrade: upgrades.forward,
-    drainTunnels: upgrades.drain,
-    openTunnels: upgrades.open,
+    drainTunnels: () => upgrades.tunnels.drain(),
+    openTunnels: () => upgrades.tunnels.opened(),
     setUpstreams(next) {
       upstreams.replace(next);
       clearInterval(sweep);
@@ -95,7 +95,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     state: upstreams.state,
     async close() {
       clearInterval(sweep);
-      upgrades.close();
+      upgrades.tunnels.close();
       await upstreams.close();
     },
   };

@@ -19,45 +19,28 @@ export function screenFields(
   countMax: number,
 ): ScreenedFields | ScreenRefusal {
   if (rawHeaders.length > 2 * countMax) return tooMany(countMax);
-  let host: string | undefined;
-  let authorization: string | undefined;
-  let contentType: string | undefined;
-  let contentLength: string | undefined;
-  let transferEncoding: string | undefined;
-  let expect: string | undefined;
+  const singular: Record<SingularName, string | undefined> = {
+    host: undefined,
+    expect: undefined,
+    'content-type': undefined,
+    authorization: undefined,
+    'content-length': undefined,
+    'transfer-encoding': undefined,
+  };
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
     if (!nameForm.test(name)) return refuseAsInvalid('A header field has a malformed name.');
     if (!fieldValue.test(value))
       return refuseAsInvalid('A header field has a control character in its value.');
-    switch (singularName(name)) {
-      case 'host':
-        if (host !== undefined) return duplicate('Host');
-        host = value;
-        break;
-      case 'authorization':
-        if (authorization !== undefined) return duplicate('Authorization');
-        authorization = value;
-        break;
-      case 'content-type':
-        if (contentType !== undefined) return duplicate('Content-Type');
-        contentType = value;
-        break;
-      case 'content-length':
-        if (contentLength !== undefined) return duplicate('Content-Length');
-        contentLength = value;
-        break;
-      case 'transfer-encoding':
-        if (transferEncoding !== undefined) return duplicate('Transfer-Encoding');
-        transferEncoding = value;
-        break;
-      case 'expect':
-        if (expect !== undefined) return duplicate('Expect');
-        expect = value;
-        break;
-    }
+    const lowerName = singularName(name);
+    if (lowerName === undefined) continue;
+    if (singular[lowerName] !== undefined) return duplicate(lowerName);
+    singular[lowerName] = value;
   }
+  const { host, authorization, expect } = singular;
+  const contentLength = singular['content-length'];
+  const transferEncoding = singular['transfer-encoding'];
 
   // HTTP/1.0 may leave out Host (RFC 9112 §3.2), but today's clients of HTTP/1.0 send it too.
   if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
@@ -111,8 +94,9 @@ const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 /** At most 15 digits, which a JavaScript number holds exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
-function duplicate(name: string): ScreenRefusal {
-  return refuseAsInvalid(`The ${name} header field must not come twice.`);
+function duplicate(name: SingularName): ScreenRefusal {
+  const capitalised = name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
+  return refuseAsInvalid(`The ${capitalised} header field must not come twice.`);
 }
 
 function tooMany(countMax: number): ScreenRefusal {

@@ -2,38 +2,37 @@ import type { ServerResponse } from 'node:http';
 import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
+type UnreadBounds = Pick<Bounds, 'docsUnreadBytesMax' | 'docsReadBytesPerSecond' | 'docsReadTimeoutMs'>;
+
 /**
  * Counts the octets of public pages that clients have not read yet, because they stay in memory, here and in the kernel. Limits them
  * for each address, and limits the time of each response.
  */
-export interface UnreadPages {
+export class UnreadPages {
+  private readonly bounds: UnreadBounds;
+  private readonly shares: Shares;
+
+  constructor(bounds: UnreadBounds) {
+    this.bounds = bounds;
+    this.shares = new Shares(bounds.docsUnreadBytesMax);
+  }
+
   /**
    * Counts a response until its client has read it or is disconnected.
    *
    * @param holder the client address (`address-group.ts`)
    * @returns false when its address has too many unread octets
    */
-  hold(response: { readonly holder: string; readonly bytes: number; readonly res: ServerResponse }): boolean;
-}
-
-export function createUnreadPages({
-  docsUnreadBytesMax,
-  docsReadBytesPerSecond,
-  docsReadTimeoutMs,
-}: Pick<Bounds, 'docsUnreadBytesMax' | 'docsReadBytesPerSecond' | 'docsReadTimeoutMs'>): UnreadPages {
-  const shares = new Shares(docsUnreadBytesMax);
-  return {
-    hold({ holder, bytes, res }) {
-      if (!shares.take(holder, bytes)) return false;
-      // The kernel often takes a whole response before the client has read any of it, so it counts at least until this time.
-      const readAtMs = performance.now() + (bytes * 1_000) / docsReadBytesPerSecond;
-      const timeoutTimer = setTimeout(() => res.destroy(), docsReadTimeoutMs).unref();
-      res.once('close', () => {
-        clearTimeout(timeoutTimer);
-        const restMs = Math.max(0, readAtMs - performance.now());
-        setTimeout(() => shares.give(holder, bytes), restMs).unref();
-      });
-      return true;
-    },
-  };
+  hold({ holder, bytes, res }: { holder: string; bytes: number; res: ServerResponse }): boolean {
+    if (!this.shares.take(holder, bytes)) return false;
+    // The kernel often takes a whole response before the client has read any of it, so it counts at least until this time.
+    const readAtMs = performance.now() + (bytes * 1_000) / this.bounds.docsReadBytesPerSecond;
+    const timeoutTimer = setTimeout(() => res.destroy(), this.bounds.docsReadTimeoutMs).unref();
+    res.once('close', () => {
+      clearTimeout(timeoutTimer);
+      const restMs = Math.max(0, readAtMs - performance.now());
+      setTimeout(() => this.shares.give(holder, bytes), restMs).unref();
+    });
+    return true;
+  }
 }

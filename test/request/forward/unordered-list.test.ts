@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { createUnorderedList } from '../../../gateway/request/forward/unordered-list.ts';
+import { UnorderedList } from '../../../gateway/request/forward/unordered-list.ts';
 
 it('holds exactly the items that were added and not removed, in whatever order', () => {
-  const list = createUnorderedList<{ name: number; index: number }>();
+  const list = new UnorderedList<{ name: number; index: number }>();
   const items = Array.from({ length: 50 }, (_, name) => ({ name, index: 0 }));
   for (const item of items) list.add(item);
   for (const item of items) if (item.name % 3 !== 0) list.remove(item);

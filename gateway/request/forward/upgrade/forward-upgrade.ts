@@ -2,7 +2,7 @@ import type { ClientRequest } from 'node:http';
 import type { ProxyServer, ServerOptions } from 'http-proxy-3';
 import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { ForwardOutcome, OpenTunnel, UpgradeRequest } from '../forward-types.ts';
+import type { ForwardOutcome, UpgradeRequest } from '../forward-types.ts';
 import { requestHead } from '../request-head.ts';
 import type { Upstreams } from '../upstream/upstreams.ts';
 import {
@@ -12,24 +12,7 @@ import {
   type HandshakeFailure,
   unavailable,
 } from './handshake.ts';
-import { createTunnels } from './tunnels.ts';
-
-export interface Upgrades {
-  forward(request: UpgradeRequest): Promise<ForwardOutcome>;
-  /** The tunnels that are open now. */
-  open(): readonly OpenTunnel[];
-  /** Closes open tunnels gently. Refuses later handshakes, and those that the target has not answered yet. */
-  drain(): void;
-  /** Closes the connections of all tunnels and handshakes at once. */
-  close(): void;
-}
-
-interface UpgradesOptions {
-  readonly proxy: ProxyServer;
-  readonly bounds: Bounds;
-  readonly upstreams: Upstreams;
-  readonly atTurnEnd: AtTurnEnd;
-}
+import { Tunnels } from './tunnels.ts';
 
 /** Passes on http-proxy-3's request to the target before it is sent. */
 interface HandshakeOptions extends ServerOptions {
@@ -41,8 +24,18 @@ interface HandshakeOptions extends ServerOptions {
  * replaced because they write the target's head to the client unchecked. A handshake is not retried, because http-proxy-3 binds
  * the client's socket to the first attempt.
  */
-export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: UpgradesOptions): Upgrades {
-  const tunnels = createTunnels(bounds, atTurnEnd);
+export function createUpgrades({
+  proxy,
+  bounds,
+  upstreams,
+  atTurnEnd,
+}: {
+  readonly proxy: ProxyServer;
+  readonly bounds: Bounds;
+  readonly upstreams: Upstreams;
+  readonly atTurnEnd: AtTurnEnd;
+}): { readonly tunnels: Tunnels; forward(request: UpgradeRequest): Promise<ForwardOutcome> } {
+  const tunnels = new Tunnels(bounds, atTurnEnd);
 
   proxy.on('proxyReqWs', (handshake, _req, _socket, options: HandshakeOptions) => {
     options.onHandshake?.(handshake);
@@ -106,12 +99,12 @@ export function createUpgrades({ proxy, bounds, upstreams, atTurnEnd }: Upgrades
     return awaitAnswer(handshake, {
       request,
       chosen,
-      isDraining: tunnels.isDraining,
+      isDraining: () => tunnels.isDraining(),
       onSwitch: (targetSocket) => tunnels.open(req.socket, targetSocket, request),
     });
   }
 
-  return { forward, open: tunnels.opened, drain: tunnels.drain, close: tunnels.close };
+  return { forward, tunnels };
 }
 
 /** Replaces the fields and the path that http-proxy-3 has set with those of a forwarded request. */

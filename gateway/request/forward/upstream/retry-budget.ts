@@ -1,41 +1,37 @@
-interface RetryBudgetOptions {
-  /** Retries allowed for each request of the window. */
-  readonly ratio: number;
-  /** Retries allowed in any window, so that a quiet gateway can retry. */
-  readonly floor: number;
-  readonly windowMs: number;
-}
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
-export interface RetryBudget {
-  countRequest(nowMs: number): void;
-  /** Takes one retry out of the budget. @returns false when none is left */
-  takeRetry(nowMs: number): boolean;
-}
+type BudgetBounds = Pick<Bounds, 'retryBudgetRatio' | 'retryBudgetFloor' | 'retryBudgetWindowMs'>;
 
 /** Limits retries to a share of the requests, so that retries add little load to an upstream that fails under load. */
-export function createRetryBudget({ ratio, floor, windowMs }: RetryBudgetOptions): RetryBudget {
-  let window = 0;
-  let requests = 0;
-  let retries = 0;
+export class RetryBudget {
+  private readonly bounds: BudgetBounds;
+  private window = 0;
+  private requests = 0;
+  private retries = 0;
 
-  function enterWindow(nowMs: number): void {
-    const current = Math.floor(nowMs / windowMs);
-    if (current === window) return;
-    window = current;
-    requests = 0;
-    retries = 0;
+  constructor(bounds: BudgetBounds) {
+    this.bounds = bounds;
   }
 
-  return {
-    countRequest(nowMs) {
-      enterWindow(nowMs);
-      requests++;
-    },
-    takeRetry(nowMs) {
-      enterWindow(nowMs);
-      if (retries >= floor + requests * ratio) return false;
-      retries++;
-      return true;
-    },
-  };
+  countRequest(nowMs: number): void {
+    this.enterWindow(nowMs);
+    this.requests++;
+  }
+
+  /** Takes one retry out of the budget. @returns false when none is left */
+  takeRetry(nowMs: number): boolean {
+    const { retryBudgetFloor, retryBudgetRatio } = this.bounds;
+    this.enterWindow(nowMs);
+    if (this.retries >= retryBudgetFloor + this.requests * retryBudgetRatio) return false;
+    this.retries++;
+    return true;
+  }
+
+  private enterWindow(nowMs: number): void {
+    const current = Math.floor(nowMs / this.bounds.retryBudgetWindowMs);
+    if (current === this.window) return;
+    this.window = current;
+    this.requests = 0;
+    this.retries = 0;
+  }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { createRetryBudget, type RetryBudget } from './retry-budget.ts';
+import { RetryBudget } from './retry-budget.ts';
 import { createTargets, type TargetState, type Targets, type UpstreamDeps } from './targets.ts';
 
 /** An upstream of the current configuration. Upstreams share nothing, so an outage of one does not affect the others. */
@@ -118,11 +118,7 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
         bounds: own,
         log: log.child({ upstream: settings.name }),
       }),
-      retryBudget: createRetryBudget({
-        ratio: own.retryBudgetRatio,
-        floor: own.retryBudgetFloor,
-        windowMs: own.retryBudgetWindowMs,
-      }),
+      retryBudget: new RetryBudget(own),
     };
   }
 
