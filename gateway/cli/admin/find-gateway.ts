@@ -22,7 +22,7 @@ export interface GatewayToAsk {
    * Certificates that are trusted in place of Node's authorities, PEM. `isOwn`: the certificate of the listener itself. Its
    * private key proves that the server is the gateway, whatever name was asked.
    */
-  readonly trusted?: { readonly pem: string; readonly isOwn: boolean };
+  readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
 }
 
 /**
@@ -33,9 +33,8 @@ export interface GatewayToAsk {
 export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): GatewayToAsk {
   const { admin, ca, config } = options;
   const token = readToken(env);
-  if (admin !== undefined && admin !== '') {
-    return { url: parseUrl(admin), token, ...(ca !== undefined && { trusted: ownAuthorities(ca) }) };
-  }
+  const authorities = ca === undefined ? undefined : readAuthorities(ca);
+  if (admin !== undefined && admin !== '') return { url: parseUrl(admin), token, trusted: authorities };
   if (config === undefined || config === '') {
     throw new CommandError(
       'Which gateway? Say --admin URL, the address of its admin listener such as http://127.0.0.1:9090, or set TOLLGATE_ADMIN; or name its configuration with --config FILE or TOLLGATE_CONFIG.',
@@ -55,8 +54,8 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
   const { certificate } = address;
   const scheme = certificate === undefined ? 'http' : 'https';
   const url = new URL(`${scheme}://${reachable(address.host)}:${address.port}`);
-  if (ca !== undefined) return { url, token, trusted: ownAuthorities(ca) };
-  return { url, token, ...(certificate !== undefined && { trusted: { pem: certificate, isOwn: true } }) };
+  const own = certificate === undefined ? undefined : { pem: certificate, isOwn: true };
+  return { url, token, trusted: authorities ?? own };
 }
 
 function readToken(env: NodeJS.ProcessEnv): string {
@@ -89,7 +88,7 @@ function parseUrl(text: string): URL {
   );
 }
 
-function ownAuthorities(file: string): { readonly pem: string; readonly isOwn: boolean } {
+function readAuthorities(file: string): { readonly pem: string; readonly isOwn: boolean } {
   const pem = readText('--ca', file);
   if (!pem.includes('-----BEGIN CERTIFICATE-----')) {
     throw new CommandError(`--ca ${file} has no certificate in PEM (-----BEGIN CERTIFICATE-----).`);

@@ -58,15 +58,11 @@ export function movedJson({ secrets, ...key }: MovedKey): object {
   };
 }
 
-/** The content of an export. */
-interface ParsedExport {
-  readonly keys: readonly MovedKey[];
-  /** Keys with two different definitions, which `keys` leaves out. */
-  readonly ambiguous: Imported['refused'];
-}
-
-/** @throws a CommandError that names the first thing that is wrong with it */
-export function parseExport(text: string, file: string): ParsedExport {
+/**
+ * @returns the keys, and apart from these the ids of `ambiguous` keys, which have two different definitions
+ * @throws a CommandError that names the first fault
+ */
+export function parseExport(text: string, file: string) {
   let json: unknown;
   try {
     // Windows puts a byte order mark before the text of a file.
@@ -82,7 +78,7 @@ export function parseExport(text: string, file: string): ParsedExport {
   );
 }
 
-function withoutAmbiguous(keys: readonly MovedKey[], text: string): ParsedExport {
+function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
   const firsts = new Map<string, number>();
   const others = new Map<string, number>();
   for (const [index, key] of keys.entries()) {

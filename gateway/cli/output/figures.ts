@@ -7,14 +7,16 @@ export function figure(number: number): string {
 
 /** A number per second. */
 export function rate(perSecond: number): string {
-  const digits = perSecond < 100 ? 1 : 0;
-  return perSecond.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return rounded(perSecond, perSecond < 100 ? 1 : 0);
 }
 
 export function milliseconds(ms: number | undefined): string {
   if (ms === undefined) return '–';
-  const digits = ms < 10 ? 2 : ms < 100 ? 1 : 0;
-  return ms.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return rounded(ms, ms < 10 ? 2 : ms < 100 ? 1 : 0);
+}
+
+function rounded(number: number, digits: number): string {
+  return number.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 /** A length of time in its largest unit: `12 s`, `5 min`, `3 h`, `2 d`. */

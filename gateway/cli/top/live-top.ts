@@ -13,10 +13,13 @@ export interface LiveTerminal {
   readonly screen: () => Screen;
 }
 
-/** The part of the process that ends `top`. */
-export type Ending = Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
-
-export type TopBounds = Pick<Bounds, 'topIntervalMs' | 'topSilenceShownMs'>;
+export interface LiveTop {
+  readonly read: () => Promise<TopData>;
+  readonly terminal: LiveTerminal;
+  /** The part of the process that ends `top`. */
+  readonly ending: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
+  readonly bounds: Pick<Bounds, 'topIntervalMs' | 'topSilenceShownMs'>;
+}
 
 const enter = '\u001b[?1049h\u001b[?25l';
 const leave = '\u001b[?25h\u001b[?1049l';
@@ -34,20 +37,7 @@ const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u00
  * @param first the first picture: the caller has already reported a gateway that never answers
  * @throws a CommandError that will not pass, such as a revoked token
  */
-export async function runLiveTop(
-  first: TopData,
-  {
-    read,
-    terminal,
-    ending,
-    bounds,
-  }: {
-    readonly read: () => Promise<TopData>;
-    readonly terminal: LiveTerminal;
-    readonly ending: Ending;
-    readonly bounds: TopBounds;
-  },
-): Promise<void> {
+export async function runLiveTop(first: TopData, { read, terminal, ending, bounds }: LiveTop): Promise<void> {
   const { output, input, screen } = terminal;
   const ended = new AbortController();
   let data = first;

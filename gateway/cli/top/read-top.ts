@@ -4,67 +4,53 @@ import { keyPage, state } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { TopData } from './top-picture.ts';
 
-export type TopReadBounds = Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFactor' | 'topKeysMax'>;
-
-/** The data of `top`, for its picture and as JSON. */
-export interface TopRead {
-  readonly data: TopData;
-  /** The responses of the admin API: `/state`, and two lists of `/keys`, which are null while they are unknown. */
-  readonly json: {
-    readonly state: unknown;
-    readonly busiest: unknown;
-    readonly mostRefused: unknown;
-  };
-}
-
 /**
  * Reads the state each time, and the lists of keys less often. With many active keys these lists are the main cost for the
  * gateway, so the pause after reading them grows with the time that they took.
+ *
+ * @returns the data of the picture, and as `json` the responses of the admin API; lists are null while they are unknown
  */
 export function createTopReader(
   client: Pick<AdminClient, 'get'>,
-  { topKeysIntervalMs, topKeysPauseFactor, topKeysMax }: TopReadBounds,
-): () => Promise<TopRead> {
-  let keys: Awaited<ReturnType<typeof readKeys>> | undefined;
-  let keysNotice: string | undefined;
+  bounds: Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFactor' | 'topKeysMax'>,
+): () => Promise<{ readonly data: TopData; readonly json: object }> {
+  let lists: Awaited<ReturnType<typeof readLists>>;
   let readAgainMs = Number.NEGATIVE_INFINITY;
 
-  async function readKeys() {
-    const limit = String(topKeysMax);
-    const busiest = await client.get('/keys', { sort: 'offered', limit }, keyPage);
-    const mostRefused = await client.get('/keys', { sort: 'refused', limit }, keyPage);
-    return { busiest, mostRefused };
+  async function readLists() {
+    const limit = String(bounds.topKeysMax);
+    try {
+      const busiest = await client.get('/keys', { sort: 'offered', limit }, keyPage);
+      const mostRefused = await client.get('/keys', { sort: 'refused', limit }, keyPage);
+      return { busiest, mostRefused, notice: undefined };
+    } catch (error) {
+      // While Redis is away the picture has all but the keys.
+      if (error instanceof CommandError && error.kind === 'passing') return { notice: error.message };
+      throw error;
+    }
   }
 
   return async () => {
     const read = await client.get('/state', {}, state);
     if (performance.now() >= readAgainMs) {
       const startMs = performance.now();
-      [keys, keysNotice] = await readKeys().then(
-        (found) => [found, undefined],
-        (error) => [undefined, noticeOf(error)],
-      );
-      const tookMs = performance.now() - startMs;
-      readAgainMs = performance.now() + Math.max(topKeysIntervalMs, topKeysPauseFactor * tookMs);
+      lists = await readLists();
+      const pauseMs = bounds.topKeysPauseFactor * (performance.now() - startMs);
+      readAgainMs = performance.now() + Math.max(bounds.topKeysIntervalMs, pauseMs);
     }
+    const { busiest, mostRefused, notice } = lists;
     return {
       data: {
         state: read.body,
-        busiest: keys?.busiest.body.keys ?? [],
-        mostRefused: keys?.mostRefused.body.keys ?? [],
-        keysNotice,
+        busiest: busiest?.body.keys ?? [],
+        mostRefused: mostRefused?.body.keys ?? [],
+        keysNotice: notice,
       },
       json: {
         state: read.json,
-        busiest: keys === undefined ? null : Object(keys.busiest.json).keys,
-        mostRefused: keys === undefined ? null : Object(keys.mostRefused.json).keys,
+        busiest: Object(busiest?.json).keys ?? null,
+        mostRefused: Object(mostRefused?.json).keys ?? null,
       },
     };
   };
-}
-
-/** A reason to draw the picture without keys, as while Redis is away. @throws an error that will not pass */
-function noticeOf(error: unknown): string {
-  if (error instanceof CommandError && error.kind === 'passing') return error.message;
-  throw error;
 }

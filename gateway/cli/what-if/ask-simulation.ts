@@ -1,13 +1,11 @@
 import { merge } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
+import type { PeriodOptions } from '../admin/period.ts';
 import type { Tried } from './edits-between.ts';
 import type { Progress } from './progress.ts';
 import { type Simulation, simulation } from './simulation-shape.ts';
 
-export interface AskedSimulation extends Tried {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
+export type AskedSimulation = Tried & PeriodOptions;
 
 /** Each part of a simulation is bounded; the merged simulation has all keys. */
 const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };
