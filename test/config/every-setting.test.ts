@@ -1,0 +1,232 @@
+import { expect, it, test } from 'vitest';
+import { stringify } from 'yaml';
+import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
+import { operationSchema } from '../../gateway/config/api/operation-schema.ts';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
+import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
+import { makeCertificate } from '../support/make-certificate.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+}
+
+/** The path of each setting. `*` stands for a name that operators choose, `[]` for an entry of a list. */
+function settingsIn({ properties, additionalProperties, items, anyOf = [] }: JsonSchema): readonly string[] {
+  const below = (schema: JsonSchema, step: string) => settingsIn(schema).map((path) => `${step}.${path}`);
+  const members = Object.entries(properties ?? {}).flatMap(([name, member]) => {
+    const inside = below(member, name);
+    return inside.length > 0 ? inside : [name];
+  });
+  const named = typeof additionalProperties === 'object' ? below(additionalProperties, '*') : [];
+  return [...members, ...named, ...(items ? below(items, '[]') : []), ...anyOf.flatMap(settingsIn)];
+}
+
+const [one, other] = [makeCertificate(), makeCertificate()];
+const files = {
+  'openapi.yaml': apiDocument,
+  'one.pem': one.cert,
+  'one.key': one.key,
+  'other.pem': other.cert,
+  'other.key': other.key,
+  password: 'not-a-secret',
+  'keys.yaml': '[]\n',
+};
+const base: Members = {
+  environment: 'test',
+  baseUrl: 'https://api.example.com/v1',
+  upstream: { url: 'http://backend:3000' },
+  plans: { free: { perMinute: 60 }, enterprise: 'custom' },
+  keys: [],
+  api: 'openapi.yaml',
+};
+const pair = (name: string) => ({ cert: `${name}.pem`, key: `${name}.key` });
+const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };
+const url = 'rediss://redis:6379';
+const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
+const https = { url: 'https://backend:3000' };
+const key = {
+  id: 'acme',
+  plan: 'enterprise',
+  limits: { perMinute: 5 },
+  secrets: [{ sha256: digestOf('b') }],
+};
+const free = (members: Members) => ({ plans: { free: members } });
+const custom = (limits: Members) => ({ keys: [{ ...key, limits }] });
+
+/** For each setting two configurations that differ in this setting alone. The first one lies over `base`, the second one over the first. */
+const differing: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
+  environment: [{}, { environment: 'other' }],
+  baseUrl: [{}, { baseUrl: 'https://api.example.com/v2' }],
+  workers: [{ redis: { url } }, { redis: { url }, workers: 2 }],
+  'listen.host': [{}, { listen: { host: '::1' } }],
+  'listen.port': [{}, { listen: { port: 1 } }],
+  'listen.tls.cert': [{ listen: { tls: pair('one') } }, { listen: { tls: pair('other') } }],
+  'listen.tls.key': [{ listen: { tls: pair('one') } }, { listen: { tls: pair('other') } }],
+  'admin.host': [{}, { admin: { host: '::1' } }],
+  'admin.port': [{}, { admin: { port: 1 } }],
+  'admin.tls.cert': [{ admin: { tls: pair('one') } }, { admin: { tls: pair('other') } }],
+  'admin.tls.key': [{ admin: { tls: pair('one') } }, { admin: { tls: pair('other') } }],
+  'admin.tokens.[].name': [
+    { admin: { tokens: [token] } },
+    { admin: { tokens: [{ ...token, name: 'bob' }] } },
+  ],
+  'admin.tokens.[].sha256': [
+    { admin: { tokens: [token] } },
+    { admin: { tokens: [{ ...token, sha256: digestOf('c') }] } },
+  ],
+  'admin.tokens.[].may': [
+    { admin: { tokens: [token] } },
+    { admin: { tokens: [{ ...token, may: 'write' }] } },
+  ],
+  'admin.hosts': [{}, { admin: { hosts: ['gateway'] } }],
+  'redis.url': [{ redis: { url } }, { redis: { url: 'rediss://other:6379' } }],
+  'redis.cluster': [{ redis: { cluster: [url] } }, { redis: { cluster: ['rediss://other:6379'] } }],
+  'redis.sentinel.name': [{ redis: { sentinel } }, { redis: { sentinel: { ...sentinel, name: 'other' } } }],
+  'redis.sentinel.hosts': [
+    { redis: { sentinel } },
+    { redis: { sentinel: { ...sentinel, hosts: ['sentinel-2:26379'] } } },
+  ],
+  'redis.ca': [{ redis: { url } }, { redis: { url, ca: 'one.pem' } }],
+  'redis.cert': [{ redis: { url, ...pair('one') } }, { redis: { url, ...pair('other') } }],
+  'redis.key': [{ redis: { url, ...pair('one') } }, { redis: { url, ...pair('other') } }],
+  'redis.prefix': [{ redis: { url } }, { redis: { url, prefix: 'other' } }],
+  'redis.onFailure': [{ redis: { url } }, { redis: { url, onFailure: 'refuse' } }],
+  'upstream.url': [{}, { upstream: { url: 'http://other:3000' } }],
+  'upstream.tls.ca': [{ upstream: https }, { upstream: { ...https, tls: { ca: 'one.pem' } } }],
+  'upstream.tls.serverName': [{ upstream: https }, { upstream: { ...https, tls: { serverName: 'other' } } }],
+  'upstream.tls.cert': [
+    { upstream: { ...https, tls: pair('one') } },
+    { upstream: { ...https, tls: pair('other') } },
+  ],
+  'upstream.tls.key': [
+    { upstream: { ...https, tls: pair('one') } },
+    { upstream: { ...https, tls: pair('other') } },
+  ],
+  'upstream.health': [{ upstream: https }, { upstream: { ...https, health: '/other' } }],
+  'upstream.host': [{ upstream: https }, { upstream: { ...https, host: 'target' } }],
+  'upstream.timeouts.connect': [{ upstream: https }, { upstream: { ...https, timeouts: { connect: '1s' } } }],
+  'upstream.timeouts.headers': [{ upstream: https }, { upstream: { ...https, timeouts: { headers: '1s' } } }],
+  'upstream.timeouts.total': [{ upstream: https }, { upstream: { ...https, timeouts: { total: '1h' } } }],
+  'plans.*.custom': [free({ perMinute: 60 }), free({ custom: true })],
+  'plans.*.perSecond': [free({ perMinute: 60 }), free({ perMinute: 60, perSecond: 5 })],
+  'plans.*.perMinute': [free({ perMinute: 60 }), free({ perMinute: 61 })],
+  'plans.*.perHour': [free({ perMinute: 60 }), free({ perMinute: 60, perHour: 500 })],
+  'plans.*.perDay': [free({ perMinute: 60 }), free({ perMinute: 60, perDay: 5_000 })],
+  'plans.*.perMonth': [free({ perMinute: 60 }), free({ perMinute: 60, perMonth: 50_000 })],
+  'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
+  'keys.[].id': [{ keys: [key] }, { keys: [{ ...key, id: 'other' }] }],
+  'keys.[].plan': [
+    {
+      keys: [{ id: 'acme', plan: 'free', secrets: [] }],
+      plans: { free: { perMinute: 1 }, pro: { perMinute: 1 } },
+    },
+    { keys: [{ id: 'acme', plan: 'pro', secrets: [] }] },
+  ],
+  'keys.[].name': [{ keys: [key] }, { keys: [{ ...key, name: 'Ada' }] }],
+  'keys.[].limits.perSecond': [{ keys: [key] }, custom({ perMinute: 5, perSecond: 1 })],
+  'keys.[].limits.perMinute': [{ keys: [key] }, custom({ perMinute: 6 })],
+  'keys.[].limits.perHour': [{ keys: [key] }, custom({ perMinute: 5, perHour: 10 })],
+  'keys.[].limits.perDay': [{ keys: [key] }, custom({ perMinute: 5, perDay: 10 })],
+  'keys.[].limits.perMonth': [{ keys: [key] }, custom({ perMinute: 5, perMonth: 10 })],
+  'keys.[].operations': [{ keys: [key] }, { keys: [{ ...key, operations: ['listPets'] }] }],
+  'keys.[].disabled': [{ keys: [key] }, { keys: [{ ...key, disabled: true }] }],
+  'keys.[].secrets.[].sha256': [
+    { keys: [key] },
+    { keys: [{ ...key, secrets: [{ sha256: digestOf('c') }] }] },
+  ],
+  'keys.[].secrets.[].expires': [
+    { keys: [key] },
+    { keys: [{ ...key, secrets: [{ sha256: digestOf('b'), expires: '2036-01-31' }] }] },
+  ],
+  'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
+  'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
+  limitsPath: [{}, { limitsPath: '/limits' }],
+  docsPath: [{}, { docsPath: '/docs' }],
+  'bans.after': [{}, { bans: { after: 7 } }],
+  'bans.within': [{}, { bans: { within: '7s' } }],
+  'bans.for': [{}, { bans: { for: '7s' } }],
+  'bans.max': [{}, { bans: { max: '7h' } }],
+  'addressBucket.perMinute': [{}, { addressBucket: { perMinute: 7 } }],
+  bodyBytesMax: [{}, { bodyBytesMax: 7 }],
+  'usage.keepDays': [{}, { usage: { keepDays: 7 } }],
+  'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
+  'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],
+  'hsts.includeSubDomains': [
+    { listen: { tls: pair('one') }, hsts: { maxAge: '1d' } },
+    { hsts: { maxAge: '1d', includeSubDomains: true } },
+  ],
+  trustedProxies: [{}, { trustedProxies: ['192.0.2.1'] }],
+};
+
+/** Settings that `/settings` does not show, each with the reason. */
+const notShown: Readonly<Record<string, string>> = {
+  api: 'it shows the operations that the document has',
+  'redis.username': 'it belongs to a secret',
+  'redis.passwordFile': 'it is the path of a secret',
+  'redis.sentinel.username': 'it belongs to a secret',
+  'redis.sentinel.passwordFile': 'it is the path of a secret',
+  'redis.sentinel.tls': 'the URL of the master shows it',
+  'keys.[].secrets.[].created': 'it is for people who read the file',
+};
+
+const schema = JSON.parse(settingsJsonSchema()) as JsonSchema;
+const paths = [...new Set(settingsIn(schema))].filter((path) => !path.startsWith('upstreams.'));
+
+it('every setting of the schema has a pair of configurations here', () => {
+  expect(Object.keys({ ...differing, ...notShown }).sort()).toEqual(paths.toSorted());
+});
+
+test.each(Object.entries(differing))('/settings shows another %s', async (_, [before, after]) => {
+  const [first, second] = [
+    { ...base, ...before },
+    { ...base, ...before, ...after },
+  ];
+  expect(await shown(second)).not.toEqual(await shown(first));
+});
+
+const deprecated = { operationId: 'old', deprecated: true, 'x-deprecated-since': '2026-11-20' };
+const sunset = { ...deprecated, 'x-deprecated-sunset': '2030-12-05' };
+
+/** For each member of an operation two operations that differ in this member alone. */
+const operations: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
+  operationId: [{ operationId: 'a' }, { operationId: 'b' }],
+  deprecated: [deprecated, { operationId: 'old' }],
+  'x-deprecated-since': [deprecated, { ...deprecated, 'x-deprecated-since': '2026-11-21' }],
+  'x-deprecated-sunset': [deprecated, sunset],
+  'x-deprecated-successor': [deprecated, { ...deprecated, 'x-deprecated-successor': 'next' }],
+  'x-after-sunset': [sunset, { ...sunset, 'x-after-sunset': 'serve' }],
+  'x-stability': [{ operationId: 'a' }, { operationId: 'a', 'x-stability': 'beta' }],
+  'x-upgrade': [{ operationId: 'a' }, { operationId: 'a', 'x-upgrade': 'websocket' }],
+  'x-upstream': [{ operationId: 'a' }, { operationId: 'a', 'x-upstream': 'other' }],
+};
+
+it('every member of the schema of an operation has a pair of operations here', () => {
+  expect(Object.keys(operations).sort()).toEqual(Object.keys(operationSchema.shape).sort());
+});
+
+test.each(Object.entries(operations))('/settings shows another %s of an operation', async (_, pairOf) => {
+  const upstreams = { store: { url: 'http://store:3000' }, other: { url: 'http://other:3000' } };
+  const { upstream: _upstream, ...rest } = base;
+  const withOperation = (operation: Members) => {
+    const paths = { '/a': { get: operation }, '/next': { get: { operationId: 'next' } } };
+    const info = { title: 'Test', version: '1.0.0' };
+    const document = JSON.stringify({ openapi: '3.1.0', info, paths });
+    return shown({ ...rest, upstreams }, { 'openapi.yaml': document });
+  };
+  const [before, after] = pairOf;
+  expect(await withOperation(after)).not.toEqual(await withOperation(before));
+});
+
+/** `/settings` without the digest of the files. */
+async function shown(config: Members, edited: Readonly<Record<string, string>> = {}): Promise<Members> {
+  const { file } = configFolder({ ...files, 'tollgate.yaml': stringify(config), ...edited });
+  const loaded = loadSettings({ file, env: {} });
+  if (loaded.kind === 'invalid') throw new Error(loaded.problems.map(({ message }) => message).join('\n'));
+  const { version: _version, ...members } = JSON.parse(await settingsText(loaded.settings));
+  return members;
+}
