@@ -303,23 +303,26 @@ describe('connections beyond what one client address may have', () => {
   });
 });
 
-it('of 10,000 wrong tokens all but the first are answered 429, and a valid token from there is served all the while', async () => {
-  const statuses = new Map<number, number>();
-  let retryAfter: string | undefined;
-  const guess = async (index: number) => {
-    const { status, headers, text } = await askAdmin(port, plans, { token: `tga_${index}` });
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    if (status === 429) retryAfter = String(headers['retry-after']);
-    expect(text).not.toContain(`tga_${index}`);
-  };
-  for (let index = 0; index < 10_000; index += 50) {
-    await Promise.all(Array.from({ length: 50 }, (_, offset) => guess(index + offset)));
-    if (index % 1_000 === 0) {
-      expect((await askAdmin(port, plans, { token: reader.token })).status).toBe(200);
+for (const guesses of [500, 10_000])
+  it(`of ${guesses} wrong tokens all but the first are answered 429, and a valid token from there is served all the while`, {
+    tags: guesses === 500 ? [] : ['full'],
+  }, async () => {
+    const statuses = new Map<number, number>();
+    let retryAfter: string | undefined;
+    const guess = async (index: number) => {
+      const { status, headers, text } = await askAdmin(port, plans, { token: `tga_${index}` });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 429) retryAfter = String(headers['retry-after']);
+      expect(text).not.toContain(`tga_${index}`);
+    };
+    for (let index = 0; index < guesses; index += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, offset) => guess(index + offset)));
+      if (index % 250 === 0) {
+        expect((await askAdmin(port, plans, { token: reader.token })).status).toBe(200);
+      }
     }
-  }
-  expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
-  // The table above has guessed before; and a minute may have ended meanwhile.
-  expect(statuses.get(429)).toBeGreaterThan(9_900);
-  expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
-}, 120_000);
+    expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
+    // The table above has guessed before; and a minute may have ended meanwhile.
+    expect(statuses.get(429)).toBeGreaterThan(guesses - 100);
+    expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
+  });

@@ -59,7 +59,7 @@ describe('whoever may not change keys', () => {
 });
 
 for (const { keys, aMinute, ...options } of [
-  { keys: 800, aMinute: 60, tags: [], timeout: 120_000 },
+  { keys: 300, aMinute: 60, tags: [], timeout: 120_000 },
   { keys: 10_000, aMinute: defaultBounds.adminChangesPerMinuteMax, tags: ['full'], timeout: 240_000 },
 ])
   it(

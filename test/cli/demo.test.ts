@@ -61,7 +61,9 @@ test('npm start prints first a request that gets a 200, then the loop to the 429
   expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set(['200']), '429']);
 });
 
-test('npm start prints a line that reads the admin API, with a token of this run or that of ADMIN_TOKEN', async () => {
+test('npm start prints a line that reads the admin API, with a token of this run or that of ADMIN_TOKEN', {
+  tags: 'full',
+}, async () => {
   const drawn = await startDemo({});
   const [, token = '', url = ''] = /curl -H 'Authorization: Bearer (tga_\w+)' (\S+)/.exec(drawn) ?? [];
   const statusWith = async (url: string, bearer: string) =>

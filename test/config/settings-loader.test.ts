@@ -69,7 +69,9 @@ test('a load whose arguments cannot be sent to the thread throws, and the next o
   expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
 });
 
-test('a large keys file that is broken keeps its last valid content, also after the thread has ended for want of edits', async () => {
+test('a large keys file that is broken keeps its last valid content, also after the thread has ended for want of edits', {
+  tags: 'full',
+}, async () => {
   const key = (i: number) => `- { id: key${i}, plan: free, name: ${'x'.repeat(150)}, secrets: [] }\n`;
   const keys = Array.from({ length: 6_000 }, (_, i) => key(i)).join('');
   const folder = configFolder({ 'keys.yaml': keys });

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { makeCustomKey } from '../support/gateway-process.ts';
+import { type Fleet, startFleetHere } from '../support/fleet.ts';
+import { makeCustomKey, type RunningGateway } from '../support/gateway-process.ts';
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 const key = makeCustomKey(1_000, 1_000);
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let prometheus: Prometheus;
 
 beforeAll(async () => {
   const start = { tuning: { bounds: patientGateway } };
-  fleet = await startFleet({ starts: [start, start], config: { keys: [key.entry] } });
+  fleet = await startFleetHere({ starts: [start, start], config: { keys: [key.entry] } });
   prometheus = await startPrometheus(fleet.gateways.map(({ adminUrl }) => new URL(adminUrl).host));
 });
 afterAll(async () => {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
-import { makeCustomKey, makeKey } from '../support/gateway-process.ts';
+import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
+import { makeCustomKey, makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -22,11 +22,11 @@ const writer = makeToken('write');
 const tuning = { bounds: patientStore };
 const secrets = [valid.secret, tight.secret, disabled.secret, unknown, redisPassword, reader.token];
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 const responses: string[] = [];
 
 beforeAll(async () => {
-  fleet = await startFleet({
+  fleet = await startFleetHere({
     starts: [{ tuning }, { tuning, onFailure: 'refuse' }],
     config: {
       keys: { file: './keys.yaml', directory: true },

@@ -1,3 +1,8 @@
+/**
+ * @module-tag full
+ *
+ * In `npm test`: `test/usage/simulate/replay-key.test.ts`.
+ */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { windowIndex } from '../../../gateway/shared/calendar-windows.ts';
