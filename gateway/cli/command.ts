@@ -12,12 +12,19 @@ export interface Asking extends GatewayOptions {
   readonly json?: true;
 }
 
-/** Adds the options that choose a gateway. */
+const asking = new WeakSet<Command>();
+
+/** Gives a command the options that choose a gateway. `completeCommands` adds them behind the command's own options. */
 export function withGateway(command: Command): Command {
+  asking.add(command);
+  return command;
+}
+
+/** Adds the options of a period. */
+export function withPeriod(command: Command): Command {
   return command
-    .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
-    .option('--ca <file>', 'the authority that issued its certificate, PEM')
-    .addOption(configOption());
+    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
+    .option('--to <when>', 'the same; the period includes the minute, hour or day of it (default: now)');
 }
 
 /** @throws a CommandError that says what to set, where no gateway or no token is named */
@@ -78,8 +85,8 @@ const variables: Readonly<Record<string, string>> = {
   NO_COLOR: 'no colours',
 };
 
-/** Adds the variables that a command reads to its help, and all variables to the help of the program. */
-export function describeEnvironment(program: Command): void {
+/** Adds the options that choose a gateway. The help of each command then lists the variables that it reads. */
+export function completeCommands(program: Command): void {
   const describe = (command: Command, names: readonly string[]) => {
     if (names.length === 0) return;
     const width = Math.max(...names.map((name) => name.length));
@@ -88,6 +95,12 @@ export function describeEnvironment(program: Command): void {
   };
   const visit = (command: Command) => {
     command.commands.forEach(visit);
+    if (asking.has(command)) {
+      command
+        .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
+        .option('--ca <file>', 'the authority that issued its certificate, PEM')
+        .addOption(configOption());
+    }
     const read = new Set(command.options.flatMap(({ envVar }) => envVar ?? []));
     const needsToken = read.has('TOLLGATE_ADMIN');
     const names = Object.keys(variables).filter(

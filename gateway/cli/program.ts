@@ -8,7 +8,7 @@ import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { printable } from '../shared/terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
 import { checkUpstreamNames } from './check-upstream-names.ts';
-import { configOption, describeEnvironment, examples, fromHere, requireConfig } from './command.ts';
+import { completeCommands, configOption, examples, fromHere, requireConfig } from './command.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
@@ -35,7 +35,7 @@ export function createProgram(): Command {
   addKeyCommands(keys);
   addMovingCommands(keys);
   addCompletionCommand(program);
-  describeEnvironment(program);
+  completeCommands(program);
   return program;
 }
 
@@ -92,7 +92,7 @@ function addConfigurationCommands(program: Command): void {
 function addTokenCommand(program: Command): void {
   program
     .command('admin')
-    .description('the admin API')
+    .description('tokens of the admin API')
     .command('token')
     .description(
       'make a token: print its YAML line for `admin.tokens`, and last the token itself, which is shown once',

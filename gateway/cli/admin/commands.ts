@@ -5,7 +5,16 @@ import { usageSteps } from '../../admin/keys/usage-rows.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import { type Asking, clientOf, examples, screenNow, show, wholeNumber, withGateway } from '../command.ts';
+import {
+  type Asking,
+  clientOf,
+  examples,
+  screenNow,
+  show,
+  wholeNumber,
+  withGateway,
+  withPeriod,
+} from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { isLive, print, printJson, screenOf } from '../output/screen.ts';
 import { isRequestId, needsLog, whyRequest } from '../request/find-request.ts';
@@ -62,12 +71,6 @@ export function addReadingCommands(program: Command, keys: Command): void {
 
 function asking(command: Command): Command {
   return withGateway(command).option('--json', 'the response of the admin API, as one JSON document');
-}
-
-function ofPeriod(command: Command): Command {
-  return asking(command)
-    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
-    .option('--to <when>', 'the same; the period includes the minute, hour or day of it (default: now)');
 }
 
 function withLimit(command: Command): Command {
@@ -165,7 +168,7 @@ function idAndFiles(id: string | undefined, log: readonly string[] | undefined) 
 const callersMax = 10_000;
 
 function addUsage(program: Command): void {
-  ofPeriod(program.command('callers'))
+  asking(withPeriod(program.command('callers')))
     .argument('<operation>', 'its operationId')
     .description('the keys that called an operation, with the time of their last call')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
@@ -177,9 +180,9 @@ function addUsage(program: Command): void {
       show(options, await clientOf(options).get(path, query, callers), csv ? callersCsv : callersLines);
     });
 
-  ofPeriod(program.command('usage'))
+  asking(withPeriod(program.command('usage')))
     .argument('[key]', 'its id')
-    .description('the requests of a key and their outcome, or with --all those of every key in a month')
+    .description('the requests of a key and their outcome, or with --all of every key in a month')
     .addHelpText(
       'after',
       examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
@@ -240,7 +243,7 @@ function addFleet(program: Command): void {
       show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
     });
 
-  withLimit(ofPeriod(program.command('events')))
+  asking(withLimit(withPeriod(program.command('events'))))
     .description('outages, bans and changes, the newest first')
     .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
     .option(

@@ -6,7 +6,7 @@ import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
-import { type Asking, clientOf, examples } from '../command.ts';
+import { type Asking, clientOf, examples, withGateway } from '../command.ts';
 import { addLimitOptions, limitOption, limitsOf } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
@@ -15,8 +15,7 @@ import { print, printJson } from '../output/screen.ts';
 /** The commands on bans and grants. They ask a gateway also for keys of the file, because neither is part of the configuration. */
 export function addBanAndGrantCommands(keys: Command): void {
   const asking = (name: string) =>
-    keys
-      .command(name)
+    withGateway(keys.command(name))
       .helpGroup('Let through:')
       .argument('<key>', 'its id')
       .option('--json', 'ban and grant of the key after the change, as the admin API sends them');

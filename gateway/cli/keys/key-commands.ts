@@ -32,10 +32,8 @@ interface CreateOptions extends Changing, LimitsByField {
  * @param keys their parent
  */
 export function addKeyCommands(keys: Command): void {
-  const before = keys.commands.length;
   const changing = (name: string) =>
-    keys
-      .command(name)
+    withGateway(keys.command(name))
       .helpGroup('Issue and change:')
       .option('--directory', 'change the directory, through the admin API, and not the keys file')
       .option('--json', 'the key, in the form of the admin API');
@@ -102,8 +100,6 @@ export function addKeyCommands(keys: Command): void {
     .action((id: string, options: Changing) => setDisabled(id, false, options));
 
   addBanAndGrantCommands(keys);
-  // The help lists the options of the gateway last.
-  for (const command of keys.commands.slice(before)) withGateway(command);
 }
 
 function writable(options: Changing): WritableKeys {

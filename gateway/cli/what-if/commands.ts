@@ -12,6 +12,7 @@ import {
   show,
   wholeNumber,
   withGateway,
+  withPeriod,
 } from '../command.ts';
 import { addLimitOptions, limitsOf, type StatedLimits } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
@@ -43,16 +44,14 @@ interface DiffOptions extends Asking {
 export function addWhatIfCommands(program: Command): void {
   const simulate = withGateway(program.command('simulate'))
     .description(
-      'what other limits would have done to the requests on record: those of a plan, a key, or of an edited configuration (--config FILE)',
+      'what other limits would have done to the recorded requests: limits of a plan, of a key, or of an edited configuration (--config FILE)',
     )
     .option('--plan <name>', 'the plan whose limits are tried')
     .option('--key <id>', 'the key whose limits are tried');
   addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOf);
-  simulate
-    .option('--days <count>', 'the last so many days (default: the last 24 hours)', wholeNumber)
-    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
-    .option('--to <when>', 'the same; what it falls into is in the period (default: now)')
-    .option('--limit <count>', 'keys that are listed at most', wholeNumber, 20)
+  simulate.option('--days <count>', 'the number of days until now (default: the last 24 hours)', wholeNumber);
+  withPeriod(simulate)
+    .option('--limit <count>', 'how many keys at most', wholeNumber, 20)
     .option('--json', 'one JSON document')
     .addHelpText(
       'after',
@@ -72,9 +71,9 @@ export function addWhatIfCommands(program: Command): void {
   withGateway(program.command('diff'))
     .addArgument(new Argument('<file>', 'an edited configuration, loaded here').argParser(fromHere))
     .description(
-      'what an edit adds, removes and changes, and whom its limits would have hit. Exit code 2: it differs',
+      'the additions, removals and changes of an edit, and the keys that its limits would have hit; exit code 2 where there are any',
     )
-    .option('--against <file>', 'a configuration file in place of the gateway’s', fromHere)
+    .option('--against <file>', 'compare with this file, and not with the gateway', fromHere)
     .option('--json', 'one JSON document')
     .addHelpText(
       'after',
