@@ -21,7 +21,7 @@ export class Exchange {
   readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
-  /** The configuration in force when the exchange began. A reload does not change it. */
+  /** The configuration when the exchange began. A reload does not change it. */
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs = performance.now();

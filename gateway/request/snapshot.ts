@@ -16,7 +16,7 @@ import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
 import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
 import { createOperationTable, type OperationTable } from './route/operation-table.ts';
 
-/** The configuration in force: the settings, and tables for the request path. A reload replaces the whole snapshot. */
+/** The current configuration: the settings, and tables for the request path. A reload replaces the whole snapshot. */
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;

@@ -16,7 +16,7 @@ export interface Stations {
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
-  /** Undefined when usage is not recorded. */
+  /** Undefined without a usage record. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds' | 'directoryRereadsMax'>;
   /** The gateway's clock, epoch ms. Limits are decided on the store's clock. */

@@ -36,18 +36,9 @@ export interface RequestCounts {
 
 export type Durations = Readonly<Pick<Histogram, 'counts' | 'sumMs'>>;
 
-export interface RequestMetrics {
-  /** The live counts of this process, which later requests change. */
-  counts(): RequestCounts;
-  /** Unfinished exchanges. */
-  readonly inFlight: () => number;
-  /** An exchange began. */
-  begin(): void;
-  /** An exchange is over. */
-  end(exchange: Exchange): void;
-}
+export type RequestMetrics = ReturnType<typeof createRequestMetrics>;
 
-export function createRequestMetrics(): RequestMetrics {
+export function createRequestMetrics() {
   const requests = new Map<string, Map<number, Map<DecisionLabel, number>>>();
   const rejected = new Map<string, number>();
   const refused = new Map<string, Map<string, number>>();
@@ -64,7 +55,8 @@ export function createRequestMetrics(): RequestMetrics {
   let inFlight = 0;
 
   return {
-    counts: () => ({
+    /** The live counts of this process, which later requests change. */
+    counts: (): RequestCounts => ({
       requests,
       rejected,
       refused,
@@ -76,11 +68,14 @@ export function createRequestMetrics(): RequestMetrics {
       upstreamDuration,
       decisionDuration,
     }),
+    /** Unfinished exchanges. */
     inFlight: () => inFlight,
+    /** An exchange began. */
     begin() {
       inFlight += 1;
     },
-    end(exchange) {
+    /** An exchange is over. */
+    end(exchange: Exchange) {
       inFlight -= 1;
       const { offered, status, decision, key, errorCode, upstream, fault } = exchange;
       const { startedMs, decidedMs, endedMs } = exchange;

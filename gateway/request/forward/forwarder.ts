@@ -1,32 +1,17 @@
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Upstream } from '../../shared/model.ts';
 import { Shares } from '../../shared/structures/shares.ts';
-import type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
+import type { ForwardOutcome, ForwardRequest } from './forward-types.ts';
 import { type RelayContext, RequestRelay } from './request-relay.ts';
 import { UnorderedList } from './unordered-list.ts';
 import { createUpgrades } from './upgrade/forward-upgrade.ts';
 import { resolveTargets } from './upstream/resolve-targets.ts';
 import type { UpstreamDeps } from './upstream/targets.ts';
-import { createUpstreams, type UpstreamState } from './upstream/upstreams.ts';
+import { createUpstreams } from './upstream/upstreams.ts';
 
 export type { ForwardOutcome, ForwardRequest, OpenTunnel, UpgradeRequest } from './forward-types.ts';
 
-export interface Forwarder {
-  /** Sends a request to a target and the response to the client. Rejects only with a bug. A failure is an outcome. */
-  forward(request: ForwardRequest): Promise<ForwardOutcome>;
-  /** The same for a WebSocket handshake. Resolves when the target has answered it with 101 or with another status. */
-  forwardUpgrade(request: UpgradeRequest): Promise<ForwardOutcome>;
-  /** Sends later requests to these upstreams. Requests in flight finish on the old upstreams, which are then closed. */
-  setUpstreams(upstreams: readonly Upstream[]): void;
-  /** The first step of a drain: closes WebSockets gently and refuses new ones. Requests are forwarded as before. */
-  drainTunnels(): void;
-  /** The open WebSockets. */
-  openTunnels(): readonly OpenTunnel[];
-  /** By the name of the upstream. */
-  state(): Readonly<Record<string, UpstreamState>>;
-  /** Closes WebSockets at once, and requests in flight after `upstreamCloseTimeoutMs`. */
-  close(): Promise<void>;
-}
+export type Forwarder = ReturnType<typeof createForwarder>;
 
 type ForwarderOptions = Omit<UpstreamDeps, 'random' | 'resolve'> &
   Partial<Pick<UpstreamDeps, 'random' | 'resolve'>> & { readonly upstreams: readonly Upstream[] };
@@ -41,7 +26,7 @@ interface RelayOptions extends ServerOptions {
  * library's own passes use node:http's client, which takes twice the CPU, and `deleteLength` turns a chunked DELETE into a smuggled
  * second request.
  */
-export function createForwarder({ upstreams: firstUpstreams, ...options }: ForwarderOptions): Forwarder {
+export function createForwarder({ upstreams: firstUpstreams, ...options }: ForwarderOptions) {
   const deps: UpstreamDeps = { random: Math.random, resolve: resolveTargets, ...options };
   const { bounds, log, atTurnEnd, nowMs, random } = deps;
   const upstreams = createUpstreams(firstUpstreams, deps);
@@ -79,20 +64,27 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
   }
 
   return {
-    forward: (request) =>
-      new Promise((resolve, reject) => {
+    /** Sends a request to a target and the response to the client. Rejects only with a bug. A failure is an outcome. */
+    forward: (request: ForwardRequest) =>
+      new Promise<ForwardOutcome>((resolve, reject) => {
         const options: RelayOptions = { relay: new RequestRelay(context, request, { resolve, reject }) };
         proxy.web(request.req, request.res, options);
       }),
+    /** The same for a WebSocket handshake. Resolves when the target has answered it with 101 or with another status. */
     forwardUpgrade: upgrades.forward,
+    /** The first step of a drain: closes WebSockets gently and refuses new ones. Requests are forwarded as before. */
     drainTunnels: () => upgrades.tunnels.drain(),
+    /** The open WebSockets. */
     openTunnels: () => upgrades.tunnels.opened(),
-    setUpstreams(next) {
+    /** Sends later requests to these upstreams. Requests in flight finish on the old upstreams, which are then closed. */
+    setUpstreams(next: readonly Upstream[]) {
       upstreams.replace(next);
       clearInterval(sweep);
       sweep = startSweep();
     },
+    /** By the name of the upstream. */
     state: upstreams.state,
+    /** Closes WebSockets at once, and requests in flight after `upstreamCloseTimeoutMs`. */
     async close() {
       clearInterval(sweep);
       upgrades.tunnels.close();

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
@@ -48,21 +48,7 @@ export interface ListenerHandlers {
   onFailedHandshake(reason: string): void;
 }
 
-export interface Listener {
-  /** @throws when the address cannot be listened on */
-  listen(address: ListenAt): Promise<AddressInfo>;
-  /** Also accepts connections of a further socket until `stop` is called. Open connections then stay open. */
-  alsoAccept(socket: ListeningSocket): { stop(): void };
-  /**
-   * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys the rest after
-   * `deadlineMs`. Idle connections stay open for `drainIdleGraceMs`, so that a request that is just arriving is not reset.
-   */
-  drain(options: { readonly deadlineMs: number }): Promise<void>;
-  /** Presents another certificate in later handshakes. No effect on a listener without TLS. */
-  setCertificate(certificate: Certificate): void;
-  /** The number of open connections, not counting those in a TLS handshake. */
-  connections(): number;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 export interface ListenerOptions {
   readonly handlers: ListenerHandlers;
@@ -73,7 +59,7 @@ export interface ListenerOptions {
 }
 
 /** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
-export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions): Listener {
+export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions) {
   const connections = new Map<Duplex, ClientConnection>();
   /** The connections of each client address. IPv6 addresses count by their /64. */
   const shares = new Shares(bounds.connectionsMax);
@@ -229,8 +215,10 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   return {
-    listen: (address) => listenOn(listening, address),
-    alsoAccept(socket) {
+    /** @throws when the address cannot be listened on */
+    listen: (address: ListenAt) => listenOn(listening, address),
+    /** Also accepts connections of a further socket until `stop` is called. Open connections then stay open. */
+    alsoAccept(socket: ListeningSocket): { stop(): void } {
       // The options with which node:http creates its own server.
       const further = new NetServer({ allowHalfOpen: true, noDelay: true }, (connection) =>
         listening.emit('connection', connection),
@@ -239,8 +227,13 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       accepting.add(further);
       return { stop: () => NetServer.prototype.close.call(further, () => accepting.delete(further)) };
     },
-    setCertificate: (next) => front?.setCertificate(next),
-    async drain({ deadlineMs }) {
+    /** Presents another certificate in later handshakes. No effect on a listener without TLS. */
+    setCertificate: (next: Certificate) => front?.setCertificate(next),
+    /**
+     * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys the rest after
+     * `deadlineMs`. Idle connections stay open for `drainIdleGraceMs`, so that a request that is just arriving is not reset.
+     */
+    async drain({ deadlineMs }: { readonly deadlineMs: number }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
       // The close() of node:http would destroy idle connections at once, with requests that are just arriving.
@@ -257,6 +250,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       for (const { socket } of connections.values()) socket.destroy();
       await closed;
     },
+    /** The number of open connections, not counting those in a TLS handshake. */
     connections: () => connections.size,
   };
 }

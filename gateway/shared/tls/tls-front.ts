@@ -24,21 +24,11 @@ export interface TlsFrontOptions {
 /** The message for a refused request in cleartext. */
 export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place of http://.';
 
-/** Accepts connections and does the TLS handshakes for an HTTP server. */
-export interface TlsFront {
-  /** The server that listens. */
-  readonly server: Server;
-  /** For later handshakes. Current handshakes and connections keep their certificate. */
-  setCertificate(certificate: Certificate): void;
-  /** Disconnects all clients with an unfinished handshake. */
-  destroyUnfinished(): void;
-}
-
 /**
- * Listens for TCP connections and checks the first octet of each before OpenSSL. So a client with cleartext HTTP gets a response, and
+ * Does the TLS handshakes of an HTTP server. Listens for TCP connections and checks the first octet of each before OpenSSL. So a client with cleartext HTTP gets a response, and
  * input that is neither HTTP nor TLS costs no handshake. ALPN offers only HTTP/1.1.
  */
-export function createTlsFront(options: TlsFrontOptions): TlsFront {
+export function createTlsFront(options: TlsFrontOptions) {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;
   const contextOf = (of: Certificate) => ({
     ...secureContextOptions(of),
@@ -132,13 +122,16 @@ export function createTlsFront(options: TlsFrontOptions): TlsFront {
   }
 
   return {
+    /** The server that listens. */
     server,
-    setCertificate(next) {
+    /** For later handshakes. Current handshakes and connections keep their certificate. */
+    setCertificate(next: Certificate) {
       // A new context ends the resumption of sessions, so it is made only for a new certificate.
       if (next.cert === current.cert && next.key === current.key) return;
       current = next;
       handshakes.setSecureContext(contextOf(next));
     },
+    /** Disconnects all clients with an unfinished handshake. */
     destroyUnfinished() {
       for (const socket of unfinished.keys()) socket.destroy();
     },

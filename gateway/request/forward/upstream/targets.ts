@@ -56,31 +56,7 @@ export interface LookupFailure {
   readonly sinceAt: string;
 }
 
-export interface Targets {
-  /** The first lookup of the host name. Undefined after it, and when addresses are known. */
-  readonly pending: Promise<void> | undefined;
-  /** Resolves when there is a target for the first time. */
-  readonly found: Promise<void>;
-  /** The host of the upstream's URL, and its last known addresses. */
-  readonly hostname: string;
-  addresses(): readonly string[];
-  /** Why the last lookup of the host name failed, and since when lookups fail. Undefined when the last lookup succeeded. */
-  lookupFailure(): LookupFailure | undefined;
-  /**
-   * The target for the next attempt at a request of this holder, if possible another than `avoid`. Undefined when no usable target
-   * has room.
-   */
-  choose(holder: string, avoid: Target | undefined): Target | undefined;
-  /** The same for a WebSocket. WebSockets have a limit of their own, so they take no connections from requests. */
-  chooseForTunnel(holder: string): Target | undefined;
-  /** Marks an unreachable target as down until a health check passes. */
-  eject(target: Target, reason: string): void;
-  state(): readonly TargetState[];
-  /** Stops lookups and health checks, and closes the connections after the requests in flight. */
-  retire(): Promise<void>;
-  /** Closes all connections at once. */
-  destroy(): Promise<void>;
-}
+export type Targets = ReturnType<typeof createTargets>;
 
 /** What all upstreams of a forwarder share. */
 export interface UpstreamDeps {
@@ -121,7 +97,7 @@ export function createTargets({
   log,
   onEvent,
   atTurnEnd,
-}: TargetsOptions): Targets {
+}: TargetsOptions) {
   const { protocol, hostname, port } = targetOf(upstream.url);
   const { ca, serverName = hostname, own } = upstream.tls ?? {};
   const tls = protocol === 'https:' ? createTargetTls({ name: serverName, ca, ...own }) : undefined;
@@ -236,14 +212,21 @@ export function createTargets({
   }
 
   return {
+    /** The first lookup of the host name. Undefined after it, and when addresses are known. */
     get pending() {
       return pending;
     },
+    /** Resolves when there is a target for the first time. */
     found: found.promise,
-    hostname,
+    /** The last known addresses of the host. */
     addresses: () => addresses,
+    /** Why the last lookup of the host name failed, and since when lookups fail. Undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,
-    choose: (holder, avoid) =>
+    /**
+     * The target for the next attempt at a request of this holder, if possible another than `avoid`. Undefined when no usable
+     * target has room.
+     */
+    choose: (holder: string, avoid: Target | undefined) =>
       chooseTarget<Target>({
         targets,
         loadOf: ({ inFlight }) => inFlight,
@@ -251,7 +234,8 @@ export function createTargets({
         avoid,
         random,
       }),
-    chooseForTunnel: (holder) =>
+    /** The same for a WebSocket. WebSockets have a limit of their own, so they take no connections from requests. */
+    chooseForTunnel: (holder: string) =>
       chooseTarget<Target>({
         targets,
         loadOf: ({ tunnelPlaces }) => tunnelPlaces.taken,
@@ -259,8 +243,9 @@ export function createTargets({
         avoid: undefined,
         random,
       }),
-    eject: (target, reason) => setHealth(target, { health: 'down', reason }),
-    state: () =>
+    /** Marks an unreachable target as down until a health check passes. */
+    eject: (target: Target, reason: string) => setHealth(target, { health: 'down', reason }),
+    state: (): readonly TargetState[] =>
       targets.map(({ address, health, since, pool, inFlight, tunnelPlaces, reason }) => ({
         address,
         healthy: health === 'healthy',
@@ -270,11 +255,13 @@ export function createTargets({
         tunnels: tunnelPlaces.taken,
         reason,
       })),
+    /** Stops lookups and health checks, and closes the connections after the requests in flight. */
     async retire() {
       stop.abort();
       retiring ??= Promise.all(targets.map(retireTarget));
       await retiring;
     },
+    /** Closes all connections at once. */
     async destroy() {
       await Promise.all([...pools].map((pool) => pool.destroy()));
     },

@@ -26,18 +26,7 @@ export interface UpstreamState {
   readonly awaited?: Pick<UpstreamState, 'url' | 'lookupError' | 'lookupErrorSinceAt'> | undefined;
 }
 
-export interface Upstreams {
-  /** Undefined when a reload has removed the upstream. */
-  find(name: string): LiveUpstream | undefined;
-  /** A reload. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
-  replace(next: readonly Upstream[]): void;
-  /** The interval of deadline checks, which depends on the shortest timeout. */
-  sweepIntervalMs(): number;
-  /** By name, in the order of the configuration. */
-  state(): Readonly<Record<string, UpstreamState>>;
-  /** Lets requests in flight finish for `upstreamCloseTimeoutMs`, then closes their connections. */
-  close(): Promise<void>;
-}
+export type Upstreams = ReturnType<typeof createUpstreams>;
 
 /** The upstream of a name in the configuration. */
 interface Entry {
@@ -53,7 +42,7 @@ interface Entry {
  * another host name the old upstream stays in force until the name is found. Otherwise a name that is misspelt, or does not exist
  * yet, would be an outage.
  */
-export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps): Upstreams {
+export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps) {
   const { bounds, log } = deps;
   let entries: ReadonlyMap<string, Entry> = new Map();
   const retiring = new Set<Targets>();
@@ -129,10 +118,16 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
   }
 
   return {
-    find: (name) => entries.get(name)?.inForce,
+    /** Undefined when a reload has removed the upstream. */
+    find: (name: string): LiveUpstream | undefined => entries.get(name)?.inForce,
+    /** A reload. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
     replace,
+    /** The interval of deadline checks, which depends on the shortest timeout. */
     sweepIntervalMs: () => Math.min(...allOf(entries).map((upstream) => upstream.bounds.sweepIntervalMs)),
-    state: () => Object.fromEntries([...entries].map(([name, entry]) => [name, stateOf(entry)])),
+    /** By name, in the order of the configuration. */
+    state: (): Readonly<Record<string, UpstreamState>> =>
+      Object.fromEntries([...entries].map(([name, entry]) => [name, stateOf(entry)])),
+    /** Lets requests in flight finish for `upstreamCloseTimeoutMs`, then closes their connections. */
     async close() {
       const all = [...allOf(entries).map(({ targets }) => targets), ...retiring];
       const timer = setTimeout(() => {
