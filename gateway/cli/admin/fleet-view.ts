@@ -76,7 +76,7 @@ export function changesLines({ changes, isComplete }: Changes, screen: Screen): 
     const where = inForce && `In force on ${figure(processes)} of ${counted(of, 'process', 'processes')}.`;
     return {
       at,
-      cells: [files?.join(', ') ?? by],
+      label: files?.join(', ') ?? by,
       text: [text, where, members && `(${members})`].filter(Boolean).join(' '),
       tone: isFailure(action) ? ('bad' as const) : undefined,
       below: error === undefined ? [] : errorLines(error, screen.columns),
@@ -92,7 +92,7 @@ export function eventsLines({ events, isComplete }: Events, screen: Screen): rea
     const began = beganAt === undefined ? '' : ` It began at ${instant(beganAt)}.`;
     const seen = processes === 1 ? '' : ` Seen by ${figure(processes)} processes.`;
     const isBad = isFailure(kind) || (group === 'incident' && beganAt === undefined);
-    return { at, cells: [group], text: text + began + seen, tone: isBad ? ('bad' as const) : undefined };
+    return { at, label: group, text: text + began + seen, tone: isBad ? ('bad' as const) : undefined };
   });
   return withNotice(isComplete, timeList(['KIND', 'EVENT'], rows, screen));
 }

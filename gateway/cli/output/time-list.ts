@@ -1,12 +1,13 @@
 import { oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { instant } from './figures.ts';
 import type { Screen, Tone } from './screen.ts';
+import { layOut } from './table.ts';
 
 /** An event with its instant. */
 export interface TimeListRow {
   readonly at: string;
-  /** Cells of further columns, each with its title in `titles`. */
-  readonly cells: readonly string[];
+  /** The kind or the author of the event. */
+  readonly label: string;
   /** A sentence. A narrow terminal wraps it. */
   readonly text: string;
   readonly tone?: Tone | undefined;
@@ -14,35 +15,34 @@ export interface TimeListRow {
   readonly below?: readonly string[];
 }
 
-const gap = '  ';
 /** With less room than this, the text stands below its instant. */
 const textColumnsMin = 40;
-const indent = '    ';
+const indentColumns = 4;
 
-/** Prints rows in their order: the instant (UTC), the cells, and the sentence. */
-export function timeList(titles: readonly string[], rows: readonly TimeListRow[], screen: Screen): string[] {
-  const { columns, paint } = screen;
-  const heads = rows.map(({ at, cells }) => [instant(oneLine(at)), ...cells.map(oneLine)]);
-  const [textTitle = '', ...others] = titles.toReversed();
-  const named = ['WHEN (UTC)', ...others.toReversed()];
-  const widths = named.map((title, index) =>
-    Math.max(widthOf(title), ...heads.map((head) => widthOf(head[index] ?? ''))),
-  );
-  const headOf = (head: readonly string[]) =>
-    widths.map((width, index) => padText(head[index] ?? '', width, 'right') + gap).join('');
-  const headWidth = widthOf(headOf([]));
-  const isBeside = columns - headWidth >= textColumnsMin;
-  const before = isBeside ? ' '.repeat(headWidth) : indent;
+/** Prints rows in their order: the instant (UTC), the label, and the sentence. */
+export function timeList(
+  [labelTitle, textTitle]: readonly [label: string, text: string],
+  rows: readonly TimeListRow[],
+  { columns, paint }: Screen,
+): string[] {
+  const columnsOfHead = [
+    { title: 'WHEN (UTC)', cell: ({ at }: TimeListRow) => instant(at) },
+    { title: labelTitle, cell: ({ label }: TimeListRow) => label },
+  ];
+  const whole = { columns: Number.POSITIVE_INFINITY, paint: (_: Tone, text: string) => text };
+  const [titles = '', ...heads] = layOut(columnsOfHead, rows, whole).lines;
+  const headColumns = Math.max(...[titles, ...heads].map(widthOf)) + 2;
+  const isBeside = columns - headColumns >= textColumnsMin;
+  const before = ' '.repeat(isBeside ? headColumns : indentColumns);
   return [
-    paint('title', `${headOf(named)}${isBeside ? textTitle : ''}`.trimEnd()),
+    paint('title', isBeside ? padText(titles, headColumns, 'right') + textTitle : titles),
     ...rows.flatMap(({ text, tone, below = [] }, index) => {
-      const head = headOf(heads[index] ?? []);
-      const wrapped = wrapText(oneLine(text), columns - widthOf(before));
-      const painted = tone === undefined ? wrapped : wrapped.map((line) => paint(tone, line));
-      const [first = '', ...rest] = painted;
-      return isBeside
-        ? [head + first, ...rest.map((line) => before + line), ...below]
-        : [head.trimEnd(), ...painted.map((line) => before + line), ...below];
+      const head = heads[index] ?? '';
+      const wrapped = wrapText(oneLine(text), columns - before.length);
+      const lines = tone === undefined ? wrapped : wrapped.map((line) => paint(tone, line));
+      const [first = '', ...rest] = isBeside ? lines : ['', ...lines];
+      const start = isBeside ? padText(head, headColumns, 'right') + first : head;
+      return [start, ...rest.map((line) => before + line), ...below];
     }),
   ];
 }
