@@ -21,6 +21,9 @@ import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
 
+/** What a request of a key costs, whatever its operation is. */
+const unitsOfRequest = 1;
+
 /** Serves one exchange, from its arrival to its record in the log. Never rejects. */
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
   try {
@@ -84,7 +87,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (page?.kind === 'limits') return answerLimits(authenticated, stations);
 
   let { key } = authenticated;
-  let decision = await stations.limiter.decide(key, snapshot.settings.bans);
+  let decision = await stations.limiter.decide(key, snapshot.settings.bans, unitsOfRequest);
   if (decision.kind === 'stale') {
     const again = await decideAgain(authenticated, stations);
     if (again.kind !== 'decided') return again;
@@ -118,7 +121,7 @@ async function decideAgain(
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
-    const decision = await limiter.decide(key, exchange.snapshot.settings.bans);
+    const decision = await limiter.decide(key, exchange.snapshot.settings.bans, unitsOfRequest);
     if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
   }
   return refuseUnread(exchange, stations);

@@ -158,10 +158,18 @@ export type DecisionSource = 'shared' | 'local' | 'memory';
 
 /** What the plan's windows and the ban ladder say to one request of a valid key. */
 export type Decision =
-  | { readonly kind: 'admitted'; readonly rateLimit: RateLimitState; readonly source: DecisionSource }
   | {
-      /** A request at `retryAtMs` (epoch, deciding clock) finds room; `banned` is a refusal by the ban ladder. */
+      readonly kind: 'admitted';
+      /** What the request costs: all windows are charged so many units. */
+      readonly units: number;
+      readonly rateLimit: RateLimitState;
+      readonly source: DecisionSource;
+    }
+  | {
+      /** The same request finds room at `retryAtMs` (epoch, deciding clock); `banned` is a refusal by the ban ladder. */
       readonly kind: 'refused' | 'banned';
+      /** What the request would have cost. */
+      readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;
       readonly retryAtMs: number;

@@ -44,7 +44,7 @@ async function open(ids: {
   const rateLimit = { nowMs: nowMs(), windows: [inForce], inForce };
   for (const [index, id] of active.entries()) {
     for (let request = 0; request < active.length - index; request++) {
-      const decision = { kind: 'refused', rateLimit, source: 'memory', retryAtMs: 0 } as const;
+      const decision = { kind: 'refused', units: 1, rateLimit, source: 'memory', retryAtMs: 0 } as const;
       usage.recorder.decided(id, decision, '192.0.2.1', '01234567');
     }
   }

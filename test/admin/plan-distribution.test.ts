@@ -51,7 +51,12 @@ it('counts keys on a scale of 1, 2, 5, 10, …, each bound in the bucket that it
 function count(usage: Usage, keyId: string, atMs: number, kind: 'admitted' | 'refused' = 'admitted'): void {
   const inForce = { name: 'minute', limit: 60, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
-  usage.recorder.decided(keyId, { kind, rateLimit, source: 'shared' } as Decision, '192.0.2.1', '01234567');
+  usage.recorder.decided(
+    keyId,
+    { kind, units: 1, rateLimit, source: 'shared' } as Decision,
+    '192.0.2.1',
+    '01234567',
+  );
 }
 
 async function recordIn(redis: boolean, settings: Settings, nowMs: () => number) {

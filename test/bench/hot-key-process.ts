@@ -19,7 +19,7 @@ const limits = [{ window: 'day', max: perDay }] as const;
 const key = { id: 'hot', plan: 'free', limits, disabled: false };
 const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
-await limiter.decide(key, bans);
+await limiter.decide(key, bans, 1);
 // In its first seconds a process mostly compiles.
 await decideFor(warmUpSeconds);
 process.send?.('warm');
@@ -34,7 +34,7 @@ async function decideFor(seconds: number): Promise<Decided> {
   await Promise.all(
     Array.from({ length: clients }, async () => {
       while (performance.now() < endMs) {
-        const { kind } = await limiter.decide(key, bans);
+        const { kind } = await limiter.decide(key, bans, 1);
         if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
         else throw new Error(`decided without Redis: ${kind}`);
         // A refusal from memory must not keep the process from its timers.

@@ -21,6 +21,10 @@ const all = { ...guarantees, ...sharedGuarantees };
 const burst = 'of many requests at once, from several clients, exactly the limit is admitted';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
+const cost = 'a request is charged what it costs, in all windows or in none';
+const less = 'what is left is room for a request that costs less';
+const free = 'a request that costs nothing is refused by no window, and by a ban';
+const strikeEach = 'a refusal is one strike, whatever the request costs';
 const month = 'a month is a month of the UTC calendar';
 const lifted = 'a ban or strikes that a process counted alone before a ban was lifted do not restore it';
 const grantsEnd = 'a grant holds until its instant, and from that millisecond on no more';
@@ -49,6 +53,27 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
       ...store,
       decide: (calls) => store.decide(calls.map((call) => ({ ...call, limits: call.limits.slice(0, -1) }))),
     })),
+  },
+  {
+    mistake: 'a request is charged 1 unit whatever it costs',
+    caughtBy: cost,
+    make: withCalls((call) => ({ ...call, units: 1 })),
+  },
+  {
+    mistake: 'a request is charged in units that find room, and not in the rest',
+    caughtBy: cost,
+    make: withCalls((call) => ({ ...call, requests: call.requests * call.units, units: 1 })),
+  },
+  { mistake: 'the cheapest request is decided first', caughtBy: less, make: altered(decideCheapestFirst) },
+  {
+    mistake: 'a request without cost costs 1',
+    caughtBy: free,
+    make: withCalls((call) => ({ ...call, units: Math.max(1, call.units) })),
+  },
+  {
+    mistake: 'a refusal is as many strikes as the request costs',
+    caughtBy: strikeEach,
+    make: altered(strikeByUnits),
   },
   {
     mistake: 'a month has 30 days',
@@ -146,6 +171,38 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
 /** The real limiter with one change. */
 function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
   return (deps) => alter(createRedisQuotaStore(deps));
+}
+
+/** The real limiter with other calls than it is given. */
+function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
+  return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
+}
+
+function decideCheapestFirst(store: QuotaStore): QuotaStore {
+  return {
+    ...store,
+    async decide(calls) {
+      const order = [...calls].sort((one, other) => one.units - other.units);
+      const replies = await store.decide(order);
+      return calls.map((call) => replies[order.indexOf(call)] ?? replies[0]) as readonly QuotaReply[];
+    },
+  };
+}
+
+function strikeByUnits(store: QuotaStore): QuotaStore {
+  return {
+    ...store,
+    decide: (calls) =>
+      Promise.all(
+        calls.map(async (call) => {
+          const reply = await decideFirst(store, call);
+          if (reply.kind !== 'decided') return reply;
+          const { outcome } = reply;
+          const strikes = outcome.state.strikes + outcome.refused * (call.units - 1);
+          return { ...reply, outcome: { ...outcome, state: { ...outcome.state, strikes } } };
+        }),
+      ),
+  };
 }
 
 function liftWithoutGeneration(deps: Deps): QuotaStore {

@@ -91,6 +91,50 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     ]);
   },
 
+  async 'a request is charged what it costs, in all windows or in none'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 12, perDay: 100 }));
+    for (const [requests, units, admitted, used] of [
+      [2, 5, 2, 10],
+      [2, 5, 0, 10],
+      [1, 3, 0, 10],
+      [3, 2, 1, 12],
+      [1, 1, 0, 12],
+    ] as const) {
+      const outcome = await decide(store, { ...call, requests, units });
+      expect([outcome.admitted, outcome.refused]).toEqual([admitted, requests - admitted]);
+      expect([outcome.state.minuteUsed, outcome.state.dayUsed]).toEqual([used, used]);
+    }
+  },
+
+  async 'what is left is room for a request that costs less'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 12, perDay: 100 })), requests: 1 };
+    const costs = [5, 1, 5, 2, 5, 1];
+    const replies = await store.decide(costs.map((units) => ({ ...call, units })));
+    const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
+    expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
+    expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
+  },
+
+  async 'a request that costs nothing is refused by no window, and by a ban'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
+    await decide(store, { ...call, requests: 4 });
+    const lowered = { ...call, limits: limitsOf({ perMinute: 2, perDay: 100 }) };
+    const free = await decide(store, { ...lowered, requests: 3, units: 0 });
+    expect([free.admitted, free.state.minuteUsed, free.state.strikes]).toEqual([3, 3, 1]);
+    expect((await decide(store, { ...call, requests: 1, units: 9 })).banned).toBe(1);
+    expect((await decide(store, { ...call, requests: 2, units: 0 })).banned).toBe(2);
+  },
+
+  async 'a refusal is one strike, whatever the request costs'(subject) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), requests: 2 };
+    expect((await decide(store, { ...call, units: 50 })).state.strikes).toBe(2);
+  },
+
   async 'used stays used when the list of windows is edited and edited back'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const before = callOf(limitsOf({ perMinute: 9, perDay: 5 }));
@@ -462,10 +506,10 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call with 0 requests of a new key, and a ban policy that no test reaches. */
+/** A call with 0 requests of a new key, of 1 unit each, and a ban policy that no test reaches. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-  return { keyId: freshPrefix(), limits, bans, requests: 0 };
+  return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };
 }
 
 export async function decide(store: QuotaStore | undefined, call: QuotaCall): Promise<QuotaOutcome> {

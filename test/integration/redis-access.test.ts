@@ -212,7 +212,7 @@ describe.each(forms)('on $name', (form) => {
         bounds: tunedBounds({ ...patientStore, storeStartTimeoutMs: 4_000 }),
       });
       onTestFinished(() => limiter.close());
-      expect(await limiter.decide(keyNamed('acme', 10), bans)).toMatchObject({
+      expect(await limiter.decide(keyNamed('acme', 10), bans, 1)).toMatchObject({
         kind: 'admitted',
         source: 'local',
       });

@@ -116,7 +116,7 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   const rateLimit = { nowMs: Date.now() - twoDaysMs, windows: [inForce], inForce };
   past.recorder.decided(
     calm.entry.id,
-    { kind: 'admitted', rateLimit, source: 'shared' },
+    { kind: 'admitted', units: 1, rateLimit, source: 'shared' },
     '192.0.2.1',
     '01234567',
   );

@@ -46,7 +46,7 @@ describe('the access line', () => {
         offered: { logged: operationMember({ id: hostile }) } as Exchange['offered'],
         key: { logged: keyMembers({ id: hostile, plan: hostile }, '01234567') } as Exchange['key'],
         cause: hostile,
-        decision: { kind: 'admitted', source: 'shared', rateLimit },
+        decision: { kind: 'admitted', units: 1, source: 'shared', rateLimit },
         upstream: { target: '[::1]:3000', attempts: 2, upstreamMs: 1.23456 },
       }),
     );

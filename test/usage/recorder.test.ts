@@ -31,7 +31,7 @@ async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
   });
   const nowMs = Date.now();
   const rateLimit = { nowMs, windows: [window], inForce: window };
-  const decision: Decision = { kind: 'admitted', rateLimit, source: 'shared' };
+  const decision: Decision = { kind: 'admitted', units: 1, rateLimit, source: 'shared' };
   for (let key = 0; key < 50; key++) recorder.decided(`key-${key}`, decision, '192.0.2.1', '01234567');
   return { recorder, subject };
 }

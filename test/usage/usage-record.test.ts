@@ -62,10 +62,10 @@ function decisionOf({ outcome, atMs }: Pick<Event, 'outcome' | 'atMs'>): Decisio
     outcome === 'admitted' || outcome === 'banned' || outcome === 'undecided' ? 'minute' : outcome;
   const inForce = { name, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
-  if (outcome === 'admitted') return { kind: 'admitted', rateLimit, source: 'shared' };
-  if (outcome === 'banned') return { kind: 'banned', rateLimit, source: 'shared', retryAtMs: 0 };
+  if (outcome === 'admitted') return { kind: 'admitted', units: 1, rateLimit, source: 'shared' };
+  if (outcome === 'banned') return { kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs: 0 };
   if (outcome === 'undecided') return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs: 0 };
-  return { kind: 'refused', rateLimit, source: 'shared', retryAtMs: 0 };
+  return { kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs: 0 };
 }
 
 function count({ recorder }: Usage, event: Event): void {

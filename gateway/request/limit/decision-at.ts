@@ -6,13 +6,14 @@ import type { QuotaOutcome } from './store/decide-quota.ts';
 /** What the request at `index` of those decided together is told: its own remaining, or when to come back. */
 export function decisionAt(
   index: number,
-  { outcome, source, limits, windowsMs }: DecidedTogether,
+  { outcome, source, units, limits, windowsMs }: DecidedTogether,
 ): Extract<Decision, { kind: 'admitted' | 'refused' | 'banned' }> {
   const { nowMs, admitted, refused, state } = outcome;
   if (index < admitted) {
-    const usedLater = admitted - 1 - index;
+    const usedLater = (admitted - 1 - index) * units;
     return {
       kind: 'admitted',
+      units,
       rateLimit: rateLimitState(state, { limits, windowsMs, nowMs, usedLater }),
       source,
     };
@@ -20,16 +21,25 @@ export function decisionAt(
   const terms = { limits, windowsMs, nowMs };
   const after = rateLimitState(state, terms);
   if (index < admitted + refused) {
-    return { kind: 'refused', rateLimit: after, source, retryAtMs: roomAtMs(after, state, terms) };
+    const retryAtMs = roomAtMs(after, state, terms, { units });
+    return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   }
   const banUntilMs = state.bannedUntilMs;
-  const retryAtMs = roomAtMs(after, state, terms, banUntilMs);
-  return { kind: 'banned', rateLimit: bannedState(after, { banUntilMs, retryAtMs }), source, retryAtMs };
+  const retryAtMs = roomAtMs(after, state, terms, { units, fromMs: banUntilMs });
+  return {
+    kind: 'banned',
+    units,
+    rateLimit: bannedState(after, { banUntilMs, retryAtMs }),
+    source,
+    retryAtMs,
+  };
 }
 
 export interface DecidedTogether {
   readonly outcome: QuotaOutcome;
   readonly source: DecisionSource;
+  /** What each of the requests costs. */
+  readonly units: number;
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
 }

@@ -17,20 +17,20 @@ import {
 
 /** What this process knows of each key: the counts in the store's last reply, and what it decided without the store since. */
 export interface KeyLedger {
-  /** Makes the call that decides `requests` requests of a key. It also carries what the store has not been told yet. */
-  openCall(terms: KeyTerms, requests: number, generation?: number): QuotaCall;
+  /** Makes the call that decides requests of a key. It also carries what the store has not been told yet. */
+  openCall(terms: KeyTerms, asked: Asked, generation?: number): QuotaCall;
   /** The store has decided the call: its counts replace those of before. */
   settle(call: QuotaCall, outcome: QuotaOutcome): void;
   /** The store did not reply, or decided nothing. What the call carried is sent again later, unless it may have arrived. */
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
-   * Refuses one request without asking the store: when the store's reply of the last `bounds.refusalRememberedMs` shows
-   * a ban, or a spent window on these limits with the next ban so far away that this refusal can be reported later.
-   * Undefined: ask the store.
+   * Refuses one request of `units` units without asking the store: when the store's reply of the last
+   * `bounds.refusalRememberedMs` shows a ban, or a window on these limits without room for it and the next ban so far away that
+   * this refusal can be reported later. Undefined: ask the store.
    */
-  refuse(terms: KeyTerms, nowMs: number): QuotaOutcome | undefined;
+  refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined;
   /** Decides without the store, on the counts last seen. The result is sent later, unless the store may have charged it. */
-  decideAlone(terms: KeyTerms, requests: number, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
+  decideAlone(terms: KeyTerms, asked: Asked, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
   /** The counts last seen, in the windows of `nowMs`. */
   lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
   /** Somebody lifted the key's ban, reset it, or changed its grant. */
@@ -51,6 +51,9 @@ export interface KeyTerms {
   readonly limits: Limits;
   readonly bans: BanPolicy;
 }
+
+/** How many requests, and how many units each of them costs. */
+export type Asked = Pick<QuotaCall, 'requests' | 'units'>;
 
 interface Entry {
   readonly keyId: string;
@@ -78,8 +81,8 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
   const unsentIds = new Set<string>();
 
   return {
-    openCall(terms, requests, generation) {
-      return toCall(entryOf(terms), requests, generation);
+    openCall(terms, asked, generation) {
+      return toCall(entryOf(terms), asked, generation);
     },
 
     settle(call, { state, nowMs }) {
@@ -98,7 +101,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
       keep(entry, entry.unsent === undefined ? call.unsent : addUp(call.unsent, entry.unsent));
     },
 
-    refuse(terms, nowMs) {
+    refuse(terms, units, nowMs) {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
       // A clock that was set back, the gateway's or Redis's, is learned from the next reply: so the store is asked.
@@ -107,21 +110,22 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
       if (entry.seenLimits !== limits) return undefined;
       const { state } = entry;
       const isBanned = state.bannedUntilMs > nowMs;
-      if (!isBanned && (roomIn(state, limits, nowMs) > 0 || !mayHoldStrike(entry, bans))) return undefined;
-      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1 }, windowsMs, nowMs);
+      if (!isBanned && (roomIn(state, limits, nowMs) >= units || !mayHoldStrike(entry, bans)))
+        return undefined;
+      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1, units }, windowsMs, nowMs);
       if (outcome.admitted === 1) return undefined;
       entry.state = outcome.state;
-      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, limits));
+      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, units, limits));
       return outcome;
     },
 
-    decideAlone(terms, requests, nowMs, mayBeCharged) {
+    decideAlone(terms, { requests, units }, nowMs, mayBeCharged) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
-      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests }, windowsMs, nowMs);
+      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests, units }, windowsMs, nowMs);
       entry.state = outcome.state;
       entry.seenMs = undefined;
-      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, limits));
+      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, units, limits));
       return outcome;
     },
 
@@ -148,7 +152,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
         if (calls.length === keysMax) break;
         if (isThere?.(keyId) === false) continue;
         const entry = entries.get(keyId);
-        if (entry !== undefined) calls.push(toCall(entry, 0));
+        if (entry !== undefined) calls.push(toCall(entry, nothingAsked));
       }
       return calls;
     },
@@ -195,14 +199,14 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
     }
   }
 
-  function toCall(entry: Entry, requests: number, generation?: number): QuotaCall {
+  function toCall(entry: Entry, { requests, units }: Asked, generation?: number): QuotaCall {
     const { keyId, limits, bans, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, bans, requests, generation, unsent };
+    return { keyId, limits, bans, requests, units, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {
@@ -210,6 +214,8 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
     unsentIds.add(entry.keyId);
   }
 }
+
+const nothingAsked: Asked = { requests: 0, units: 0 };
 
 /** A reply, and on top of it what the store will only hear of later. */
 function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
@@ -225,14 +231,15 @@ function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): 
 function decidedAlone(
   unsent: Unsent | undefined,
   { admitted, refused, state }: QuotaOutcome,
+  units: number,
   limits: Limits,
 ): Unsent {
-  const decided = { ...countsOf(state, admitted, limits), ...banOf(state), strikes: refused };
+  const decided = { ...countsOf(state, admitted * units, limits), ...banOf(state), strikes: refused };
   const all = unsent === undefined ? decided : addUp(unsent, decided);
   return { ...all, strikes: Math.min(all.strikes, state.strikes) };
 }
 
-/** `used` requests in each limited window. */
+/** `used` units in each limited window. */
 function countsOf(state: Readonly<WindowCounts>, used: number, limits: Limits): WindowCounts {
   const counts = { ...noCounts };
   for (const { window } of limits) {

@@ -30,7 +30,7 @@ export interface StorePart {
 }
 
 export interface KeyLimiter {
-  decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
+  decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
   /** What this process knows of a key while the store is away, or `unavailable` if it then decides nothing. */
   readAlone(key: Key): KnownAlone | Unavailable;
   /** Somebody lifted the key's ban, reset it, or changed its grant: nothing that was told before holds. */
@@ -57,7 +57,8 @@ export type KeyLimiterBounds = Pick<
 >;
 
 /**
- * Decides the requests of valid keys. Those of one key in one turn of the event loop are decided together, and all that
+ * Decides the requests of valid keys. Those of one key in one turn of the event loop are decided together, as long as each
+ * costs what the one before did: so they are decided in the order in which they arrived, whatever they cost. All that
  * a turn asks the store leaves in one write. A key that the store has just refused is refused without asking it again.
  *
  * When the store does not reply, `onFailure: local` decides on the counts last seen. A call that timed out may have been
@@ -85,19 +86,22 @@ export function createKeyLimiter(deps: {
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
   /** What banned keys were told, on the store's clock since `toldFromMs`. */
-  let toldBans = new Map<string, { readonly decision: Decision; readonly untilMs: number }>();
+  let toldBans = new Map<
+    string,
+    { readonly decision: Decision; readonly units: number; readonly untilMs: number }
+  >();
   let toldFromMs = 0;
   let decided = 0;
   let failed = 0;
 
   return {
-    decide(key, bans) {
+    decide(key, bans, units) {
       const open = openBatches.get(key.id);
-      if (open !== undefined && canJoin(open, key, bans)) return join(open);
-      // While a batch of this key on older terms is open, this request must be decided after it, in order of arrival. So
+      if (open !== undefined && canJoin(open, key, bans, units)) return join(open);
+      // While a batch of this key on other terms is open, this request must be decided after it, in order of arrival. So
       // a refusal from memory, which would come first, is only possible without one.
-      const refused = open === undefined ? refuseFromMemory(key, bans) : undefined;
-      return refused === undefined ? join(openBatch(key, bans)) : Promise.resolve(refused);
+      const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
+      return refused === undefined ? join(openBatch(key, bans, units)) : Promise.resolve(refused);
     },
     readAlone(key) {
       const storeNowMs = clock.nowMs();
@@ -115,8 +119,9 @@ export function createKeyLimiter(deps: {
   };
 
   /** A reload may give two requests of one key and turn different terms: each is decided on its own. */
-  function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
+  function canJoin(batch: Batch, key: Key, bans: BanPolicy, units: number): boolean {
     return (
+      batch.units === units &&
       batch.limits === key.limits &&
       batch.generation === key.generation &&
       batch.bans === bans &&
@@ -132,12 +137,13 @@ export function createKeyLimiter(deps: {
     );
   }
 
-  function openBatch(key: Key, bans: BanPolicy): Batch {
+  function openBatch(key: Key, bans: BanPolicy, units: number): Batch {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
       generation: key.generation,
       bans,
+      units,
       requests: 0,
       answer: Promise.withResolvers<Answer>(),
     };
@@ -147,25 +153,30 @@ export function createKeyLimiter(deps: {
     return batch;
   }
 
-  function refuseFromMemory({ id: keyId, limits }: Key, bans: BanPolicy): Decision | undefined {
+  function refuseFromMemory(
+    { id: keyId, limits }: Key,
+    bans: BanPolicy,
+    units: number,
+  ): Decision | undefined {
     const storeNowMs = clock.nowMs();
-    const repeated = repeatBan(keyId, storeNowMs);
+    const repeated = repeatBan(keyId, units, storeNowMs);
     if (repeated !== undefined) return repeated;
-    const outcome = ledger.refuse({ keyId, limits, bans }, storeNowMs);
+    const outcome = ledger.refuse({ keyId, limits, bans }, units, storeNowMs);
     if (outcome === undefined) return undefined;
-    const decision = decisionAt(0, { outcome, source, limits, windowsMs });
-    if (decision.kind === 'banned') toldBans.set(keyId, { decision, untilMs: outcome.state.bannedUntilMs });
+    const decision = decisionAt(0, { outcome, source, units, limits, windowsMs });
+    if (decision.kind === 'banned')
+      toldBans.set(keyId, { decision, units, untilMs: outcome.state.bannedUntilMs });
     return decision;
   }
 
   /** A banned key that floods is told the same for a moment; nothing counts its requests. */
-  function repeatBan(keyId: string, storeNowMs: number): Decision | undefined {
+  function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();
       toldFromMs = storeNowMs;
     }
     const told = toldBans.get(keyId);
-    return told !== undefined && storeNowMs < told.untilMs ? told.decision : undefined;
+    return told?.units === units && storeNowMs < told.untilMs ? told.decision : undefined;
   }
 
   function endTurn(): void {
@@ -198,7 +209,7 @@ export function createKeyLimiter(deps: {
       return;
     }
     const sentMs = nowMs();
-    const calls = batches.map((batch) => ledger.openCall(batch, batch.requests, batch.generation));
+    const calls = batches.map((batch) => ledger.openCall(batch, batch, batch.generation));
     const replies = await send(part, calls, sentMs);
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];
@@ -206,6 +217,7 @@ export function createKeyLimiter(deps: {
         const together: DecidedTogether = {
           outcome: reply.outcome,
           source,
+          units: batch.units,
           limits: batch.limits,
           windowsMs,
         };
@@ -243,15 +255,18 @@ export function createKeyLimiter(deps: {
 
   function answerAlone(batch: Batch, mayBeCharged: boolean): void {
     const storeNowMs = clock.nowMs();
-    const { limits, requests } = batch;
+    const { limits, requests, units } = batch;
     if (onFailure === 'refuse') {
       batch.answer.resolve(unavailable(batch, storeNowMs));
       return;
     }
-    const outcome = ledger.decideAlone(batch, requests, storeNowMs, mayBeCharged);
+    const outcome = ledger.decideAlone(batch, batch, storeNowMs, mayBeCharged);
     deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
     deps.onDecidedAlone(requests);
-    batch.answer.resolve({ kind: 'decided', together: { outcome, source: 'local', limits, windowsMs } });
+    batch.answer.resolve({
+      kind: 'decided',
+      together: { outcome, source: 'local', units, limits, windowsMs },
+    });
   }
 
   function unavailable(terms: Pick<Batch, 'keyId' | 'limits'>, storeNowMs: number): Unavailable {
@@ -274,12 +289,14 @@ export function createKeyLimiter(deps: {
   }
 }
 
-/** Requests of one key, on the same terms, in one turn of the event loop. */
+/** Requests of one key that cost the same, on the same terms, in one turn of the event loop. */
 interface Batch {
   readonly keyId: string;
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
+  /** What each of them costs. */
+  readonly units: number;
   requests: number;
   readonly answer: PromiseWithResolvers<Answer>;
 }

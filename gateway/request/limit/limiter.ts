@@ -32,10 +32,10 @@ import { type WatchedState, watchStore } from './store/store-watch.ts';
 /** The station that decides whether a request finds room. */
 export interface Limiter {
   /**
-   * One request of a valid key. Requests of one key in the same turn of the event loop are decided together. Only a key
-   * with a `generation` can be stale.
+   * One request of a valid key, which costs so many units. Requests of one key in the same turn of the event loop are decided
+   * together. Only a key with a `generation` can be stale.
    */
-  decide(key: Key, bans: BanPolicy): Promise<Decision | StaleKey>;
+  decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
   /** One request without a valid key, charged to its client address (`address-group.ts`); valid keys are not limited by it. */
   chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
   /** One CORS preflight, charged to its client address in a bucket of its own. */

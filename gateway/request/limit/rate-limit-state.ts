@@ -7,7 +7,7 @@ interface Terms {
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
-  /** Requests in the counts that come after the one that is told. */
+  /** Units in the counts of requests that come after the one that is told. */
   readonly usedLater?: number;
 }
 
@@ -43,9 +43,9 @@ function refusesFirst(window: Window, other: Window): boolean {
 }
 
 /**
- * When a request finds room again, from `fromMs` on: the latest reset among the spent windows. A grant changes the limits when
- * it begins and when it ends, so the windows are looked at again with the limits of each of these instants that comes before
- * there is room. 0: there is room now.
+ * When a request of `units` units finds room again, from `fromMs` on: the latest reset among the windows that lack room for it.
+ * A grant changes the limits when it begins and when it ends, so the windows are looked at again with the limits of each of
+ * these instants that comes before there is room. 0: there is room now. Units above a limit never find room in that window.
  *
  * @param told what `rateLimitState` makes of the same state
  */
@@ -53,22 +53,23 @@ export function roomAtMs(
   told: RateLimitState,
   state: Readonly<QuotaState>,
   terms: Terms,
-  fromMs = 0,
+  { units, fromMs = 0 }: { readonly units: number; readonly fromMs?: number },
 ): number {
-  let atMs = Math.max(fromMs, lastReset(told));
+  let atMs = Math.max(fromMs, lastReset(told, units));
   const grant = unendedGrant(state.grant, terms.nowMs);
   if (grant === undefined) return atMs;
   for (const changeMs of [grant.fromMs ?? 0, grant.untilMs]) {
     if (changeMs <= terms.nowMs) continue;
     if (atMs < changeMs) break;
-    atMs = Math.max(fromMs, changeMs, lastReset(rateLimitState(state, { ...terms, nowMs: changeMs })));
+    const then = rateLimitState(state, { ...terms, nowMs: changeMs });
+    atMs = Math.max(fromMs, changeMs, lastReset(then, units));
   }
   return atMs;
 }
 
-function lastReset({ windows }: RateLimitState): number {
+function lastReset({ windows }: RateLimitState, units: number): number {
   let atMs = 0;
-  for (const { remaining, resetMs } of windows) if (remaining === 0 && resetMs > atMs) atMs = resetMs;
+  for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;
   return atMs;
 }
 

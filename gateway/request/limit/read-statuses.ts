@@ -52,7 +52,7 @@ export function statusOf(
   const used = limits.map(({ window }) => state[usedIn[window]]);
   const grant = toldGrant(state.grant, nowMs);
   const isBanned = banUntilMs > nowMs;
-  const retryAtMs = roomAtMs(rateLimit, state, terms, isBanned ? banUntilMs : 0);
+  const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? banUntilMs : 0 });
   return {
     rateLimit: isBanned ? bannedState(rateLimit, { banUntilMs, retryAtMs }) : rateLimit,
     retryAtMs,

@@ -72,6 +72,7 @@ async function recordKeys(keys: number): Promise<unknown> {
   const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
   const decision: Decision = {
     kind: 'admitted',
+    units: 1,
     rateLimit: { nowMs, windows: [window], inForce: window },
     source: 'shared',
   };
@@ -90,7 +91,7 @@ async function rememberKeys(keys: number): Promise<unknown> {
   const bounds = { ...defaultBounds, rememberedKeysMax: keys };
   const ledger = createKeyLedger(bounds);
   for (let key = 0; key < keys; key++) {
-    const call = ledger.openCall({ keyId: idOf(key), limits, bans }, 1);
+    const call = ledger.openCall({ keyId: idOf(key), limits, bans }, { requests: 1, units: 1 });
     const state = { ...emptyQuotaState, minute: 60_000, minuteUsed: 1, day: 86_400_000, dayUsed: 1 };
     ledger.settle(call, { nowMs: Date.now(), admitted: 1, refused: 0, banned: 0, state });
   }

@@ -366,7 +366,7 @@ function decisions({ connections }: Pick<Opened, 'connections'>) {
 }
 
 function callOf(key: number): QuotaCall {
-  return { keyId: idOf(key), limits, bans, requests: 1, unsent: undefined };
+  return { keyId: idOf(key), limits, bans, requests: 1, units: 1, unsent: undefined };
 }
 
 function digestOf(key: number): string {

@@ -33,7 +33,7 @@ const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000
 const counts: Record<string, number> = {};
 const clients = Array.from({ length: 20 }, async () => {
   for (let index = 0; index < requests / 20; index++) {
-    const { kind } = await limiter.decide(key, bans);
+    const { kind } = await limiter.decide(key, bans, 1);
     counts[kind] = (counts[kind] ?? 0) + 1;
   }
 });

@@ -8,6 +8,7 @@ import { limitsOf } from '../../support/limits-of.ts';
 const few = { ...defaultBounds, rememberedKeysMax: 100 };
 const nowMs = 1_000_000;
 const bans = { after: 1_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+const one = { requests: 1, units: 1 };
 const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });
 
 /** The store's reply to a call of a key whose minute is spent and that has this many strikes. */
@@ -25,14 +26,32 @@ function reply(strikes: number) {
 it('strikes in an open call are counted once, even if other keys push the key out of the ledger meanwhile', () => {
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
-  ledger.settle(ledger.openCall(terms, 1), reply(0));
-  for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, nowMs)?.refused).toBe(1);
-  const call = ledger.openCall(terms, 1);
+  ledger.settle(ledger.openCall(terms, one), reply(0));
+  for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, 1, nowMs)?.refused).toBe(1);
+  const call = ledger.openCall(terms, one);
   expect(call.unsent?.strikes).toBe(5);
 
-  for (let index = 0; index < few.rememberedKeysMax; index++) ledger.openCall(termsOf(`other-${index}`), 1);
+  for (let index = 0; index < few.rememberedKeysMax; index++) ledger.openCall(termsOf(`other-${index}`), one);
   ledger.settle(call, reply(6));
   expect(ledger.lastSeen(terms, nowMs).strikes).toBe(6);
+});
+
+it('what is decided alone is sent in units', () => {
+  const ledger = createKeyLedger(few);
+  const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 12, perDay: 100 }) };
+  expect(ledger.decideAlone(terms, { requests: 3, units: 5 }, nowMs, false).admitted).toBe(2);
+  expect(ledger.decideAlone(terms, { requests: 3, units: 1 }, nowMs, false).admitted).toBe(2);
+  expect(ledger.decideAlone(terms, { requests: 3, units: 0 }, nowMs, false).admitted).toBe(3);
+  const [report] = ledger.openReports(1);
+  expect(report).toMatchObject({ requests: 0, unsent: { minuteUsed: 12, dayUsed: 12, strikes: 2 } });
+});
+
+it('a request is refused without the store only where its units find no room', () => {
+  const ledger = createKeyLedger(few);
+  const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 3, perDay: 100 }) };
+  ledger.settle(ledger.openCall(terms, one), reply(0));
+  expect(ledger.refuse(terms, 3, nowMs)?.refused).toBe(1);
+  expect([0, 1, 2].map((units) => ledger.refuse(terms, units, nowMs))).toEqual(Array(3).fill(undefined));
 });
 
 it('a refusal is remembered until a grant begins, and not a millisecond longer', () => {
@@ -41,8 +60,8 @@ it('a refusal is remembered until a grant begins, and not a millisecond longer',
   const spent = reply(0);
   const [fromMs, untilMs] = [nowMs + 10, nowMs + 20];
   const grant = { limits: limitsOf({ perMinute: 5, perDay: 5 }), fromMs, untilMs };
-  ledger.settle(ledger.openCall(terms, 1), { ...spent, state: { ...spent.state, grant } });
-  expect(ledger.refuse(terms, fromMs - 1)?.refused).toBe(1);
-  expect(ledger.refuse(terms, fromMs)).toBeUndefined();
-  expect(ledger.decideAlone(terms, 9, fromMs, false).admitted).toBe(4);
+  ledger.settle(ledger.openCall(terms, one), { ...spent, state: { ...spent.state, grant } });
+  expect(ledger.refuse(terms, 1, fromMs - 1)?.refused).toBe(1);
+  expect(ledger.refuse(terms, 1, fromMs)).toBeUndefined();
+  expect(ledger.decideAlone(terms, { requests: 9, units: 1 }, fromMs, false).admitted).toBe(4);
 });

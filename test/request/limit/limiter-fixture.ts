@@ -12,10 +12,13 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
-/** A limiter, and the lines it logged. `decide` is for keys that are never stale; any other key has `decideFresh`. */
+/**
+ * A limiter, and the lines it logged. `decide` is for keys that are never stale; any other key has `decideFresh`. A request
+ * costs 1 unit unless the test says something else.
+ */
 export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
-  decide(key: Key, bans: BanPolicy): Promise<Decision>;
-  readonly decideFresh: Limiter['decide'];
+  decide(key: Key, bans: BanPolicy, units?: number): Promise<Decision>;
+  decideFresh(key: Key, bans: BanPolicy): ReturnType<Limiter['decide']>;
   readonly logged: readonly LogLine[];
 }
 
@@ -51,9 +54,9 @@ export function openLimiter(options: Options): LoggedLimiter {
   return {
     ...limiter,
     logged,
-    decideFresh: limiter.decide,
-    async decide(key, bans) {
-      const decision = await limiter.decide(key, bans);
+    decideFresh: (key, bans) => limiter.decide(key, bans, 1),
+    async decide(key, bans, units = 1) {
+      const decision = await limiter.decide(key, bans, units);
       if (decision.kind === 'stale') throw new Error('a key without a generation is stale');
       return decision;
     },

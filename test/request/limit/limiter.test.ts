@@ -58,6 +58,55 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     ]);
   });
 
+  it('decides requests of one key and turn in the order in which they arrived, whatever they cost', async () => {
+    const limiter = open();
+    const key = keyOf(12, 100);
+    const costs = [5, 5, 1, 5, 1, 0, 2, 1, 0];
+    const decisions = await Promise.all(costs.map((units) => limiter.decide(key, noBans, units)));
+    expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
+      ...[
+        ['admitted', 7],
+        ['admitted', 2],
+        ['admitted', 1],
+        ['refused', 1],
+      ],
+      ...[
+        ['admitted', 0],
+        ['admitted', 0],
+        ['refused', 0],
+        ['refused', 0],
+        ['admitted', 0],
+      ],
+    ]);
+    const [minute] = decisions.map(({ rateLimit }) => rateLimit.windows[0]);
+    expect(decisions[3]).toMatchObject({ units: 5, retryAtMs: minute?.resetMs });
+  });
+
+  it('refuses from memory what finds no room, and admits what does', async () => {
+    const limiter = open();
+    const key = keyOf(12, 100);
+    const kinds: string[] = [];
+    for (const units of [10, 3, 3, 2, 3, 1, 0]) kinds.push((await limiter.decide(key, noBans, units)).kind);
+    expect(kinds).toEqual(['admitted', 'refused', 'refused', 'admitted', 'refused', 'refused', 'admitted']);
+  });
+
+  it('tells each request under a ban when it finds room, whatever the one before it costs', async () => {
+    const limiter = open();
+    const key = keyOf(12, 100);
+    const afterOne = { ...bans, after: 1 };
+    await limiter.decide(key, afterOne, 10);
+    const { rateLimit } = await limiter.decide(key, afterOne, 3);
+    const minuteEndMs = rateLimit.windows[0]?.resetMs;
+    for (const [units, retryAtMs] of [
+      [3, minuteEndMs],
+      [1, rateLimit.banUntilMs],
+      [3, minuteEndMs],
+      [0, rateLimit.banUntilMs],
+    ]) {
+      expect(await limiter.decide(key, afterOne, units)).toMatchObject({ kind: 'banned', units, retryAtMs });
+    }
+  });
+
   it('shows remaining 0, never less, when a limit falls below what was used', async () => {
     const limiter = open();
     const key = keyOf(10, 100);

@@ -27,6 +27,9 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   maxMs: fc.integer({ min: 20, max: 60 }),
 });
 
+/** What a request costs; mostly 1. */
+export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
+
 /** Counts not yet sent, relative to the present: of the current or previous windows, of this or an older generation. */
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),

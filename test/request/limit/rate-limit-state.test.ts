@@ -44,7 +44,7 @@ it.each([
     ['minute', 60],
     ['day', 86_400],
   ]);
-  expect(roomAtMs(at, state, terms)).toBe(row.roomAtMs);
+  expect(roomAtMs(at, state, terms, { units: 1 })).toBe(row.roomAtMs);
 });
 
 it('each request of a batch gets its own remaining, and a banned one the time when a request will be admitted', () => {
@@ -52,7 +52,7 @@ it('each request of a batch gets its own remaining, and a banned one the time wh
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
     outcome: { nowMs, admitted: 2, refused: 1, banned: 1, state },
-    ...{ source: 'shared' as const, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
+    ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   const [first, second, refused, banned] = [0, 1, 2, 3].map((index) => decisionAt(index, together));
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
@@ -70,12 +70,24 @@ it('each request of a batch gets its own remaining, and a banned one the time wh
   });
 });
 
+it('a request of several units finds room when they fit, and its batch counts what each costs', () => {
+  const state = { ...emptyQuotaState, minute, minuteUsed: 8, day, dayUsed: 97 };
+  const limits = limitsOf({ perMinute: 10, perDay: 100 });
+  const outcome = { nowMs, admitted: 2, refused: 1, banned: 0, state };
+  const at = (index: number, units: number) =>
+    decisionAt(index, { outcome, source: 'shared', units, limits, windowsMs });
+  expect([0, 1].map((index) => at(index, 4).rateLimit.inForce.remaining)).toEqual([6, 2]);
+  expect(at(2, 4)).toMatchObject({ units: 4, retryAtMs: dayEnd, rateLimit: { inForce: { remaining: 2 } } });
+  // The day has room for 3.
+  expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
+});
+
 it('during a ban the window in force has 0 remaining until the ban ends, whatever its count', () => {
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
     outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
-    ...{ source: 'shared' as const, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
+    ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
   expect(decisionAt(0, together)).toMatchObject({
     retryAtMs: bannedUntilMs,
@@ -120,11 +132,11 @@ describe('under a grant', () => {
     },
   ])('a refused request is told when it will find room: it ends $ends', ({ untilMs, dayUsed, retryAtMs }) => {
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state: stateUnder(untilMs, dayUsed) };
-    const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+    const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
     const later = decideQuota(
       outcome.state,
-      { keyId: 'acme', limits, bans: noBans, requests: 1 },
+      { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 },
       windowsMs,
       retryAtMs,
     );
@@ -141,7 +153,7 @@ describe('under a grant', () => {
       const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: row.untilMs };
       const state = { ...emptyQuotaState, minute, minuteUsed: 2, day, dayUsed: row.dayUsed, grant };
       const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
-      expect(decisionAt(0, { outcome, source: 'shared', limits, windowsMs })).toMatchObject({
+      expect(decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs })).toMatchObject({
         kind: 'refused',
         retryAtMs: row.retryAtMs,
       });
@@ -165,11 +177,12 @@ describe('under a grant', () => {
     const grant = { limits: limitsOf(row.limits), fromMs: row.fromMs, untilMs: row.untilMs };
     const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: row.dayUsed, grant };
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
-    const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+    const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: row.retryAtMs });
     expect(decision.rateLimit.windows.map(({ limit }) => limit)).toEqual([3, 100]);
     const admittedAt = (atMs: number) =>
-      decideQuota(state, { keyId: 'acme', limits, bans: noBans, requests: 1 }, windowsMs, atMs).admitted;
+      decideQuota(state, { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 }, windowsMs, atMs)
+        .admitted;
     expect([admittedAt(row.retryAtMs - 1), admittedAt(row.retryAtMs)]).toEqual([0, 1]);
   });
 
@@ -178,7 +191,7 @@ describe('under a grant', () => {
     const before = stateUnder(bannedUntilMs, 200);
     const retryAtMs = (state: QuotaState) => {
       const outcome = { nowMs, admitted: 0, refused: 0, banned: 1, state: { ...state, bannedUntilMs } };
-      const decision = decisionAt(0, { outcome, source: 'shared', limits, windowsMs });
+      const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
       return decision.kind === 'banned' ? decision.retryAtMs : undefined;
     };
     expect(retryAtMs(before)).toBe(dayEnd);

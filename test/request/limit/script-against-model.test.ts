@@ -47,6 +47,7 @@ const request = fc.record({
     fc.record({
       key: fc.nat({ max: 2 }),
       requests: fc.integer({ min: 0, max: 20 }),
+      units: arbitrary.units,
       unsent: fc.option(arbitrary.unsent, { nil: undefined }),
     }),
     { minLength: 1, maxLength: 5 },
@@ -81,13 +82,14 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
             models[key] = changed.state;
             continue;
           }
-          const sent = calls.map(({ key, requests, unsent }) => ({
+          const sent = calls.map(({ key, requests, units, unsent }) => ({
             key,
             // Each key has another plan, and another one every five steps.
             limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
             keyId: `${prefix}-${key}`,
             bans,
             requests,
+            units,
             unsent: unsent && toUnsent(unsent, modelOf(key)),
           }));
           const replies = await store.decide(sent);

@@ -18,7 +18,7 @@ it.each([
 ] as const)('a spent %s of %i says so, and when to come back', (name, limit, message) => {
   const rateLimit = standingOf(windowOf(name, limit));
   const retryAtMs = rateLimit.inForce.resetMs;
-  expect(limitRefusal({ kind: 'refused', rateLimit, source: 'shared', retryAtMs })).toEqual({
+  expect(limitRefusal({ kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
     code: 'rate_limited',
     message,
     fields: ['Retry-After', '12'],
@@ -28,7 +28,7 @@ it.each([
 it('a banned request gets the reason, the end of the ban, and when a request will be admitted', () => {
   const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
   const retryAtMs = nowMs + 71_500;
-  expect(limitRefusal({ kind: 'banned', rateLimit, source: 'shared', retryAtMs })).toEqual({
+  expect(limitRefusal({ kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
     code: 'key_banned',
     message:
       'The API key is banned until 2026-11-21T12:01:09.000Z, because it kept sending after 429. Retry in 72 s.',

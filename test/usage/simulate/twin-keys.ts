@@ -134,13 +134,13 @@ export function decideTwins(twins: Twins): TwinsRecorded {
     for (const twin of [0, 1] as const) {
       const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
       const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
-      const call = { keyId: '', requests, ...terms };
+      const call = { keyId: '', requests, units: 1, ...terms };
       const outcome = decideQuota(states[twin], call, calendarWindowsMs, nowMs);
       states[twin] = outcome.state;
       refused[twin] += outcome.refused + outcome.banned;
       const byOutcome = new Map<number, number>();
       for (let request = 0; request < requests; request++) {
-        const decision = decisionAt(request, { outcome, source: 'memory', ...terms });
+        const decision = decisionAt(request, { outcome, source: 'memory', units: 1, ...terms });
         const number = outcomes.indexOf(outcomeOf(decision));
         byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
       }

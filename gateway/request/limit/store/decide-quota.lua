@@ -7,7 +7,7 @@ charges one window per round trip, where ours are charged all or none; it charge
 free; and it knows no ban ladder.
 
 KEYS  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
-  minute, minuteUsed           number of the minute window (epoch ms / its length), requests admitted in it; likewise
+  minute, minuteUsed           number of the minute window (epoch ms / its length), units charged in it; likewise
                                second, hour, day and month (months since January 1970), each once it is limited
   strikes, strikesFromMs       refusals counted towards the next ban, when the first of them was
   bannedUntilMs, banLevel      end of the last ban, and how many bans led to it
@@ -20,6 +20,7 @@ ARGV  for each key, one after the other:
       its terms: how many windows are limited; bans: after, within ms, for ms, max ms; for each window: its name, its
       length in ms (0: the calendar's month), its limit. Nothing in place of them: the terms of the key before
       requests to decide (0: only take over what a process decided on its own)
+      units that each of them costs
       changedMs of when the key was read, or nothing: of no interest
       0, or 1 and then what a process decided on its own and never sent: strikes, bannedUntilMs, banLevel, liftedMs,
       resetMs, and for each window in the same order its number and use
@@ -66,9 +67,9 @@ for each = 1, #KEYS do
     end
     names[numbers + 1] = 'grant'
   end
-  local requests, readMs = tonumber(ARGV[at + 1]), ARGV[at + 2]
-  local unsentAt = ARGV[at + 3] == '1' and at + 4
-  at = at + 3
+  local requests, units, readMs = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
+  local unsentAt = ARGV[at + 4] == '1' and at + 5
+  at = at + 4
   if unsentAt then at = at + 5 + 2 * windows end
   names[numbers + 2] = readMs ~= '' and 'changedMs' or nil
 
@@ -142,15 +143,16 @@ for each = 1, #KEYS do
     if bannedUntilMs > nowMs then
       banned = requests
     else
-      admitted = requests
+      local room = math.huge
       for i = 1, windows do
         local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
-        admitted = math.min(admitted, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
+        room = math.min(room, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
       end
-      admitted = math.max(0, admitted)
+      admitted = units == 0 and requests or math.max(0, math.min(requests, math.floor(room / units)))
+      local charged = admitted * units
       for i = 1, windows do
         local used = windowFieldsAt + 2 * i + 1
-        reply[used] = reply[used] + admitted
+        reply[used] = reply[used] + charged
       end
       local rest = requests - admitted
       if rest > 0 then

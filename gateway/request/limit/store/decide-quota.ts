@@ -2,9 +2,9 @@ import { type WindowsMs, windowIndex, windowStartMs } from '../../../shared/cale
 import type { BanPolicy, Grant, Limits, PlanWindow } from '../../../shared/model.ts';
 
 /**
- * The decision on `requests` requests of one key at one instant: ban first, then every window of its limits, charged in
- * all of them or in none. `decide-quota.lua` is the same function inside Redis; the tests hold the two against each
- * other.
+ * Decides `requests` requests of one key, of `units` units each, at one instant: ban first, then every window of its limits.
+ * An admitted request is charged its units in all windows, a refused one in none. `decide-quota.lua` is the same function
+ * inside Redis; the tests hold the two against each other.
  *
  * Deciding n at once equals deciding n times one: the first `admitted` requests find room, the next `refused` ones
  * do not, and the rest are `banned`, beginning with the refusal that reached `bans.after`.
@@ -15,7 +15,7 @@ export function decideQuota(
   windowsMs: WindowsMs,
   nowMs: number,
 ): QuotaOutcome {
-  const { limits, bans, requests, unsent } = call;
+  const { limits, bans, requests, units, unsent } = call;
   const state = { ...before, grant: unendedGrant(before.grant, nowMs) };
   openWindows(state, limits, windowsMs, nowMs);
   endStrikes(state, bans, nowMs);
@@ -25,14 +25,14 @@ export function decideQuota(
   }
   if (state.bannedUntilMs > nowMs) return { nowMs, admitted: 0, refused: 0, banned: requests, state };
 
-  const admitted = Math.max(0, Math.min(requests, roomIn(state, limits, nowMs)));
-  for (const { window } of limits) state[usedIn[window]] += admitted;
+  const admitted = fitting(requests, units, roomIn(state, limits, nowMs));
+  for (const { window } of limits) state[usedIn[window]] += admitted * units;
   const rest = requests - admitted;
   const refused = rest === 0 ? 0 : strike(state, rest, bans, nowMs);
   return { nowMs, admitted, refused, banned: rest - refused, state };
 }
 
-/** By the window's name its number (`windowIndex`), and by `…Used` the requests admitted in it. */
+/** By the window's name its number (`windowIndex`), and by `…Used` the units charged in it. */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
 /** What the store holds of one key: the fields of its hash. Times are epoch ms on the store's clock. */
@@ -69,6 +69,8 @@ export interface QuotaCall {
   readonly bans: BanPolicy;
   /** How many requests to decide; 0 only hands over `unsent`. */
   readonly requests: number;
+  /** What each of them costs: a whole number. Requests that cost nothing are refused by no window, and by a ban. */
+  readonly units: number;
   /** That of the key (`Key`): the store decides nothing where the key was changed since. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
@@ -117,13 +119,19 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   grant: undefined,
 });
 
-/** How many requests every window still has room for; negative where a limit fell below what was used. */
+/** How many units every window still has room for; negative where a limit fell below what was used. */
 export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: number): number {
   let room = Number.POSITIVE_INFINITY;
   for (const { window, max } of limitsAt(nowMs, limits, state.grant)) {
     room = Math.min(room, max - state[usedIn[window]]);
   }
   return room;
+}
+
+/** How many of the requests find room, in order: the first ones. */
+function fitting(requests: number, units: number, room: number): number {
+  if (units === 0) return requests;
+  return Math.max(0, Math.min(requests, Math.floor(room / units)));
 }
 
 /** The limits in force: while a grant runs, its own for those windows of the key that it names. */

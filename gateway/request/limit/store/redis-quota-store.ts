@@ -93,12 +93,12 @@ export function createRedisQuotaStore(deps: {
     const args = [String(calls.length)];
     for (const { keyId } of calls) args.push(nameOf(keyId));
     let before: Terms | undefined;
-    for (const { limits, bans, requests, generation, unsent } of calls) {
+    for (const { limits, bans, requests, units, generation, unsent } of calls) {
       const terms = termsOf(limits, bans);
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
       before = terms;
-      args.push(String(requests), generation === undefined ? '' : String(generation));
+      args.push(String(requests), String(units), generation === undefined ? '' : String(generation));
       if (unsent === undefined) args.push('0');
       else args.push('1', ...unsentArguments(unsent, limits));
     }

@@ -13,7 +13,11 @@ import * as arbitrary from '../quota-arbitraries.ts';
 
 const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
 const steps = fc.array(
-  fc.record({ pauseMs: fc.integer({ min: 0, max: 40 }), requests: fc.integer({ min: 0, max: 20 }) }),
+  fc.record({
+    pauseMs: fc.integer({ min: 0, max: 40 }),
+    requests: fc.integer({ min: 0, max: 20 }),
+    units: arbitrary.units,
+  }),
   { maxLength: 40 },
 );
 
@@ -23,9 +27,9 @@ it('deciding n requests at once equals deciding them one by one, bans included',
       let together: Readonly<QuotaState> = emptyQuotaState;
       let oneByOne: Readonly<QuotaState> = emptyQuotaState;
       let nowMs = 1_000_000;
-      for (const { pauseMs, requests } of sequence) {
+      for (const { pauseMs, requests, units } of sequence) {
         nowMs += pauseMs;
-        const call = { keyId: 'k', limits, bans };
+        const call = { keyId: 'k', limits, bans, units };
         const batch = decideQuota(together, { ...call, requests }, windowsMs, nowMs);
         together = batch.state;
         const kinds: string[] = [];
@@ -47,20 +51,23 @@ it('deciding n requests at once equals deciding them one by one, bans included',
   );
 });
 
-it('never admits beyond a limit, never charges a refusal, and expires no sooner than its last window', () => {
+it('never charges beyond a limit, never charges a refusal, leaves no room for a refused request, and expires no sooner than its last window', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
       let state: Readonly<QuotaState> = emptyQuotaState;
-      const admittedIn = new Map<string, number>();
+      const chargedIn = new Map<string, number>();
       let nowMs = 1_000_000;
-      for (const { pauseMs, requests } of sequence) {
+      for (const { pauseMs, requests, units } of sequence) {
         nowMs += pauseMs;
-        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests }, windowsMs, nowMs);
+        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests, units }, windowsMs, nowMs);
         state = outcome.state;
+        if (outcome.refused > 0) {
+          expect(limits.some(({ window, max }) => state[usedIn[window]] + units > max)).toBe(true);
+        }
         for (const { window, max } of limits) {
           const name = `${window} ${state[window]}`;
-          admittedIn.set(name, (admittedIn.get(name) ?? 0) + outcome.admitted);
-          expect(state[usedIn[window]]).toBe(admittedIn.get(name));
+          chargedIn.set(name, (chargedIn.get(name) ?? 0) + outcome.admitted * units);
+          expect(state[usedIn[window]]).toBe(chargedIn.get(name));
           expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
         }
         expect(expiresMs(state, bans, windowsMs)).toBeGreaterThan(nowMs);
@@ -71,7 +78,13 @@ it('never admits beyond a limit, never charges a refusal, and expires no sooner 
 });
 
 it('never goes back to an earlier window', () => {
-  const call = { keyId: 'k', limits: limitsOf({ perMinute: 2, perDay: 9 }), bans: farAway, requests: 2 };
+  const call = {
+    keyId: 'k',
+    limits: limitsOf({ perMinute: 2, perDay: 9 }),
+    bans: farAway,
+    requests: 2,
+    units: 1,
+  };
   const { state } = decideQuota(emptyQuotaState, call, windowsMs, 1_000_000);
   const older = decideQuota(state, call, windowsMs, 1_000_000 - 500);
   expect([older.refused, older.state.minute, older.state.day]).toEqual([2, state.minute, state.day]);
@@ -80,7 +93,7 @@ it('never goes back to an earlier window', () => {
 it('counts strikes in a fixed span that begins with the first refusal', () => {
   const bans = { after: 3, withinMs: 100, forMs: 10, maxMs: 100 };
   const day = { ...windowsMs, minute: 1_000_000, day: 1_000_000 };
-  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans };
+  const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans, units: 1 };
   let { state } = decideQuota(emptyQuotaState, { ...call, requests: 1 }, day, 1_000_000);
   const kinds = [0, 99, 100, 150, 199].map((offsetMs) => {
     const outcome = decideQuota(state, { ...call, requests: 1 }, day, 1_000_000 + offsetMs);

@@ -12,6 +12,7 @@ const callOf = (keyId: string, requests = 1) => ({
   limits: [{ window: 'day' as const, max: 10 }],
   bans,
   requests,
+  units: 1,
 });
 
 let server: RedisServer;
