@@ -4,7 +4,7 @@ import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type ListBounds, type Listed } from './shared-list.ts';
 
-/** What is done to keys. `secret`: one was issued or removed; `update`: of its other members. */
+/** The changes of keys. `secret`: a secret was issued or removed. `update`: other members were changed. */
 export const keyActions = [
   'create',
   'secret',
@@ -21,23 +21,23 @@ export const keyActions = [
 
 export type KeyAction = (typeof keyActions)[number];
 
-/** What of something was changed, by the name of the member. It is JSON, and holds no secret and no whole digest. */
+/** The changed members by name, as JSON. They hold no secret and no whole digest. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
-/** What somebody did to a key, or to many keys at once. */
+/** An operator's change of one key, or of many keys at once. */
 export interface KeyChange {
   readonly action: KeyAction;
   /** The name of the token. */
   readonly by: string;
-  /** The id of the key; absent where it is about many. */
+  /** The id of the key; absent for a change of many keys. */
   readonly key?: string;
   readonly before?: ChangedMembers;
   readonly after?: ChangedMembers;
-  /** Set where nobody knows whether it is in force: the store gave no reply. */
+  /** Set when the store gave no reply, so the change may or may not be in force. */
   readonly error?: string;
 }
 
-/** Limits that a reload changed, as they were before it. */
+/** The earlier values of limits that a reload changed. */
 export interface LimitsBefore {
   /** By the name of the plan. A custom plan has none. */
   readonly plans?: Readonly<Record<string, LimitsByField>>;
@@ -45,7 +45,7 @@ export interface LimitsBefore {
   readonly keys?: Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField }>>;
 }
 
-/** Something that was changed, or that failed to be. */
+/** A change, or an attempt that failed. */
 export type Change =
   | KeyChange
   | {
@@ -54,17 +54,17 @@ export type Change =
       readonly by: string;
       /** The names of the files that were edited. */
       readonly files?: readonly string[];
-      /** The versions of the configuration: the one in force until then, and the new one, or the one that is not valid. */
+      /** The version of the configuration before the reload. `after` is the new version, or the version that is not valid. */
       readonly before: string;
       readonly after?: string;
-      /** What a reload changed: "free 60 → 50 a minute". */
+      /** Each edit of a reload as text: "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
       readonly limitsBefore?: LimitsBefore;
       /** Why it failed. */
       readonly error?: string;
     }
   | {
-      /** The tokens of the admin API, by a reload. */
+      /** A reload changed the tokens of the admin API. */
       readonly action: 'token';
       readonly by: string;
       readonly before: ChangedMembers;
@@ -74,7 +74,7 @@ export type Change =
 export type RecordedChange = Listed<Change>;
 
 export interface ChangesPage {
-  /** False while Redis is away: then only those of this process are known. */
+  /** False while Redis is away; the page then has only the changes of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly changes: readonly RecordedChange[];
@@ -91,8 +91,8 @@ export interface Changes {
 }
 
 /**
- * The reload that each process does of the same files is one change. What was done to a key was done on one process, and each
- * of that is a change of its own.
+ * The record of changes. Every process reloads the same files, so their reloads are merged into one change. A change of a key
+ * happens on one process and is never merged.
  */
 export function createChanges({
   bounds,
@@ -148,7 +148,7 @@ export function createChanges({
   };
 }
 
-/** What is long in it, such as hundreds of operations, is cut and becomes a text: the record says what was done, and is no copy. */
+/** Cuts long members, such as hundreds of operations, to a short text. The record describes a change and is not a backup. */
 function withShortMembers<One extends { readonly before?: ChangedMembers; readonly after?: ChangedMembers }>(
   change: One,
   charsMax: number,

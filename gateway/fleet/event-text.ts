@@ -3,9 +3,9 @@ import type { KeyChange } from './changes.ts';
 import { keyChangeText } from './key-change-text.ts';
 import { figure, ordinal, timeText } from './wording.ts';
 
-/** Something that happened to a key or was done to it, to Redis, to a target, to a certificate, to the usage record, to a worker or to the configuration. */
+/** An event of a key, Redis, a target, a certificate, the usage record, a worker or the configuration. */
 export type Happening =
-  // A ban is told with the rule that made it.
+  // The text of a ban names the rule that caused the ban.
   | (Extract<BanEvent, { kind: 'ban' }> & { readonly policy: BanPolicy })
   | Extract<BanEvent, { kind: 'ban_ended' }>
   | StoreEvent
@@ -14,7 +14,7 @@ export type Happening =
   | {
       readonly kind: 'certificate_expiring';
       readonly listener: string;
-      /** As it stands in the log. */
+      /** The text of the log line. */
       readonly notice: string;
       readonly notAfterMs: number;
     }
@@ -25,7 +25,7 @@ export type Happening =
       readonly kind: 'reload';
       readonly before: string;
       readonly after: string;
-      /** What it changed: "free 60 → 50 a minute". */
+      /** Each edit as text: "free 60 → 50 a minute". */
       readonly edits: readonly string[];
     }
   | {
@@ -35,7 +35,7 @@ export type Happening =
       readonly error: string;
     };
 
-/** A process of a gateway with several has ended, and another one takes its place. */
+/** A worker has ended, and another worker replaces it. */
 export interface WorkerEvent {
   readonly kind: 'worker_ended';
   /** From 1. */
@@ -43,16 +43,16 @@ export interface WorkerEvent {
   readonly pid: number;
   /** Such as `SIGKILL` or `exit code 1`. */
   readonly reason: string;
-  /** How long after it another one is started. */
+  /** The pause before the next worker starts. */
   readonly pauseMs: number;
 }
 
 export type EventKind = Happening['kind'];
 
-/** What the list of events says of something that happened. Instants are ISO 8601, in UTC. */
+/** An entry of the list of events. Instants are ISO 8601, in UTC. */
 export interface GatewayEvent {
   readonly kind: EventKind;
-  /** One sentence that says it all. */
+  /** The whole event in one sentence. */
   readonly text: string;
   readonly key?: string;
   readonly plan?: string;
@@ -60,15 +60,15 @@ export interface GatewayEvent {
   readonly target?: string;
   /** The server of a Redis Cluster. */
   readonly server?: string;
-  /** When an outage began that is over. */
+  /** The begin of an outage that is over. */
   readonly beganAt?: string;
-  /** Until when a key is banned, or a certificate is valid. */
+  /** The end of a ban, or of a certificate's validity. */
   readonly untilAt?: string;
-  /** How many of this kind it stands for, where there were too many to list. */
+  /** The number of events of this kind that this entry stands for, when there were too many to list. */
   readonly count?: number;
 }
 
-/** What stands in the list for many of one kind: "and 312 more keys were banned". */
+/** The words for many events of one kind: "and 312 more keys were banned". */
 export const eventsInWords: Readonly<Record<EventKind, string>> = {
   ban: 'keys were banned',
   ban_ended: 'bans ended',
@@ -85,7 +85,7 @@ export const eventsInWords: Readonly<Record<EventKind, string>> = {
   reload_failed: 'failed reloads',
 };
 
-/** The groups that a list can be narrowed to: what went wrong by itself, bans, and what somebody changed. */
+/** The groups by which a list can be filtered: faults, bans, and operators' changes. */
 export const eventGroups = ['incident', 'ban', 'change'] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
@@ -106,9 +106,9 @@ export const groupOf: Readonly<Record<EventKind, EventGroup>> = {
 };
 
 /**
- * One sentence that says it all; times are UTC.
+ * The event in one sentence. Times are UTC.
  *
- * @param begun what it ends, where it is the end of an outage
+ * @param begun the begin of the outage that this event ends
  */
 export function eventText(happening: Happening, nowMs: number, begun?: Happening): string {
   switch (happening.kind) {
@@ -133,7 +133,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       return `${storeOf(happening)} is away (${reason}): ${effect}.`;
     }
     case 'store_back': {
-      // Without how many requests were decided alone: each process has its own number, and the event is one for all.
+      // The number of local decisions differs per process, so the merged event does not have it.
       const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
       return `${storeOf(happening)} is back. It was away for ${durationText(happening.awayMs)}${reason}.`;
     }

@@ -15,14 +15,14 @@ import { createSharedList, type ListBounds, type Listed, type Report } from './s
 import { figure } from './wording.ts';
 
 export interface EventsPage {
-  /** False while Redis is away: then only those of this process are known. */
+  /** False while Redis is away; the page then has only the events of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly events: readonly Listed<GatewayEvent>[];
   readonly next?: string;
 }
 
-/** Which events are listed. */
+/** The filter and the page of a list of events. */
 export interface EventsQuery {
   readonly limit: number;
   /** The id of the last event of the page before. */
@@ -34,11 +34,11 @@ export interface EventsQuery {
   readonly toMs?: number | undefined;
 }
 
-/** What happened lately, on all processes. */
+/** The recent events of all processes. */
 export interface Events {
-  /** With each outage as one event, and with the group of each event. */
+  /** Lists each outage as one event, and each event with its group. */
   list(query: EventsQuery): Promise<EventsPage>;
-  /** @param seenBy the process that has seen it, where that is another one */
+  /** @param seenBy the process that saw the event, if another process records it */
   record(happening: Happening, seenBy?: string): void;
   /** @param after the id of the last event of the page before */
   read(options: { readonly limit: number; readonly after?: string }): Promise<EventsPage>;
@@ -61,10 +61,10 @@ type EventBounds = Pick<
 > &
   ListBounds;
 
-/** The events of one kind: how many may be listed now, and how many wait to be counted in one. */
+/** Rate limit of the events of one kind, and the number of events that wait to be counted in one entry. */
 interface Flow {
   room: number;
-  /** When that was so, of `performance.now()`. */
+  /** The instant of `room`, of `performance.now()`. */
   roomAtMs: number;
   untold: number;
   pauseMs: number;
@@ -72,8 +72,8 @@ interface Flow {
 }
 
 /**
- * Events come from where they are logged. A process lists the first of many and counts the others in one further event, so
- * that a flood of bans neither pushes out all else nor keeps Redis busy.
+ * The list of events. Events are recorded where they are logged. Of many events of one kind a process lists the first and counts
+ * the rest in one further event. So a flood of bans neither pushes out other events nor keeps Redis busy.
  */
 export function createEvents({
   bounds,
@@ -134,7 +134,7 @@ export function createEvents({
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
     const text = `And ${figure(count)} more ${eventsInWords[kind]}.`;
-    // Each process counts those that it saw.
+    // Each process counts the events that it saw itself.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
@@ -155,8 +155,8 @@ export function createEvents({
 }
 
 /**
- * A page of the events that a query asks for. An outage may have been reported in several events, so the whole list is read
- * from its newest event on: 2,000 at most.
+ * A page of the events that match a query. Several events may report one outage, so the function reads the list from its newest
+ * event, at most 2,000 events.
  */
 async function listEvents(
   read: Events['read'],
@@ -183,14 +183,14 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event may have been written later than it happened, and not earlier.
+    // An event is never written before it happened, but it may be written later.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);
   return { isComplete, events, ...(found.length > limit && last && { next: last.id }) };
 }
 
-/** What of it is the same on all processes, and how it is listed. */
+/** The entry of an event, and the identity by which reports of several processes are merged. */
 function reportOf(
   happening: Happening,
   {
@@ -210,7 +210,7 @@ function reportOf(
       const { keyId: key, plan, untilMs } = happening;
       const untilAt = new Date(untilMs).toISOString();
       const entry = { kind, text, key, ...(plan !== undefined && { plan }), untilAt };
-      // A process may hear of a ban as late as with its last request.
+      // A process may learn of a ban only with the last request of that key.
       return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
     }
     case 'target_unhealthy':
@@ -221,7 +221,7 @@ function reportOf(
     }
     case 'key_changed': {
       const { key } = happening;
-      // One process did it.
+      // Only one process reports a change of a key.
       return {
         what: [kind, processId],
         mergedWithinMs: 0,
@@ -229,7 +229,7 @@ function reportOf(
       };
     }
     case 'certificate_expiring': {
-      // The notice has the days that are left: one event a day.
+      // The notice counts the days that are left, so it makes one event a day.
       const { notice, notAfterMs } = happening;
       const entry = { kind, text, untilAt: new Date(notAfterMs).toISOString() };
       return { what: [kind, notice], mergedWithinMs: eventsKeptMs, entry };
@@ -241,10 +241,10 @@ function reportOf(
     }
     case 'recording_paused':
     case 'recording_resumed':
-      // Each process looks in its own time, every ten seconds.
+      // Each process checks every ten seconds, at its own instants.
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
     case 'worker_ended':
-      // One supervisor did it.
+      // Only one supervisor reports the end of a worker.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
     case 'store_away':
     case 'store_back': {

@@ -2,7 +2,7 @@ import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { figure, per, timeText } from './wording.ts';
 
-/** What somebody did to a key, as a sentence; times are UTC. */
+/** A change of a key as a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
   const doubt = change.error === undefined ? '' : ' The store gave no reply: it may not be in force.';
   return `${sentenceOf(change, nowMs)}${doubt}`;
@@ -38,8 +38,8 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
 }
 
 /**
- * ": plan free → pro, limits". Values are those of the configuration alone: what a customer calls itself may turn the text behind
- * it around, or read like a change of its own.
+ * ": plan free → pro, limits". Only values from the configuration are shown. A customer's name could contain characters that
+ * reverse the text, or words that look like another change.
  */
 function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -64,7 +64,7 @@ function othersText(endAt: unknown, nowMs: number): string {
   return until === '' ? '' : `; the older ones are valid${until}`;
 }
 
-/** " until 18:00:00 UTC"; nothing where the record has no instant. */
+/** " until 18:00:00 UTC"; empty when the record has no instant. */
 function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;

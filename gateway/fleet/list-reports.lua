@@ -1,37 +1,38 @@
 --[[
-Who reported what of a list that all processes share. The entries themselves are in a stream, which this script does not
-touch: it has one key, as compatible servers ask for. So an entry is added in three steps:
+Merges the reports of several processes about one entry of a shared list. The entries are in a stream. This script uses one
+key, the hash with the reports, because some compatible servers allow only one key. So a process adds an entry in three steps:
 
-  claim     says whether the report is about an entry that exists. If not, it is a claim: the process is to add the
-            entry. Other processes that report the same are counted in the claim.
-  XADD      by the process, with the name of the claim in the field `report`
-  confirm   the claim becomes the entry with the id that XADD gave
+  claim     finds the entry that the report is about. Without such an entry, the report becomes a claim, and the process
+            adds the entry. Reports of other processes about the same event are counted in the claim.
+  XADD      the process adds the entry, with the name of the claim in the field `report`
+  confirm   replaces the claim by the entry id that XADD returned
 
-The hash keeps the text of a claim until it is confirmed. Where its process dies before, whoever calls next after
-`overdueMs` is told to add the entry. Every step can be repeated: a report that has arrived before is not counted again.
+The hash keeps the text of a claim until the claim is confirmed. If the process dies before, the next caller after `overdueMs`
+adds the entry. Every step is idempotent, because a repeated report is not counted again.
 
-KEYS[1]  the hash. `id:<id>` who reported an entry, `<process>:<number> …`, the one who claimed it first
-         `what:<what>` the last entries of it, `<id> <when it happened, epoch ms> …`
-         `claims` those that are not confirmed, `<name> <when a process took it last, epoch ms> …`
-         `claim:<name>` one of them, as JSON
-         A claim has the name of its report, `<process>:<number>`, which stands in place of the id until it is confirmed.
-ARGV[1]  what to do, with these arguments behind it:
-         claim    what is the same in every report of it; the entry, JSON; the process; the number of its report; how long
-                  ago it happened, ms; how far apart reports of the same may be, ms; how many reports of an entry are
-                  counted; overdueMs; how long the hash is kept, ms
+KEYS[1]  the hash, with these fields:
+         `id:<id>`       the reports of an entry, `<process>:<number> …`, the claiming process first
+         `what:<what>`   the last entries with this identity, `<id> <instant, epoch ms> …`
+         `claims`        the claims that are not confirmed, `<name> <last attempt, epoch ms> …`
+         `claim:<name>`  a claim as JSON
+         The name of a claim is its report, `<process>:<number>`. The name stands in for the id until the claim is confirmed.
+ARGV[1]  the command, followed by its arguments:
+         claim    identity of the event; entry as JSON; process; number of the report; age of the event, ms; longest time
+                  between reports of one event, ms; largest number of counted reports; overdueMs; lifetime of the hash, ms
          overdue  overdueMs
-         confirm  the claim's name; its `what`; its instant; the entry's id; how long the hash is kept, ms
-         forget   id and `what` of each entry that is to be removed from the stream
+         confirm  name of the claim; its identity; its instant; id of the entry; lifetime of the hash, ms
+         forget   id and identity of each entry that the caller will remove from the stream
 
-`claim` and `overdue` reply with the entries that the caller is to add: name, what, at, entry, and since when the stream may
-have it already, epoch ms (empty: it cannot). `confirm` replies 0 if another entry of the stream is that of the claim.
+`claim` and `overdue` reply with the entries that the caller must add: name, identity, instant, entry, and the instant since
+which the stream may have the entry, epoch ms (empty: the stream cannot have it). `confirm` replies 0 if the claim was already
+confirmed with another entry.
 ]]
 local entriesPerWhat, overdueAtOnce = 4, 10
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = string.format('%.0f', nowMs)
 
--- The claims that the caller is to add: its own, and overdue ones. They are not overdue for others from now on.
+-- The claims that the caller must add: its own claim and overdue claims. Taking a claim starts its `overdueMs` anew.
 local function take(ownName, overdueMs)
   local claims, own, overdue = {}, {}, {}
   for name, since in string.gmatch(redis.call('HGET', KEYS[1], 'claims') or '', '(%S+) (%d+)') do
@@ -57,7 +58,7 @@ local function claim(what, entry, process, number, agoMs, mergedWithinMs, report
   local own, toAdd = take(report, overdueMs)
   local atMs = nowMs - agoMs
   if own then
-    -- Its first arrival may have waited, in the socket of a server that was stopped: the report knew nothing of that time.
+    -- The first attempt may have waited in the socket of a paused server, so its instant was too late.
     if atMs < tonumber(own[3]) then own[3] = string.format('%.0f', atMs) end
     table.insert(toAdd, 1, own)
     return toAdd
@@ -69,7 +70,7 @@ local function claim(what, entry, process, number, agoMs, mergedWithinMs, report
     if reports then
       if string.find(' ' .. reports .. ' ', ' ' .. report .. ' ', 1, true) then return toAdd end
       last[#last + 1] = id .. ' ' .. at
-      -- A second report of the same process is another entry.
+      -- A second report of the same process is about another event.
       local isOwn = string.find(' ' .. reports, ' ' .. process .. ':', 1, true)
       local apartMs = math.abs(atMs - at)
       if not isOwn and apartMs <= nearestMs then same, nearestMs = { id = id, reports = reports }, apartMs end

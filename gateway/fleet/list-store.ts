@@ -4,9 +4,9 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** A shared list as it is kept in Redis: entries in a stream, and who reported each of them in a hash beside it. */
+/** A shared list in Redis. A stream has the entries, and a hash has the processes that reported each entry. */
 export interface ListStore {
-  /** @returns whether it is listed. If not, it is to be added again: it is counted once. */
+  /** @returns whether the entry is listed. If not, the caller adds the entry again. A report is counted only once. */
   add(report: StoredReport): Promise<boolean>;
   /**
    * @param after the id of the last entry of the page before
@@ -19,11 +19,11 @@ export interface ListStore {
 }
 
 export interface StoredReport {
-  /** Equal in all reports of the same. */
+  /** Equal in all reports of one entry. */
   readonly what: string;
   readonly entry: string;
   readonly process: string;
-  /** No other report of the process has it. */
+  /** Unique among the reports of this process. */
   readonly number: number;
   readonly agoMs: number;
   readonly mergedWithinMs: number;
@@ -39,7 +39,7 @@ export interface StoredEntry {
 }
 
 interface StoredPage {
-  /** The last written first. */
+  /** Newest entry first. */
   readonly entries: readonly StoredEntry[];
   readonly next: string | undefined;
 }
@@ -53,14 +53,14 @@ export type ListStoreBounds = Pick<
   | 'listSearchedMax'
 >;
 
-/** An entry that this process is to add, as the script replies it. */
+/** The script's reply for an entry that this process has to add. */
 type Claim = readonly [name: string, what: string, at: string, entry: string, since: string];
 
 type StreamEntry = readonly [id: string, fields: readonly string[]];
 
 const script = readFileSync(new URL('./list-reports.lua', import.meta.url), 'utf8');
 
-/** How an entry is added in steps, and what holds when a process dies between them, is in `list-reports.lua`. */
+/** Adds entries in steps. `list-reports.lua` describes the steps, and the case that a process dies between two steps. */
 export function createListStore({
   records,
   names,
@@ -69,7 +69,7 @@ export function createListStore({
   bounds,
 }: {
   readonly records: RedisConnection;
-  /** The stream and the hash beside it. */
+  /** The names of the stream and of its hash. */
   readonly names: (prefix: string) => readonly [string, string];
   readonly entriesMax: number;
   readonly keptMs: number;
@@ -93,9 +93,9 @@ export function createListStore({
   }
 
   /**
-   * After the deadline no further step is begun: the report is about to be added again, and both would add an entry.
+   * Starts no further step after the deadline. The caller then adds the report again, and two attempts would add two entries.
    *
-   * @returns whether all of it was done
+   * @returns whether all steps were done
    */
   function inTime(steps: (isLate: () => boolean) => Promise<void>): Promise<boolean> {
     if (!records.isReady(stream)) return Promise.resolve(false);
@@ -128,7 +128,7 @@ export function createListStore({
     await removeOld(id, isLate);
   }
 
-  /** The entry of a claim that was to be added before, if it was. */
+  /** The id of a claim's entry, if an earlier attempt added the entry. */
   async function find(name: string, since: string): Promise<string | undefined> {
     const entries = await client.xrange(stream, since, '+', 'COUNT', listSearchedMax);
     return entries.find(([, fields]) => reportOf(fields) === name)?.[0];
@@ -147,10 +147,10 @@ export function createListStore({
   }
 
   /**
-   * The oldest are read before they are counted. Where other processes remove some in between, these are the first of
-   * those that were read, so that none is removed that may stay.
+   * Removes the oldest entries beyond the maximum. The oldest entries are read before all entries are counted. Another process
+   * may remove entries in between, but it removes the ones that were read first. So no entry is removed that should stay.
    *
-   * @returns how many were removed
+   * @returns the number of removed entries
    */
   async function removeSome(newestId: string): Promise<number> {
     const [oldest, count] = await Promise.all([
@@ -161,7 +161,7 @@ export function createListStore({
       ([id], index) => index < count - entriesMax || instantOf(newestId) - instantOf(id) > keptMs,
     );
     if (removed.length === 0) return 0;
-    // In this order: an entry without its reports is removed later, reports without their entry would stay.
+    // The entry goes last. An entry without reports is removed later, but reports without an entry would stay.
     const forgotten = removed.flatMap(([id, [, what = '']]) => [id, what]);
     await client.listReports<number>(hash, 'forget', ...forgotten);
     await client.xdel(stream, ...removed.map(([id]) => id));
@@ -182,7 +182,7 @@ export function createListStore({
     };
   }
 
-  /** Those of processes that died before they added them. */
+  /** Adds the entries of processes that died before they added them. */
   function addOverdue(): Promise<boolean> {
     return inTime(async (isLate) => {
       const claims = await client.listReports<readonly Claim[]>(hash, 'overdue', listClaimOverdueMs);
@@ -204,10 +204,10 @@ export function createListStore({
 }
 
 /**
- * An entry may stand in the stream twice, where a process was stopped for so long while it added the entry that another
- * one did. The copy of which more is known is shown, of equal ones the older.
+ * Removes copies. When a process is paused while it adds an entry, another process may add the same entry. The copy with more
+ * reports is kept. Of copies with equal reports the older one is kept.
  *
- * @returns entries, and how many processes reported each
+ * @returns the entries, each with the number of processes that reported it
  */
 function withoutCopies(
   page: readonly StreamEntry[],
@@ -216,7 +216,7 @@ function withoutCopies(
   const shown = new Map<string, readonly [StreamEntry, number]>();
   page.forEach((entry, index) => {
     const [id, fields] = entry;
-    // An earlier version wrote none.
+    // An earlier version wrote no `report`.
     const report = reportOf(fields) ?? id;
     const processes = reports[index]?.split(' ').length ?? 0;
     const [, newerHas = 0] = shown.get(report) ?? [];
@@ -231,7 +231,7 @@ function reportOf([, , , , , , name, report]: readonly string[]): string | undef
   return name === 'report' ? report : undefined;
 }
 
-/** The clock of Redis when it was added, epoch ms. */
+/** Redis's clock when the entry was added, epoch ms. */
 function instantOf(id: string): number {
   return Number.parseInt(id, 10);
 }

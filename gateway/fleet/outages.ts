@@ -3,7 +3,7 @@ import type { Listed } from './shared-list.ts';
 
 type Begin = Extract<Happening, { kind: 'store_away' | 'target_unhealthy' | 'recording_paused' }>;
 
-/** The events that end an outage, each with the event that begins it. */
+/** Each event that ends an outage, with the event that begins the outage. */
 const beginOf: Partial<Record<EventKind, Begin['kind']>> = {
   store_back: 'store_away',
   target_healthy: 'target_unhealthy',
@@ -13,24 +13,24 @@ const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
-/** What an outage is of: equal in its begin and its end. Undefined of any other event. */
+/** The subject of an outage, equal in its begin and its end. Undefined for any other event. */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
   const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
 }
 
-/** An outage that a process has seen begin. */
+/** An outage whose begin a process has seen. */
 export interface Begun {
   readonly happening: Begin;
   /** Epoch ms. */
   readonly atMs: number;
 }
 
-/** Remembers what has begun, so that its end says since when it lasted, and why. @param max outages that are remembered */
+/** Remembers the begins of outages, so the end of an outage has its begin and reason. @param max number of remembered outages */
 export function createBegunOutages(max: number) {
   const begun = new Map<string, Begun>();
   return {
-    /** @returns of an end: what it ends, if this is known */
+    /** @returns the begin of the outage, if the event ends an outage whose begin is known */
     note(happening: Happening, seenBy: string, atMs: number): Begun | undefined {
       const subject = subjectOf(happening as Subject);
       if (subject === undefined) return undefined;
@@ -38,7 +38,7 @@ export function createBegunOutages(max: number) {
       const before = begun.get(key);
       begun.delete(key);
       if (!begins.has(happening.kind)) return before;
-      // A target that was silent and is down now has been unhealthy all the while.
+      // A target that was silent and is now down was unhealthy in between, so the first begin counts.
       begun.set(key, { happening: happening as Begin, atMs: before?.atMs ?? atMs });
       const [oldest] = begun.keys();
       if (begun.size > max && oldest !== undefined) begun.delete(oldest);
@@ -49,21 +49,21 @@ export function createBegunOutages(max: number) {
 
 type ListedEvent = Listed<GatewayEvent>;
 
-/** Whether an event is of a kind. An outage that is over is also of the kind of its begin. */
+/** Whether an event has one of the kinds. An outage that is over also has the kind of its begin. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
   return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }
 
 /**
- * Makes one event of an outage: its begin is left out when its end is listed, and so are the reports of other processes that
- * saw it in the same time.
+ * Merges the events of one outage. When its end is listed, its begin is left out. Reports of other processes from the same time
+ * are left out too.
  *
- * @param nearMs how far apart processes may see the same begin
- * @returns a function that is given events, the newest first, and returns whether an event is listed. An event that is
- *   listed changes when an older report of the same outage follows
+ * @param nearMs longest time between two processes' reports of one begin
+ * @returns a function that receives events, newest first, and returns whether to list the event. An older report of the same
+ *   outage may change an event that is already listed
  */
 export function createOutageMerger(nearMs: number) {
-  /** By subject, the oldest that is listed. */
+  /** The oldest listed event of each subject. */
   const last = new Map<
     string,
     { event: ListedEvent; beganMs: number; isOver: boolean; seenBy: Set<string> }

@@ -8,7 +8,7 @@ import { type ProcessState, parseProcessState } from './process-state.ts';
 
 /** The processes that share one store. */
 export interface Presence {
-  /** Begins to publish. */
+  /** Starts to publish. */
   start(): void;
   read(): Promise<Fleet>;
   /** Stops publishing, and takes this gateway's processes off the list. */
@@ -18,23 +18,23 @@ export interface Presence {
 export interface Fleet {
   /** False while Redis is away: then only the processes of this gateway are known. */
   readonly isComplete: boolean;
-  /** The id of the process that says so; of a supervisor, which is not among those that serve requests. */
+  /** The id of the process that answers. A supervisor answers too, but it serves no requests and is not listed. */
   readonly answeredBy: string;
   readonly processes: readonly KnownProcess[];
 }
 
 export interface KnownProcess extends ProcessState {
-  /** How long ago it said so. */
+  /** Age of the published state. */
   readonly ageMs: number;
 }
 
 const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8');
 
 /**
- * Each gateway publishes the state of its processes once a second; what is not repeated expires. Nothing of it is on the path
- * of a request. Without Redis, and while it is away, there are these processes alone.
+ * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state that is not
+ * repeated expires. No request waits for this. Without Redis, or while Redis is away, only this gateway's processes are known.
  *
- * @param own the processes of this gateway that serve requests, as they are now: itself, or its workers
+ * @param own the present states of the processes of this gateway that serve requests
  */
 export function createPresence({
   records,
@@ -63,7 +63,7 @@ export function createPresence({
   client.defineCommand('noteSeen', { numberOfKeys: 1, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
-  /** The ids that were published last. */
+  /** The ids of the last publication. */
   let published: readonly string[] = [];
 
   function publish(): void {
@@ -81,7 +81,7 @@ export function createPresence({
       ]),
       ...remove(gone),
     ]).catch(() => {
-      // It is published again in a second, and whoever asks meanwhile is told that Redis is away.
+      // The next publication is in a second. Until then, readers get `isComplete: false`.
     });
   }
 
@@ -131,7 +131,7 @@ export function createPresence({
   };
 }
 
-/** @param others undefined when they are not known */
+/** @param others undefined when the other processes are not known */
 function fleetOf(
   answeredBy: string,
   own: readonly ProcessState[],
@@ -141,7 +141,7 @@ function fleetOf(
   return { isComplete: others !== undefined, answeredBy, processes };
 }
 
-/** The oldest first, so that lists stay where they are while processes come and go. */
+/** Oldest process first, so a row keeps its place while other processes start and end. */
 function byStart(a: ProcessState, b: ProcessState): number {
   const [first, second] = [a.startedAt + a.id, b.startedAt + b.id];
   return first < second ? -1 : 1;

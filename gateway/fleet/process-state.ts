@@ -1,10 +1,10 @@
-/** What a gateway process says of itself, once a second; every process reads what all say. Instants are ISO 8601, in UTC. */
+/** The state that a gateway process publishes once a second. Every process reads the states of all. Instants are ISO 8601, in UTC. */
 export interface ProcessState {
-  /** Drawn when the process starts: a process that is started again is another one. */
+  /** A random id per start of a process. */
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  /** Its number among the workers of its gateway, from 1; absent where there is one process. */
+  /** Number of the worker, from 1; absent in a gateway without workers. */
   readonly worker?: number;
   readonly startedAt: string;
   readonly phase: 'starting' | 'serving' | 'draining';
@@ -12,32 +12,32 @@ export interface ProcessState {
   readonly configLoadedAt: string;
   /** In the last ten seconds. */
   readonly requestsPerSecond: number;
-  /** Requests per second, by what they were answered; 429 by the gateway. */
+  /** Requests per second by response status. 429 counts only the gateway's own responses. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Those that failed by fault of the gateway or the upstream. */
+  /** Requests per second that failed because of the gateway or the upstream. */
   readonly failuresPerSecond: number;
   readonly lastMinute: RequestsLastMinute;
-  /** Of the gateway's own part in a request; absent where there was none in the last ten seconds. */
+  /** Percentile of the gateway's own part in a request; absent without a request in the last ten seconds. */
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
-  /** Of what passed at the upstream. */
+  /** Percentile of the upstream's part in a request. */
   readonly upstreamP50Ms?: number | undefined;
   readonly upstreamP99Ms?: number | undefined;
-  /** Requests that are not over, and client connections. */
+  /** Requests in flight, and client connections. */
   readonly inFlight: number;
   readonly connections: number;
-  /** `sinceAt`: since when it is available, or is not; absent in memory. */
+  /** `sinceAt`: begin of the present state of `available`; absent for the memory store. */
   readonly store: {
     readonly kind: 'memory' | 'redis';
     readonly available: boolean;
     readonly sinceAt?: string;
   };
   readonly upstreams: readonly UpstreamSeen[];
-  /** Those of its gateway as a whole, which no figure above shows. */
+  /** Faults of the whole gateway that no figure above shows. */
   readonly faults: readonly Fault[];
 }
 
-/** How many requests failed, by whose fault that was; `sinceAt` where they are a large part of all. */
+/** Failed requests by cause. `sinceAt` is set while they are a large share of all requests. */
 export interface RequestsLastMinute {
   readonly requests: number;
   readonly failed: Readonly<
@@ -45,27 +45,27 @@ export interface RequestsLastMinute {
   >;
 }
 
-/** Something that is not as it should be. */
+/** A condition that an operator should know. */
 export interface Fault {
   readonly severity: Severity;
   readonly code: string;
   /** One sentence. */
   readonly text: string;
-  /** Since when; ISO 8601, in UTC. */
+  /** Begin of the fault; ISO 8601, in UTC. */
   readonly sinceAt: string;
 }
 
 /**
- * `bad`: requests fail or are counted wrong. `warning`: that may come, so somebody should look. `notice`: it harms nobody.
+ * `bad`: requests fail or are counted wrong. `warning`: requests may soon fail or be counted wrong. `notice`: no request is affected.
  */
 export type Severity = 'bad' | 'warning' | 'notice';
 
-/** An upstream as one process sees it: health and what is in flight are each process's own. */
+/** An upstream as one process sees it. Each process has its own health checks and requests in flight. */
 export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;
   readonly targets: readonly TargetSeen[];
-  /** Set while its host name cannot be looked up: why, and since when. */
+  /** The reason while the host name of the upstream cannot be looked up. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
 }
@@ -73,17 +73,17 @@ export interface UpstreamSeen {
 export interface TargetSeen {
   readonly address: string;
   readonly healthy: boolean;
-  /** Since when it is healthy, or is not. */
+  /** Begin of the present state of `healthy`. */
   readonly sinceAt: string;
   readonly inFlight: number;
   readonly tunnels: number;
-  /** Whether all connections to it are in use. */
+  /** Whether all connections to the target are in use. */
   readonly full: boolean;
-  /** Why it is not healthy. */
+  /** The reason when the target is not healthy. */
   readonly reason?: string | undefined;
 }
 
-/** What `/readyz` says of upstreams, as it is published. @param targetsMax how many targets of each are */
+/** The upstreams of `/readyz` in the published form. @param targetsMax largest number of published targets per upstream */
 export function upstreamsSeen(
   upstreams: Readonly<Record<string, Omit<UpstreamSeen, 'name'>>>,
   targetsMax: number,
@@ -100,10 +100,10 @@ export function upstreamsSeen(
 const none = { requests: 0 };
 
 /**
- * The state that another process has published. One of an earlier version lacks members: of these nothing is known, so
- * that no fault is seen in them.
+ * Parses the published state of another process. The state of an earlier version lacks members. A missing member counts as no
+ * fault.
  *
- * @returns undefined where it is not a state
+ * @returns undefined when the text is not a state
  */
 export function parseProcessState(text: string | null | undefined): ProcessState | undefined {
   try {

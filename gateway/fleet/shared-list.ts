@@ -3,7 +3,7 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createListStore, type ListStoreBounds, type StoredEntry } from './list-store.ts';
 
-/** A list of what happened, which all processes share. */
+/** A list of events or changes that all processes share. */
 export interface SharedList<Entry extends object> {
   record(report: Report<Entry>): void;
   /** @param after the id of the last entry of the page before */
@@ -13,27 +13,27 @@ export interface SharedList<Entry extends object> {
 }
 
 export interface Report<Entry extends object> {
-  /** Equal in the reports of all processes that have seen the same. */
+  /** Equal in the reports of all processes about one entry. */
   readonly what: readonly unknown[];
-  /** How far apart reports of the same may be. */
+  /** Longest time between two reports of one entry. */
   readonly mergedWithinMs: number;
   readonly entry: Entry;
-  /** Of the process that has seen it, where that is another one. */
+  /** The process that saw the event, if another process records it. */
   readonly seenBy?: string | undefined;
 }
 
 export type Listed<Entry extends object> = Entry & {
-  /** Where it stands in the list: the `after` of a further page. */
+  /** Position in the list; the `after` of a further page. */
   readonly id: string;
   /** ISO 8601, in UTC. */
   readonly at: string;
-  /** The process that was first to report it, and how many have. */
+  /** The first process that reported the entry, and the number of processes that reported it. */
   readonly process: string;
   readonly processes: number;
 };
 
 export interface ListPage<Entry extends object> {
-  /** False while Redis is away: then only those of this process are known. */
+  /** False while Redis is away; the page then has only the entries of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly entries: readonly Listed<Entry>[];
@@ -44,13 +44,13 @@ export type ListBounds = Pick<Bounds, 'presenceIntervalMs'> & ListStoreBounds;
 
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
-  /** When it happened, of `performance.now()`. */
+  /** The instant of the event, of `performance.now()`. */
   readonly happenedMs: number;
 }
 
 /**
- * Keeps entries in a stream in Redis, where what several processes report of the same is one entry; in this process's
- * memory without Redis. What cannot be written now is written later, and keeps the instant at which it happened.
+ * Keeps entries in a stream in Redis, and in this process's memory without Redis. In Redis, the reports of several processes
+ * about one event are merged into one entry. An entry that cannot be written now is written later with its original instant.
  */
 export function createSharedList<Entry extends object>({
   records,
@@ -62,7 +62,7 @@ export function createSharedList<Entry extends object>({
   bounds,
 }: {
   readonly records: RedisConnection | undefined;
-  /** The stream and the hash beside it. */
+  /** The names of the stream and of its hash. */
   readonly names: (prefix: string) => readonly [string, string];
   readonly processId: string;
   readonly nowMs: () => number;
@@ -70,7 +70,7 @@ export function createSharedList<Entry extends object>({
   readonly keptMs: number;
   readonly bounds: ListBounds;
 }): SharedList<Entry> {
-  /** Those of this process, the newest first. */
+  /** The entries of this process, newest first. */
   const own: Listed<Entry>[] = [];
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
@@ -94,7 +94,7 @@ export function createSharedList<Entry extends object>({
     return report.seenBy ?? processId;
   }
 
-  /** One after the other, so that they stand in their order. */
+  /** Sends the reports one after the other, so they keep their order. */
   function send(): void {
     if (unsent.length > 0) sending ??= sendAll().finally(() => (sending = undefined));
   }
@@ -117,7 +117,7 @@ export function createSharedList<Entry extends object>({
   return {
     record,
     async read({ limit, after }) {
-      // Whoever has changed something and looks at the list finds it there.
+      // A client that made a change finds the change in the list.
       await sent();
       const shared = await store?.read({ limit, after });
       if (shared === undefined) return { isComplete: store === undefined, ...pageOf(own, limit, after) };
@@ -131,7 +131,7 @@ export function createSharedList<Entry extends object>({
     },
   };
 
-  /** When what is being sent has been, at the latest after a deadline. */
+  /** Resolves when the current reports are sent, at the latest after a deadline. */
   async function sent(): Promise<void> {
     await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
   }
@@ -149,10 +149,10 @@ function pageOf<Entry extends object>(
 }
 
 /**
- * What was written late stands behind what happened after it. Those of one process keep the order in which it sent them:
- * when something happened is known to a millisecond or two.
+ * Sorts entries by the instant of the event, because an entry may be written late. Entries of one process keep the order in which
+ * the process sent them, because instants are only exact to a millisecond or two.
  *
- * @param entries the last written first
+ * @param entries the last written entry first
  */
 function byInstant<Entry extends { readonly at: string; readonly process: string }>(
   entries: readonly Entry[],
@@ -170,7 +170,7 @@ function byInstant<Entry extends { readonly at: string; readonly process: string
     .map(({ entry }) => entry);
 }
 
-/** Somebody else may have written to the stream: that is left out. */
+/** Leaves out entries that another program wrote to the stream. */
 function toListed<Entry extends object>({ id, at, entry, processes }: StoredEntry): Listed<Entry>[] {
   try {
     const members = JSON.parse(entry) as Entry & { process: string };

@@ -2,7 +2,7 @@ import type { AdminToken } from '../shared/model.ts';
 import { digestStart } from '../shared/secrets.ts';
 import type { ChangedMembers } from './changes.ts';
 
-/** What a reload did to the tokens of the admin API: those that differ, by name; undefined where it left them as they were. */
+/** The tokens of the admin API that a reload changed, by name. Undefined when no token changed. */
 export function tokenEdit(
   before: readonly AdminToken[],
   after: readonly AdminToken[],

@@ -1,6 +1,6 @@
 import type { PlanWindow } from '../shared/model.ts';
 
-/** How sentences about keys and processes write numbers and instants. Times are UTC. */
+/** Numbers and instants as text, for sentences about keys and processes. Times are UTC. */
 
 /** With thousands separators. */
 export function figure(number: number): string {
@@ -12,7 +12,7 @@ export function counted(number: number, one: string, many = `${one}s`): string {
   return `${figure(number)} ${number === 1 ? one : many}`;
 }
 
-/** "12 %", "1.4 %". What is not all is not rounded up to 100 %. */
+/** "12 %", "1.4 %". A share below 100 % is never rounded up to 100 %. */
 export function percent(part: number): string {
   const hundredths = part * 100;
   if (hundredths === 0) return '0 %';
@@ -30,7 +30,7 @@ export function per(window: PlanWindow): string {
   return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }
 
-/** "10:32:00 UTC", with the day if that is another one. */
+/** "10:32:00 UTC"; with the day when the instant is on another day. */
 export function timeText(atMs: number, nowMs: number): string {
   const [day, time = ''] = new Date(atMs).toISOString().split('T');
   const clock = `${time.slice(0, 8)} UTC`;
