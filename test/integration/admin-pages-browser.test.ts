@@ -480,7 +480,7 @@ describe('what the pages say', () => {
     expect(await firstText(page, chosen)).toBe(text);
   });
 
-  it('dragging over the chart of a key zooms, and the address has it', async () => {
+  it('dragging over the chart of a key zooms, and the address has it', { tags: 'full' }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys/acme?period=1h', '.chart canvas');
     const box = await (await page.waitForSelector('.u-over'))?.boundingBox();
@@ -543,7 +543,7 @@ describe('what the pages say', () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe('/keys/acme');
   });
 
-  it('`?` lists what each key of the keyboard does, and Esc closes the list', async () => {
+  it('`?` lists what each key of the keyboard does, and Esc closes the list', { tags: 'full' }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await open(page, shared, '/', '.figures');
     await page.keyboard.type('?');
@@ -556,7 +556,7 @@ describe('what the pages say', () => {
     await page.waitForFunction("document.querySelector('dialog') === null");
   });
 
-  it('a theme that was chosen stays', async () => {
+  it('a theme that was chosen stays', { tags: 'full' }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
     await open(page, shared, '/keys', 'tbody tr');

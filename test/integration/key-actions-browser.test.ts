@@ -278,7 +278,9 @@ it('what the API refuses is said in its words, and the question stays', { tags: 
 /** What has the focus: its text. */
 const focusOn = (page: Page) => page.evaluate("document.activeElement.textContent.replace('✕', '')");
 
-it('Esc does not leave a rotation that is under way: its secret comes, with the focus, and no shortcut leads away from it', async () => {
+it('Esc does not leave a rotation that is under way: its secret comes, with the focus, and no shortcut leads away from it', {
+  tags: 'full',
+}, async () => {
   const { page, complaints } = await openKey('wonka');
   await page.setRequestInterception(true);
   const { promise: posted, resolve: onPosted } = Promise.withResolvers<void>();

@@ -112,7 +112,7 @@ it('the line of a limit is dragged: figures, table and address follow, and the a
   expect(complaints).toEqual([]);
 });
 
-it('a limit is written or moved by keys too; a higher one frees keys', async () => {
+it('a limit is written or moved by keys too; a higher one frees keys', { tags: 'full' }, async () => {
   const { page } = await open('/plans?plan=free&minute=80');
   await expect
     .poll(() => verdictOf(page))

@@ -16,7 +16,9 @@ const needed = [
 ];
 const accessScript = fileURLToPath(new URL('nginx-lua.lua', import.meta.url));
 const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
-  .map((name) => readFileSync(new URL(`../../../gateway/request/limit/store/${name}`, import.meta.url), 'utf8'))
+  .map((name) =>
+    readFileSync(new URL(`../../../gateway/request/limit/store/${name}`, import.meta.url), 'utf8'),
+  )
   .join('');
 
 /** The engine of Kong and APISIX with the same job written by hand: the lowest cost of any product based on it. */
