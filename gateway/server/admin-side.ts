@@ -28,19 +28,19 @@ import { createReadingThread } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 
-/** What serves operators: the admin listener, and the records that all gateways of a fleet share. */
+/** The part of a gateway that serves operators: the admin listener, and the records that all gateways of a fleet share. */
 export interface AdminSide {
   /** @throws when the address cannot be listened on */
   listen(): Promise<AddressInfo>;
-  /** Publishes from now on that this gateway is there. */
+  /** Starts to publish this gateway in the list of processes. */
   start(): void;
-  /** @param notInForce what of the configuration on disk is not in these settings @param files the names of those edited */
+  /** @param notInForce the part of the configuration on disk that is not in these settings @param files names of the edited files */
   reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
-  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
-  /** Adds to the list of events. @param seenBy the process that has seen it, where that is another one */
+  /** Adds an event to the list of events. @param seenBy the process that saw the event, if another process records it */
   recordEvent(happening: Happening, seenBy?: string): void;
-  /** Sends what is left to send. */
+  /** Sends the events and changes that wait. */
   flush(): Promise<void>;
   /** Closes the listener. */
   close(): void;
@@ -48,11 +48,11 @@ export interface AdminSide {
 
 export interface AdminSideOptions {
   readonly settings: Settings;
-  /** Of this process, as the records name it. */
+  /** The name of this process in the records. */
   readonly processId: string;
   readonly stores: Stores;
   readonly phase: () => Phase;
-  /** What serves requests. */
+  /** The figures of the processes that serve requests. */
   readonly served: Served;
   readonly log: Pick<Log, 'logger'>;
   readonly bounds: Bounds;
@@ -267,7 +267,7 @@ export function createAdminSide({
       notInForce = now;
       certificates.replace(next);
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
-      // One after the other: to compare many keys takes a while.
+      // Reloads are compared one after the other, because comparing many keys takes a while.
       recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
     },
     reportFailedReload(error, version, kept) {

@@ -10,14 +10,14 @@ import {
   expiryNoticeSinceMs,
 } from '../shared/tls/certificate-expiry.ts';
 
-/** The certificates that the listeners present, and whether they expire. */
+/** Watches the certificates of the listeners for their expiry. */
 export interface ExpiringCertificates {
   current(): Certificates;
-  /** As `/readyz` says it. */
+  /** The `certificates` member of `/readyz`. */
   state(): GatewayState['certificates'];
-  /** Reports what expires, once and then in `bounds.certificateNoticeIntervalMs`. */
+  /** Reports certificates that expire soon, at once and then every `bounds.certificateNoticeIntervalMs`. */
   start(): void;
-  /** Of a reload. Whether a listener speaks TLS at all is decided at the start. */
+  /** Takes over the certificates of a reload. Turning TLS on or off needs a restart. */
   replace(settings: Settings): void;
   close(): void;
 }
@@ -37,11 +37,11 @@ export function watchCertificates({
   readonly bounds: Pick<Bounds, 'certificateNoticeIntervalMs'>;
 }): ExpiringCertificates {
   let certificates = certificatesOf(settings);
-  /** By listener, what was reported last. */
+  /** The last notice for each listener. */
   const reported = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
 
-  /** At the start and at a reload the log has the notices among the warnings of the configuration. */
+  /** Logs each new notice. At the start and at a reload, the warnings of the configuration already have the notices. */
   function report() {
     const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {
       const notice = expiryNotice(listener, certificate, nowMs());

@@ -14,7 +14,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { Gateway } from './gateway.ts';
 import type { Supervisor } from './workers/supervisor.ts';
 
-/** Keeps a gateway on the configuration on disk: each edit is put in force, or logged and reported in `/readyz`. */
+/** Keeps a gateway on the configuration on disk. A valid edit is put in force. An invalid edit is logged and reported in `/readyz`. */
 export function followSettings(
   gateway: Pick<Gateway, 'reportFailedReload'> & Pick<Supervisor, 'reload'>,
   {
@@ -25,7 +25,7 @@ export function followSettings(
   }: {
     readonly file: string;
     readonly env: NodeJS.ProcessEnv;
-    /** What the gateway was started with. */
+    /** The configuration at the start. */
     readonly initial: Extract<Loaded | LoadedInThread, { kind: 'valid' }>;
     readonly loader?: SettingsLoader;
     readonly logger: Logger;
@@ -46,7 +46,7 @@ export function followSettings(
         ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
         ...(waitsForRestart.length > 0 && { waitsForRestart }),
       };
-      // What needs a restart stays as it was, and the admin API shows what is in force.
+      // Settings that need a restart keep their value, and the admin API shows the settings in force.
       gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
@@ -71,7 +71,7 @@ export function followSettings(
   });
 }
 
-/** A function that is given the digests of the files of each configuration, and returns the names of those that differ. */
+/** Makes a function that receives the file digests of each configuration and returns the names of the edited files. */
 function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   let before = first;
   return (after: typeof first): readonly string[] => {
@@ -82,7 +82,7 @@ function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   };
 }
 
-/** What `/readyz` and the log say of the files that keep their last valid content. */
+/** The files that keep their last valid content, as `/readyz` and the log show them. */
 function keptContents({ kept }: Rejected) {
   return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
     file,

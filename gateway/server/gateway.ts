@@ -14,9 +14,9 @@ export interface GatewayOptions {
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Timeouts and sizes; tests pass their own. */
   readonly bounds?: Bounds;
-  /** The gateway's clock, epoch ms; injected so that tests can stand after a sunset. */
+  /** The gateway's clock, epoch ms. Tests pass a clock of their own, for example one that is past a sunset. */
   readonly nowMs?: () => number;
-  /** Of this process; for the list of processes. */
+  /** The process id for the list of processes. */
   readonly pid?: number;
 }
 
@@ -24,21 +24,21 @@ export interface Gateway {
   /** @throws when an address cannot be listened on */
   start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
   /**
-   * Puts new settings in force; requests in flight finish on the snapshot they began with.
+   * Puts new settings in force. Requests in flight finish on the snapshot they began with.
    *
-   * @param notInForce what of the configuration on disk is not in these settings; for `/readyz`
+   * @param notInForce the part of the configuration on disk that is not in these settings; for `/readyz`
    */
   reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
-  /** Reports in `/readyz` that something on disk is not valid. @param version of what is on disk */
+  /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /**
-   * The graceful end. `/readyz` says 503 for `graceMs`; then tunnels are closed, no connection is accepted any more, and
-   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the rest is cut.
+   * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. Then tunnels are closed, no connection is accepted, and
+   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are cut.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
 }
 
-/** The gateway in one process: it serves requests and operators. */
+/** Creates a gateway in one process, which serves requests and operators. */
 export function createGateway({
   settings: firstSettings,
   log,

@@ -22,35 +22,35 @@ import type { Counted, ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 import { createTunnelWatch } from './tunnel-watch.ts';
 
-/** What serves requests: the public listener, and the stations behind it. */
+/** The part of a gateway that serves requests: the public listener, and the stations behind it. */
 export interface RequestSide extends Pick<Listener, 'listen' | 'alsoAccept'> {
-  /** Puts new settings in force; requests in flight finish on the snapshot they began with. */
+  /** Puts new settings in force. Requests in flight finish on the snapshot they began with. */
   reload(settings: Settings): void;
   process(): ServingProcess;
   counted(): Counted;
   /**
-   * Tunnels are closed, no connection is accepted any more, and requests in flight finish with `Connection: close`. After
-   * `bounds.drainDeadlineMs` the rest is cut.
+   * Closes tunnels and accepts no more connections. Requests in flight finish with `Connection: close`. After
+   * `bounds.drainDeadlineMs` the remaining connections are cut.
    */
   drain(): Promise<void>;
 }
 
 export interface RequestSideOptions {
   readonly settings: Settings;
-  /** Drawn when the process starts. */
+  /** A random id per start of the process. */
   readonly processId: string;
   readonly stores: Pick<Stores, 'limiter' | 'directory' | 'usage'>;
   readonly log: Pick<Log, 'logger' | 'access'>;
-  /** Hears what is logged of the health of targets. */
+  /** Receives each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** Of this process. */
+  /** The process id. */
   readonly pid: number;
-  /** Where there are several, its number. */
+  /** Number of the worker; absent in a gateway without workers. */
   readonly worker?: number | undefined;
-  /** Shared by all of them: see `tls-front.ts`. */
+  /** Shared by all workers; see `tls-front.ts`. */
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
@@ -179,7 +179,7 @@ export function createRequestSide({
       };
     },
     async drain() {
-      // A tunnel does not end by itself. By now load balancers have turned away, so its client reconnects elsewhere.
+      // A tunnel does not end by itself. Load balancers now use other gateways, so the client reconnects to another gateway.
       tunnelWatch.close();
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
@@ -190,11 +190,11 @@ export function createRequestSide({
   };
 }
 
-/** What the usage record needs of an exchange that is over. */
+/** The part of an ended exchange that the usage record needs. */
 function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
   const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
   return {
-    // What a bucket decides is in no key's record.
+    // A decision of an address bucket is in no key's record.
     keyId: decidedMs === undefined ? undefined : key?.id,
     unauthorized: unauthorizedOf(invalidSecret),
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
@@ -215,7 +215,7 @@ function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {
   const failure = failureOf(exchange);
   if (failure !== undefined) return failure === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
   if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
-  // Too many unfinished bodies, or WebSockets, of one key.
+  // The key has too many unfinished bodies or WebSockets.
   if (status >= 500) return 'refused';
   return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
 }

@@ -7,17 +7,17 @@ import type { TargetState } from '../request/forward/upstream/targets.ts';
 import type { UpstreamState } from '../request/forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../request/limit/limiter.ts';
 
-/** What those that serve requests tell those that serve operators, who may be in another process. */
+/** The figures of the processes that serve requests. The part that serves operators reads them, perhaps in another process. */
 export interface Served {
   /** The processes that serve requests now. */
   processes(): readonly ServingProcess[];
-  /** What was counted since the start, by all of them together. */
+  /** The sums of all processes since the start. */
   counted(): Counted;
-  /** Absent: one process is all there is. */
+  /** Absent in a gateway without workers. */
   readonly workers?: {
-    /** How many there should be, how many there are, and how many had to be replaced since the start. */
+    /** The configured, the serving and the replaced workers since the start. */
     count(): WorkerCounts;
-    /** What the library for metrics knows of each process, those that have ended included as far as it adds up. */
+    /** The metrics of each process. Counters include ended workers. */
     metrics(): Promise<readonly ProcessMetrics[]>;
   };
 }
@@ -28,12 +28,12 @@ export interface WorkerCounts {
   readonly replaced: number;
 }
 
-/** A process that serves requests, as it is now. Plain data, like what was counted: it can be cloned. */
+/** The present state of a process that serves requests. It is plain data, so it can be sent to another process. */
 export interface ServingProcess {
-  /** Drawn when it starts. */
+  /** A random id per start of the process. */
   readonly id: string;
   readonly pid: number;
-  /** Its number, where there are several. */
+  /** Number of the worker; absent in a gateway without workers. */
   readonly worker?: number;
   /** ISO 8601, in UTC. */
   readonly startedAt: string;
@@ -50,11 +50,11 @@ export interface ServingProcess {
   };
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
-  /** Keys of the directory that it has read. */
+  /** Number of cached keys of the directory. */
   readonly heldKeys: number;
 }
 
-/** Figures that never become less while a process lives. */
+/** Counters, which never decrease while a process lives. */
 export interface Counted {
   readonly requests: RequestCounts;
   readonly decidedLocally: number;
@@ -67,8 +67,8 @@ export interface Counted {
 type Upstreams = ServingProcess['upstreams'];
 
 /**
- * Upstreams as several processes see them. A target counts as healthy when every process that has it finds it so, and as
- * full when it is so for any; requests are added up.
+ * Joins the upstreams of several processes. A target is healthy when every process finds it healthy. It is full when it is full
+ * for any process. Requests are added up.
  */
 export function joinUpstreams(all: readonly Upstreams[]): Upstreams {
   const [only] = all;

@@ -8,37 +8,37 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createUsage, type Usage } from '../usage/usage.ts';
 
-/** What is kept of keys, in Redis or in memory. Requests are decided on it, and operators read and change it. */
+/** The stores of keys, counts and usage, in Redis or in memory. */
 export interface Stores {
   readonly limiter: Limiter;
-  /** Undefined: every key is in the configuration. */
+  /** Undefined when every key is in the configuration. */
   readonly directory: KeyDirectory | undefined;
-  /** Undefined: nothing is recorded. */
+  /** Undefined without a usage record. */
   readonly usage: Usage | undefined;
-  /** For what is on no request's path; undefined without Redis. */
+  /** The connection for records, for which no request waits; undefined without Redis. */
   readonly records: RedisConnection | undefined;
-  /** Sends what is left to send of counts and usage, within their bounds. */
+  /** Sends the counts and usage that wait, within their time bounds. */
   flush(): Promise<void>;
   /** Disconnects. */
   close(): void;
 }
 
 export interface StoresOptions {
-  /** Those in force. Where the stores are, is read once. */
+  /** The settings in force. The addresses of the stores are read once. */
   readonly settings: () => Settings;
   readonly log: Logger;
-  /** Hears what is logged of bans, of Redis and of the usage record. */
+  /** Receives each logged event of bans, Redis and the usage record. */
   readonly onEvent: (happening: Happening) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** Where bans are logged, in place of `log`. */
+  /** The log for bans, in place of `log`. */
   readonly banLog?: Logger | undefined;
 }
 
 export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: StoresOptions): Stores {
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
-  // A connection of its own: a look-up must not wait behind a page of the usage record.
+  // Look-ups have a separate connection, so that they do not wait behind a page of the usage record.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
   const directory = hasDirectory
     ? createKeyDirectory({

@@ -9,11 +9,11 @@ import type { Operation } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call their operation. A request is looked
- * at when it arrives; a WebSocket would outlive its key for as long as both sides please.
+ * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call their operation. Without this watch a
+ * WebSocket could outlive its key for as long as client and upstream keep it open.
  */
 export interface TunnelWatch {
-  /** Looks at all of them now: the configuration has changed. */
+  /** Checks all WebSockets at once, after a change of the configuration. */
   check(): void;
   close(): void;
 }
@@ -37,7 +37,7 @@ export function createTunnelWatch({
     'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn' | 'tunnelsReadAtOnce'
   >;
 }): TunnelWatch {
-  // By what this process has in memory, so that an expiry or a reload does not wait for Redis.
+  // This check uses the process's memory, so that an expiry or a reload does not wait for Redis.
   const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldCaller));
   const read = oneAtATime(async () => {
     if (reader.directory === undefined) return;
@@ -49,7 +49,7 @@ export function createTunnelWatch({
     setInterval(read, bounds.tunnelReadIntervalMs).unref(),
   ];
 
-  /** A few at once: many WebSockets make this take longer, and nobody's request wait. */
+  /** Judges a few WebSockets per turn, so that no request waits when there are many WebSockets. */
   async function judgeAll(atOnce: number, callerOf: CallerOf): Promise<void> {
     const tunnels = forwarder.openTunnels();
     for (let next = 0; next < tunnels.length; next += atOnce) {
@@ -69,7 +69,7 @@ export function createTunnelWatch({
     }
   }
 
-  /** @param reads of keys by their ids, so that each is read once; this one's is added */
+  /** @param reads the reads of this check by key id, so that each key is read once */
   async function readCaller(
     tunnel: OpenTunnel,
     reads: Map<string, Promise<void>>,
@@ -92,7 +92,7 @@ export function createTunnelWatch({
     return snapshot().authenticate(opener.authorization, reader.nowMs());
   }
 
-  /** While it runs, further calls make it run once more. */
+  /** Runs once at a time. A call during a run starts one more run afterwards. */
   function oneAtATime(run: () => Promise<void>): () => void {
     let running = false;
     let wanted = false;
@@ -111,7 +111,7 @@ export function createTunnelWatch({
   return {
     check() {
       check();
-      // A secret that has left the configuration may be the directory's by now.
+      // A secret that was removed from the configuration may now be in the directory.
       read();
     },
     close() {
@@ -120,7 +120,7 @@ export function createTunnelWatch({
   };
 }
 
-/** Without an answer of the directory it stays open, as a key that was read before stays valid for a while. */
+/** A WebSocket stays open while the directory does not answer, as a cached key stays valid for a while. */
 function reasonToClose(caller: Caller<KnownKey>, operation: Operation): string | undefined {
   switch (caller.kind) {
     case 'unread':

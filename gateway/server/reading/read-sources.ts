@@ -6,7 +6,7 @@ import { usageCalendar } from '../../usage/usage-calendar.ts';
 import { createUsageReader } from '../../usage/usage-reader.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
-/** What the routes of the reading thread read: in Redis over a connection of its own, and what only the other thread knows. */
+/** Opens the sources of the routes in the reading thread: Redis over a separate connection, and the memory of the main thread. */
 export async function openReadSources({
   data: { bounds, keptDays, hasDirectory },
   settings,
@@ -34,7 +34,7 @@ export async function openReadSources({
             calendar: usageCalendar(bounds.windowsMs.minute),
             bounds,
           }),
-          // In memory nothing is older than a day.
+          // The memory store keeps one day.
           totals: async (keyIds, month) =>
             redis === undefined
               ? keyIds.map(() => new Map())
@@ -58,13 +58,13 @@ export async function openReadSources({
     presence: { read: () => lent.readProcesses() },
   };
 
-  /** The library of Redis is loaded only where there is one. */
+  /** Loads the Redis library only when Redis is configured. */
   async function openKept(redis: RedisSettings): Promise<Kept> {
     const { keptInRedis } = await import('./kept-in-redis.ts');
     return keptInRedis(redis, bounds);
   }
 
-  /** What is in the memory of the other thread, in questions that it answers in a fraction of a millisecond each. */
+  /** Reads the main thread's memory in small questions. The main thread answers each in a fraction of a millisecond. */
   function inParts(all: Lent): Kept {
     return {
       async readStatuses(keys) {

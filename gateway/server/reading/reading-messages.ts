@@ -10,22 +10,22 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageStore } from '../../usage/store/usage-store.ts';
 import type { UnsentSource } from '../../usage/usage-reader.ts';
 
-/** What the reading thread is started with. */
+/** The start data of the reading thread. */
 export interface ReadingData {
   readonly bounds: Bounds;
-  /** Undefined: nothing is recorded. */
+  /** Undefined without a usage record. */
   readonly keptDays: number | undefined;
   readonly hasDirectory: boolean;
 }
 
-/** What only the thread that serves keys knows. The reading thread asks for it, by name. Arguments and results are plain data. */
+/** Functions of the main thread that the reading thread calls by name. Arguments and results are plain data. */
 export interface Lent {
   readonly unsent: UnsentSource['unsent'];
   readonly lastSeen: UnsentSource['lastSeen'];
   readonly readEvents: Events['read'];
   readonly readChanges: Changes['read'];
   readonly readProcesses: Presence['read'];
-  /** Without Redis, what is in memory. */
+  /** Reads the memory store; only without Redis. */
   readonly readStatuses: ReadStatuses;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
@@ -34,14 +34,14 @@ export interface Lent {
   readonly readKeyIds: DirectoryStore['page'];
 }
 
-/** What is kept of keys: in Redis, or in the memory of the thread that serves keys. */
+/** The records of keys, in Redis or in the main thread's memory. */
 export type Kept = Pick<
   Lent,
   'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen' | 'readKeys' | 'readKeyIds'
 >;
 
 export type ToReading =
-  /** Leads to the settings in force: sent before a request when they are others than at the one before. */
+  /** The change to the settings in force. It is sent before a request when the settings changed since the last request. */
   | { readonly kind: 'settings'; readonly message: SettingsMessage }
   /** `nowMs`: the store's clock, epoch ms. */
   | {
@@ -59,7 +59,7 @@ export type FromReading =
       readonly response: Omit<AdminResponse, 'body' | 'onWritten'>;
       readonly body: Uint8Array;
     }
-  /** A bug ended a request. */
+  /** A request that ended with a bug. */
   | { readonly kind: 'failed'; readonly number: number; readonly error: unknown }
   | {
       readonly kind: 'call';

@@ -1,4 +1,4 @@
-/** The thread of `createReadingThread`. Each request gets a response, or the bug that ended it. */
+/** The thread of `createReadingThread`. It answers each request with a response, or with the error of a bug. */
 import { constants, getPriority, platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorResponse } from '../../admin/admin-response.ts';
@@ -17,10 +17,10 @@ let calls = 0;
 const asked = new Map<number, PromiseWithResolvers<unknown>>();
 let answering: Promise<AskThread> | undefined;
 
-/** Of a thread with this niceness three quarters of a processor that is short go to one without. */
+/** On a busy processor, a thread with this niceness gets a quarter of the time beside a thread without niceness. */
 const niceness = 5;
 
-// Of Linux this is a thread's own: where processors are short, they are for the threads that serve keys.
+// Linux has a niceness per thread. Busy processors belong to the threads that serve customers.
 if (platform() === 'linux') {
   setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));
 }
@@ -45,7 +45,7 @@ async function respond({ number, request }: Extract<ToReading, { kind: 'request'
     answering ??= open();
     const answer = await answering;
     const { body, ...response } = await answer(request);
-    // Octets that are nobody else's: they are handed over and not copied.
+    // These octets have no other owner, so they are transferred and not copied.
     const octets = new TextEncoder().encode(String(body));
     tell({ kind: 'response', number, response, body: octets }, [octets.buffer]);
   } catch (error) {
@@ -65,10 +65,10 @@ function inForce(): Settings {
   return settings;
 }
 
-/** The other thread gave no reply in time. */
+/** The main thread gave no reply in time. */
 const late = new Error('no reply within the deadline');
 
-/** Asks the other thread by name. */
+/** Calls functions of the main thread by name. */
 const lent = new Proxy({} as Lent, {
   get:
     (_, name) =>

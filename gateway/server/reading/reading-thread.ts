@@ -9,9 +9,9 @@ import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
 
-/** The thread that reads many keys or minutes for operators, so that no request of a customer waits for that. */
+/** The thread that reads many keys or minutes for operators, so that customers' requests do not wait. */
 export interface ReadingThread {
-  /** Rejects with what a route throws. */
+  /** Rejects with the error that a route throws. */
   readonly ask: AskThread;
   close(): void;
 }
@@ -29,17 +29,17 @@ export interface ReadingThreadOptions {
 interface Thread {
   readonly worker: Worker;
   readonly waiting: Map<number, PromiseWithResolvers<AdminResponse>>;
-  /** The settings that it has. */
+  /** The settings that the thread has received. */
   settings: Settings | undefined;
 }
 
 /**
- * The thread has the settings, a connection to Redis of its own, and the routes that say `inThread`. A request goes in as plain
- * data with the octets of its body; the text of the response comes back without being copied. What the thread cannot know it
- * asks for (`Lent`): that is answered in small parts, with pauses.
+ * The thread has the settings, a separate connection to Redis, and the routes with `inThread`. A request goes in as plain data
+ * with the octets of its body. The text of the response comes back without a copy. The thread reads the main thread's memory
+ * through `Lent`, in small parts with pauses.
  *
- * It starts with a request and ends when there was none for a while. One that dies, or is stuck, is replaced with the next
- * request; the requests that it had get 503.
+ * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and
+ * its open requests get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions): ReadingThread {
   const { settings, data, nowMs, log, bounds } = options;
@@ -53,7 +53,7 @@ export function createReadingThread(options: ReadingThreadOptions): ReadingThrea
     const worker = new Worker(new URL('./reading-thread-worker.ts', import.meta.url), {
       workerData: { ...data, bounds } satisfies ReadingData,
       resourceLimits: {
-        // Never more than the process itself has, which Node derives from the memory of its container.
+        // The thread gets at most the heap of the process, which Node derives from the container's memory.
         maxOldGenerationSizeMb: Math.min(
           bounds.readingThreadHeapMebibytes,
           getHeapStatistics().heap_size_limit / 1_048_576,
@@ -127,7 +127,7 @@ export function createReadingThread(options: ReadingThreadOptions): ReadingThrea
     }
   }
 
-  /** Made once for the settings in force, and kept for a moment. */
+  /** Caches a fixed response for a short time, until the settings change. */
   async function askFixed(request: ThreadRequest): Promise<AdminResponse> {
     const { route: name } = request;
     const known = fixed.get(name);
@@ -155,8 +155,8 @@ export function createReadingThread(options: ReadingThreadOptions): ReadingThrea
 }
 
 /**
- * Answers what the reading thread asks, one question after the other. Requests of keys have their turn after each, and most of
- * the time: a pause follows that is longer than the answer took.
+ * Answers the reading thread's questions one after the other. A pause follows each answer. The pause is longer than the answer
+ * took, so customers' requests get most of the time.
  */
 function createLender(
   lent: Lent,
@@ -176,7 +176,7 @@ function createLender(
     return answer;
   };
 
-  /** Timers are counted in whole milliseconds. */
+  /** Pauses in whole milliseconds, because timers are no finer. */
   async function rest(): Promise<void> {
     if (owedMs < 1) return void (await nextTurn());
     const pauseMs = Math.min(owedMs, readingPauseMaxMs);

@@ -5,17 +5,17 @@ import type { ListeningSocket } from '../../request/listen/listen-on.ts';
 
 export interface BoundSockets {
   readonly address: AddressInfo;
-  /** As many as were asked for. They accept nothing here: a worker that gets one does. */
+  /** The bound sockets. Each is sent to a worker, which accepts its connections. */
   readonly sockets: readonly ListeningSocket[];
-  /** They are gone when the workers have closed theirs. */
+  /** Closes this process's sockets. The kernel frees a socket when its worker has closed it too. */
   close(): void;
 }
 
 /**
- * Binds several sockets to one address, with SO_REUSEPORT: the kernel spreads connections among them.
+ * Binds several sockets to one address with SO_REUSEPORT. The kernel spreads connections among the sockets.
  *
- * That option also lets a second gateway of the same user bind the address, and take a part of its connections. So the
- * address is bound without it first, which fails where anybody listens.
+ * SO_REUSEPORT would also let a second gateway of the same user bind the address and take a part of the connections. So the
+ * address is first bound without SO_REUSEPORT, which fails when another process listens there.
  *
  * @throws when the address cannot be bound
  */
@@ -45,16 +45,16 @@ export async function bindSockets(
 /** UV_TCP_REUSEPORT of libuv. */
 const reusePort = 2;
 
-/** A TCP socket as Node has it below `net.Server`. */
+/** Node's internal TCP socket below `net.Server`. */
 interface Socket {
-  /** Fills in where it is bound. */
+  /** Writes the bound address into `address`. */
   getsockname(address: object): number;
   close(): void;
 }
 
 /**
- * There is no documented way to bind a socket and not to accept from it. This one is what `node:cluster` uses. In a Node
- * without it no worker would start, and tests would fail.
+ * Binds a socket without accepting from it. Node documents no way to do this, so this function uses the one that `node:cluster`
+ * uses. In a Node version without it no worker starts, and tests fail.
  */
 function bind(address: string, port: number, flags: number): Socket {
   const { _createServerHandle: create } = net as unknown as {
@@ -71,14 +71,14 @@ function bind(address: string, port: number, flags: number): Socket {
   throw listenError(getSystemErrorName(socket), getSystemErrorMessage(socket) ?? 'it failed', address, port);
 }
 
-/** With a port that is taken, the system has said nothing yet, and another port is bound. */
+/** A taken port is not reported by `bind`. The bound address then has another port. */
 function addressOf(socket: Socket): AddressInfo {
   const address = {};
   socket.getsockname(address);
   return address as AddressInfo;
 }
 
-/** As `net.Server` says it. */
+/** An error in the form that `net.Server` uses. */
 function listenError(code: string, text: string, host: string, port: number): Error {
   return Object.assign(new Error(`listen ${code}: ${text} ${host}:${port}`), { code, port });
 }

@@ -5,18 +5,18 @@ import type { FromWorker, ToWorker } from './worker-messages.ts';
 
 type Report = Extract<FromWorker, { kind: 'report' }>;
 
-/** A process that serves requests, as its supervisor knows it. */
+/** The supervisor's view of a process that serves requests. */
 export interface WorkerProcess {
   readonly pid: number;
-  /** Whether it listens, and has not ended. */
+  /** Whether the worker listens and has not ended. */
   serves(): boolean;
-  /** What it said of itself last; undefined when it has said nothing yet. */
+  /** The worker's last report; undefined before the first report. */
   report(): Report | undefined;
-  /** What it last said when it was asked. */
+  /** The worker's last metrics. */
   metrics(): ProcessMetrics | undefined;
-  /** Resolves when it has replied; never if it does not. */
+  /** Resolves when the worker has replied, and never without a reply. */
   askMetrics(): Promise<void>;
-  /** When it was heard of last, of `performance.now()`. */
+  /** The instant of the worker's last message, of `performance.now()`. */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
   kill(): void;
@@ -26,11 +26,11 @@ export interface StartWorkerOptions {
   /** Options of Node and V8. */
   readonly execArgv: readonly string[];
   readonly onMessage: (message: FromWorker) => void;
-  /** Called once. The reason is what it said itself, or such as `SIGKILL` or `exit code 1`. */
+  /** Called once. The reason is the worker's own text, or such as `SIGKILL` or `exit code 1`. */
   readonly onEnd: (reason: string) => void;
 }
 
-/** Starts a process that waits to be told what to do: see `worker-messages.ts`. */
+/** Starts a process that waits for the supervisor's messages; see `worker-messages.ts`. */
 export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions): WorkerProcess {
   const child: ChildProcess = fork(new URL('./worker-main.ts', import.meta.url), {
     execArgv: [...execArgv],
@@ -55,7 +55,7 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
     },
     heardMs: performance.now(),
     tell(message, socket) {
-      // What cannot be told any more is of no use: `onEnd` is called.
+      // A failed send needs no handling, because `onEnd` is called then.
       if (child.connected) child.send(message, socket as SendHandle | undefined, {}, () => {});
     },
     kill: () => child.kill('SIGKILL'),
@@ -77,10 +77,10 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
   });
   child.on('error', (error) => {
     failure ??= error.message;
-    // It was not even started.
+    // The process could not be started.
     if (child.pid === undefined) end();
   });
-  // Not `exit`: what it said before its end has been read by then.
+  // `close` comes after the last message, while `exit` may come before it.
   child.once('close', (code, signal) => {
     failure ??= signal ?? `exit code ${code}`;
     end();

@@ -25,14 +25,14 @@ import type { FromWorker } from './worker-messages.ts';
 
 export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'> {
   readonly bounds: Bounds;
-  /** How many processes serve requests. */
+  /** Number of processes that serve requests. */
   readonly workers: number;
-  /** Options of Node and V8 that they get. */
+  /** Options of Node and V8 for the workers. */
   readonly execArgv: readonly string[];
 }
 
 export interface Supervisor extends Omit<Gateway, 'reload'> {
-  /** @param message leads workers to the same settings */
+  /** @param message changes the settings of the workers to these settings */
   reload(
     settings: Settings,
     notInForce: NotInForce,
@@ -43,24 +43,24 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
   kill(): void;
 }
 
-/** The place of a worker, which others take when it has ended. Its socket stays, and with it the connections that wait. */
+/** The place of a worker. When the worker ends, another worker takes the place. Its socket and the waiting connections stay. */
 interface Place {
   /** From 1. */
   readonly number: number;
   worker: WorkerProcess | undefined;
   startedMs: number;
-  /** Until another worker is started here, after this one has ended. */
+  /** The pause between the end of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** Whose worker accepts its connections meanwhile. */
+  /** The place whose worker accepts this place's connections in the meantime. */
   standIn: Place | undefined;
-  /** The first worker here listens, or could not. */
+  /** Settles when the first worker of this place listens, or cannot listen. */
   readonly begun: PromiseWithResolvers<void>;
 }
 
 /**
- * The gateway in several processes. This one serves operators, and owns the signals, the configuration and the sockets;
- * workers serve requests. `README.md` says what that promises.
+ * Creates a gateway in several processes. The supervisor serves operators, and owns the signals, the configuration and the
+ * sockets. Workers serve requests. `README.md` has the guarantees.
  */
 export function createSupervisor({
   settings: firstSettings,
@@ -88,13 +88,13 @@ export function createSupervisor({
     };
   });
   let replaced = 0;
-  /** What workers had counted that have ended. */
+  /** The counts of ended workers. */
   let countedBefore = nothingCounted();
-  /** With that of those that live; undefined since one of them has said more. */
+  /** Cached total that includes live workers; undefined when it is stale. */
   let total: Counted | undefined;
-  /** What the library for metrics knew of workers that have ended. */
+  /** The metrics of ended workers. */
   let metricsBefore: Promise<ProcessMetrics> = Promise.resolve([]);
-  /** Called when a worker has ended. */
+  /** Called when a worker ends. */
   let onEnded: (() => void) | undefined;
   let silenceTimer: NodeJS.Timeout | undefined;
 
@@ -198,12 +198,12 @@ export function createSupervisor({
     findStandIns();
   }
 
-  /** Connections that the kernel has given to the socket of a place without a worker are accepted by another worker. */
+  /** Finds a stand-in for each place without a worker. The stand-in's worker accepts the connections of that place's socket. */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());
     for (const place of places) {
       if (place.worker?.serves() || place.standIn?.worker?.serves()) continue;
-      // Of several places each has another stand-in, as far as there are any.
+      // Different places get different stand-ins, as far as there are enough.
       place.standIn = able[place.number % able.length];
       place.standIn?.worker?.tell({ kind: 'accept_for', worker: place.number }, socketOf(place));
     }
@@ -228,7 +228,7 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // That this process, or all, paused is no silence of a worker: what it has said meanwhile is still to be read.
+      // A pause of the supervisor is no silence of a worker, because the supervisor has yet to read the worker's messages.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

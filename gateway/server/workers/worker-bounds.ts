@@ -1,6 +1,6 @@
 import type { BoundName, Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-/** What waits in memory: the workers of a machine share it. */
+/** Bounds of memory, which the workers of a machine share. */
 const ofMemory = [
   'collectedBodiesBytesMax',
   'docsUnreadBytesMax',
@@ -8,7 +8,7 @@ const ofMemory = [
   'usageUnsentCountsMax',
 ] as const satisfies readonly BoundName[];
 
-/** What protects a target: it does not matter to it how many processes its connections come from. */
+/** Bounds that protect a target, independent of the number of processes. */
 const ofTargets = [
   'connectionsPerTargetMax',
   'queuedPerTargetMax',
@@ -17,8 +17,8 @@ const ofTargets = [
 ] as const satisfies readonly BoundName[];
 
 /**
- * The bounds of each of several workers. Those of what the workers have in common are divided; all others hold for each
- * process. Of a target each keeps a few connections, since requests are not spread evenly.
+ * The bounds of each of several workers. Shared bounds are divided by the number of workers. All other bounds hold per process.
+ * Each worker may open a few connections to a target in any case, because requests are not spread evenly.
  */
 export function boundsOfWorker(bounds: Bounds, workers: number): Bounds {
   const least = (name: BoundName) => Math.min(bounds[name], bounds.workerConnectionsPerTargetMin);

@@ -1,4 +1,4 @@
-/** The entry point of a worker: a process that serves requests, and does what its supervisor tells it. */
+/** The entry point of a worker, a process that serves requests and follows its supervisor's messages. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { applyMessage } from '../../config/settings-message.ts';
@@ -18,7 +18,7 @@ interface Worker {
   readonly stores: Stores;
   readonly requests: RequestSide;
   readonly reportTimer: NodeJS.Timeout;
-  /** Sockets of workers that have ended, by their number. */
+  /** The sockets of ended workers, by the number of the worker. */
   readonly accepting: Map<number, { stop(): void }>;
 }
 
@@ -27,7 +27,7 @@ let isEnding = false;
 let metrics: ReturnType<typeof createProcessRegistry> | undefined;
 
 process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
-// The supervisor owns signals: a terminal sends them to all processes. Without it a worker drains.
+// A terminal sends signals to all processes, so only the supervisor reacts. A worker drains when its supervisor is gone.
 process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
@@ -86,7 +86,7 @@ function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
   const stores = openStores({
     settings: () => worker?.settings ?? settings,
     log: log.logger,
-    // The supervisor says it once for all workers.
+    // The supervisor logs each ban once for all workers.
     banLog: pino({ level: 'silent' }),
     onEvent,
     bounds,
@@ -114,7 +114,7 @@ function report(): void {
   tell({ kind: 'report', process: requests.process(), counted: requests.counted() });
 }
 
-/** Drains: the supervisor said so, or it is gone. */
+/** Drains, on the supervisor's message or when the supervisor is gone. */
 async function end(): Promise<void> {
   if (isEnding) return;
   isEnding = true;
@@ -130,6 +130,6 @@ async function end(): Promise<void> {
 }
 
 function tell(message: FromWorker): void {
-  // When the supervisor is gone nobody hears it.
+  // Without a supervisor there is no receiver.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

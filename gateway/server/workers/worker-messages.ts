@@ -4,7 +4,7 @@ import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
-/** What a supervisor tells a worker; they arrive in the order in which they were sent. */
+/** Messages from a supervisor to a worker. They arrive in order. */
 export type ToWorker =
   /** The first message. */
   | {
@@ -13,26 +13,26 @@ export type ToWorker =
       readonly worker: number;
       readonly settings: SettingsMessage;
       readonly bounds: Bounds;
-      /** For the session tickets of TLS: the same for all workers, so that each resumes the sessions of all. */
+      /** Secret of the TLS session tickets. All workers have the same, so each worker resumes the sessions of all. */
       readonly ticketSecret: Uint8Array;
     }
-  /** With the worker's own socket. */
+  /** Sent with the worker's own socket. */
   | { readonly kind: 'listen' }
-  /** With the socket of a worker that has ended: its connections are accepted until `give_back`. */
+  /** Sent with the socket of an ended worker. The worker accepts its connections until `give_back`. */
   | { readonly kind: 'accept_for'; readonly worker: number }
   | { readonly kind: 'give_back'; readonly worker: number }
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
-  /** To be answered with `metrics`. */
+  /** The worker answers with `metrics`. */
   | { readonly kind: 'ask_metrics' }
-  /** Finish the requests in flight, and end. */
+  /** The worker finishes its requests in flight and ends. */
   | { readonly kind: 'drain' };
 
-/** What a worker tells its supervisor. */
+/** Messages from a worker to its supervisor. */
 export type FromWorker =
   | { readonly kind: 'listens' }
-  /** It cannot start, and ends. */
+  /** The worker cannot start and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Once in `workerReportIntervalMs`, and as its last words. */
+  /** Sent every `workerReportIntervalMs`, and before the worker ends. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }
   | { readonly kind: 'event'; readonly happening: Happening }
   | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };
