@@ -1,8 +1,8 @@
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { daysField } from './record-fields.ts';
-import { addPacked, type Counts, packCounts } from './store/counts.ts';
+import { daysField, dayUnitsField } from './record-fields.ts';
+import { addPacked, type Counts, type PackedCounts, packCounts } from './store/counts.ts';
 import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
-import { outcomes, sumOf, type Tally, talliesIn, tallyNumber } from './tally.ts';
+import { outcomes, sumOf, type Tally, talliesIn, tallyNumber, unitsNumber } from './tally.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
 /** Days of a key's totals, by the day's number since 1970. */
@@ -98,14 +98,16 @@ export function createDailyTotals({
         if (tally[outcome] > 0) counts.set(tallyNumber(place, index), tally[outcome]);
       }
       const fields = new Map([[daysField(month), packCounts(counts)]]);
+      const units = unitsIn(tally, place);
+      if (units.size > 0) fields.set(dayUnitsField(month), packCounts(units));
       const expiresMs = nowMs() + totalsKeptDays * dayMs;
       if ((await store.add({ record: totals, sender, number: day, fields, expiresMs })) === 'failed')
         return false;
     }
-    const oldest = daysField(monthOf(lastDay - totalsKeptDays).month);
+    const oldest = monthOf(lastDay - totalsKeptDays).month;
     return store.remove(
       totals,
-      [...known.fields.keys()].filter((field) => field < oldest),
+      [...known.fields.keys()].filter((field) => monthIn(field) < oldest),
     );
   }
 }
@@ -116,7 +118,7 @@ export async function readTotals(
   keyIds: readonly string[],
   { month, atOnce }: { readonly month?: string | undefined; readonly atOnce: number },
 ): Promise<readonly DailyTotals[] | undefined> {
-  const fields = month === undefined ? {} : { fields: [daysField(month)] };
+  const fields = month === undefined ? {} : { fields: [daysField(month), dayUnitsField(month)] };
   const found: DailyTotals[] = [];
   for (let from = 0; from < keyIds.length; from += atOnce) {
     const part = keyIds.slice(from, from + atOnce);
@@ -131,12 +133,33 @@ export async function readTotals(
 function daysIn({ fields }: StoredRecord): DailyTotals {
   const days = new Map<number, Tally>();
   for (const [field, packed] of fields) {
-    const firstDay = firstDayOf(field.slice(daysField('').length));
-    const counts: Counts = new Map();
-    addPacked(counts, packed);
-    for (const [place, tally] of talliesIn(counts)) days.set(firstDay + place, tally);
+    const month = monthIn(field);
+    if (field !== daysField(month)) continue;
+    const units = unpackCounts(fields.get(dayUnitsField(month)));
+    for (const [place, tally] of talliesIn(unpackCounts(packed), units)) {
+      days.set(firstDayOf(month) + place, tally);
+    }
   }
   return days;
+}
+
+/** The month in the name of a field of totals. */
+function monthIn(field: string): string {
+  return field.slice(field.indexOf(':') + 1);
+}
+
+function unitsIn({ extraUnits, free }: Tally, place: number): Counts {
+  const numbers = unitsNumber(place, 0);
+  const counts: Counts = new Map();
+  if (extraUnits > 0) counts.set(numbers.extra, extraUnits);
+  if (free > 0) counts.set(numbers.free, free);
+  return counts;
+}
+
+function unpackCounts(packed: PackedCounts = []): Counts {
+  const counts: Counts = new Map();
+  addPacked(counts, packed);
+  return counts;
 }
 
 /** The number of the first day of a month such as 2026-11. */
@@ -153,9 +176,8 @@ function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefi
   const tallies: Tally[] = [];
   for (const [field, packed] of fields) {
     if (!field.startsWith('minutes:')) continue;
-    const counts: Counts = new Map();
-    addPacked(counts, packed);
-    tallies.push(...talliesIn(counts).values());
+    const units = unpackCounts(fields.get(field.replace('minutes:', 'units:')));
+    tallies.push(...talliesIn(unpackCounts(packed), units).values());
   }
   return tallies.length === 0 ? undefined : sumOf(tallies);
 }

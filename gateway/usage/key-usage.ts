@@ -13,9 +13,10 @@ import {
   serverErrorsNumber,
   unauthorizedField,
   unauthorizedNumber,
+  unitsField,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
-import { outcomesMax, tallyNumber } from './tally.ts';
+import { outcomesMax, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
@@ -62,6 +63,9 @@ export class KeyUsage {
   private minute = -1;
   private minuteEndsMs = 0;
   private readonly byOutcome = Array<number>(outcomesMax).fill(0);
+  /** By outcome; undefined until a request does not cost 1 unit. */
+  private extraUnits: number[] | undefined;
+  private freeRequests: number[] | undefined;
   private hour = -1;
   /** Those that have a field of their own today. */
   private readonly operations = new Map<string, OperationCounts>();
@@ -91,12 +95,14 @@ export class KeyUsage {
   }
 
   /**
+   * @param units what the request costs
    * @param atMs when it was decided, on the deciding clock
    * @param secret the first digits of the digest of the secret that was presented
    */
-  decided(outcome: number, atMs: number, address: string, secret: string): void {
+  decided(outcome: number, units: number, atMs: number, address: string, secret: string): void {
     if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
     this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
+    if (units !== 1) this.countUnits(outcome, units);
     if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
     if (address !== this.lastAddress) this.see(address);
     if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
@@ -182,9 +188,12 @@ export class KeyUsage {
         this.room.lost += requests;
         continue;
       }
+      this.closeUnits(day, hour, outcome);
       offered += requests;
       if (outcome === 0) this.unsent.add(day, hoursField, admittedNumber(hourOfDay(hour)), requests);
     }
+    this.extraUnits = undefined;
+    this.freeRequests = undefined;
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
     // A later minute of this day may have been counted before: of instants the latest holds.
@@ -195,6 +204,22 @@ export class KeyUsage {
       this.unsent.add(day, secretField(use.digestStart), latest, use.lastMs - day * dayMs);
       use.lastMs = 0;
     }
+  }
+
+  private countUnits(outcome: number, units: number): void {
+    this.extraUnits ??= Array<number>(outcomesMax).fill(0);
+    this.freeRequests ??= Array<number>(outcomesMax).fill(0);
+    if (units === 0) this.freeRequests[outcome] = (this.freeRequests[outcome] ?? 0) + 1;
+    else this.extraUnits[outcome] = (this.extraUnits[outcome] ?? 0) + units - 1;
+  }
+
+  /** Without room in the record, these requests are recorded as requests of 1 unit each. */
+  private closeUnits(day: number, hour: number, outcome: number): void {
+    const numbers = unitsNumber(minuteOfHour(this.minute), outcome);
+    const extraUnits = this.extraUnits?.[outcome] ?? 0;
+    const free = this.freeRequests?.[outcome] ?? 0;
+    if (extraUnits > 0) this.unsent.add(day, unitsField(hour), numbers.extra, extraUnits);
+    if (free > 0) this.unsent.add(day, unitsField(hour), numbers.free, free);
   }
 
   private closeOperations(): void {

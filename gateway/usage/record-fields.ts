@@ -6,6 +6,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | record | field | numbers |
  * |---|---|---|
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
+ * | | `units:<hour>` | what the requests in it cost by minute and outcome, where that is not 1 unit each (`unitsNumber`) |
  * | | `hours` | requests and admitted requests by hour; 0: when the last was decided, ms of the day |
  * | | `operation:<id>` | by hour requests, 4xx, 5xx; 0: when the last was decided, ms of the day |
  * | | `secret:<digest>` | 0: when a request with the secret of which this is the beginning was decided, ms of the day |
@@ -15,6 +16,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
  * | a key's totals | `days:<month>` | requests by day of the month and outcome |
+ * | | `units:<month>` | what they cost by day and outcome, likewise |
  */
 export const hoursField = 'hours';
 export const addressesField = 'addresses';
@@ -22,7 +24,9 @@ export const operationField = (operationId: string) => `operation:${operationId}
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
+export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const daysField = (month: string) => `days:${month}`;
+export const dayUnitsField = (month: string) => `units:${month}`;
 
 /** In `hours`. */
 export const offeredNumber = (hour: number) => 1 + 2 * hour;

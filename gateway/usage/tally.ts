@@ -21,8 +21,13 @@ export type Outcome = (typeof outcomes)[number];
 /** Numbers that one minute or one day takes in a field: one for each outcome. */
 export const outcomesMax = 8;
 
-/** Requests by outcome. */
-export type Tally = Readonly<Record<Outcome, number>>;
+/** Requests by outcome, and what the admitted ones cost where that is not 1 unit each. */
+export type Tally = Readonly<Record<Outcome, number>> & {
+  /** Units of admitted requests beyond 1 for each. */
+  readonly extraUnits: number;
+  /** Admitted requests that cost nothing. */
+  readonly free: number;
+};
 
 export const emptyTally: Tally = {
   admitted: 0,
@@ -33,6 +38,8 @@ export const emptyTally: Tally = {
   second: 0,
   month: 0,
   undecided: 0,
+  extraUnits: 0,
+  free: 0,
 };
 
 export function outcomeOf(decision: Decision): Outcome {
@@ -53,15 +60,28 @@ export function offeredOf(tally: Tally): number {
   return sum;
 }
 
+/** The units that the windows were charged. */
+export function unitsOf({ admitted, extraUnits, free }: Tally): number {
+  return admitted + extraUnits - free;
+}
+
 export function sumOf(tallies: Iterable<Tally>): Tally {
   const sum = { ...emptyTally };
-  for (const tally of tallies) for (const outcome of outcomes) sum[outcome] += tally[outcome];
+  for (const tally of tallies) {
+    for (const outcome of outcomes) sum[outcome] += tally[outcome];
+    sum.extraUnits += tally.extraUnits;
+    sum.free += tally.free;
+  }
   return sum;
 }
 
-/** The tallies in a field that has one number for each outcome of a period, by the period's place in the field. */
-export function talliesIn(counts: Counts): Map<number, Tally> {
-  const tallies = new Map<number, Record<Outcome, number>>();
+/**
+ * The tallies in a field that has one number for each outcome of a period, by the period's place in the field.
+ *
+ * @param units the field beside it, with what requests cost (`unitsNumber`)
+ */
+export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
+  const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
   for (const [number, value] of counts) {
     if (number === 0) continue;
     const place = Math.floor((number - 1) / outcomesMax);
@@ -70,10 +90,26 @@ export function talliesIn(counts: Counts): Map<number, Tally> {
     if (outcome !== undefined) tally[outcome] += value;
     tallies.set(place, tally);
   }
+  for (const [place, tally] of tallies) {
+    tally.extraUnits = units?.get(unitsNumber(place, 0).extra) ?? 0;
+    tally.free = units?.get(unitsNumber(place, 0).free) ?? 0;
+  }
   return tallies;
 }
 
 /** The number under which an outcome of a period is counted; 0 is taken (`latest` in `counts.ts`). */
 export function tallyNumber(place: number, outcome: number): number {
   return 1 + place * outcomesMax + outcome;
+}
+
+/**
+ * The numbers of the requests with an outcome of a period that do not cost 1 unit each: the units beyond 1 for each of them,
+ * and how many cost nothing. All requests cost 1 where neither is there.
+ */
+export function unitsNumber(
+  place: number,
+  outcome: number,
+): { readonly extra: number; readonly free: number } {
+  const extra = 1 + 2 * (place * outcomesMax + outcome);
+  return { extra, free: extra + 1 };
 }

@@ -19,6 +19,7 @@ import {
   serverErrorsNumber,
   unauthorizedField,
   unauthorizedNumber,
+  unitsField,
 } from './record-fields.ts';
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
@@ -221,7 +222,7 @@ export function createUsageReader({
       const records = await read(
         days.map((day) => {
           const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => hour);
-          const fields = [...hours.map(minutesField), ...hours.map(unauthorizedField)];
+          const fields = [minutesField, unitsField, unauthorizedField].flatMap((nameOf) => hours.map(nameOf));
           return { record: { kind: 'day', keyId, day }, fields };
         }),
       );
@@ -468,7 +469,7 @@ export function createUsageReader({
 
   function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {
     return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place).flatMap((hour) => {
-      const tallies = talliesIn(fields.get(minutesField(hour)) ?? new Map());
+      const tallies = talliesIn(fields.get(minutesField(hour)) ?? new Map(), fields.get(unitsField(hour)));
       const unauthorized: Counts = fields.get(unauthorizedField(hour)) ?? new Map();
       const minutes = new Set([...tallies.keys(), ...[...unauthorized.keys()].map((number) => number - 1)]);
       return [...minutes]

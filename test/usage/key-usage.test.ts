@@ -21,7 +21,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
     Array.from({ length: keys }, (_, index) => {
       const key = new KeyUsage(`key-${index}`, { calendar, room, operationsMax: 100, secretsMax: 8 });
       for (let address = 0; address < addresses; address++) {
-        key.decided(0, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
+        key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
       }
       key.close();
       // As if it had been sent.
@@ -40,10 +40,10 @@ it('a key that thousands of addresses share takes no more memory than one that c
 it('an address that found no room is counted when there is room again', () => {
   const room = new UnsentRoom(0);
   const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8 });
-  key.decided(0, 1_000, '192.0.2.1', '01234567');
-  key.decided(0, 1_000, '192.0.2.2', '01234567');
+  key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
+  key.decided(0, 1, 1_000, '192.0.2.2', '01234567');
   room.give(1_000);
-  key.decided(0, 2_000, '192.0.2.1', '01234567');
+  key.decided(0, 1, 2_000, '192.0.2.1', '01234567');
   expect(key.unsent.of(0)?.get('addresses')?.size).toBe(1);
 });
 
@@ -51,7 +51,7 @@ it('of a key with hundreds of secrets it records when the first few of a day wer
   const room = new UnsentRoom(1_000);
   const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8 });
   for (const atMs of [1_000, 2_000]) {
-    for (let secret = 0; secret < 300; secret++) key.decided(0, atMs, '192.0.2.1', `secret-${secret}`);
+    for (let secret = 0; secret < 300; secret++) key.decided(0, 1, atMs, '192.0.2.1', `secret-${secret}`);
   }
   key.close();
   const recorded = [...(key.unsent.of(0) ?? [])].filter(([field]) => field.startsWith('secret:'));

@@ -8,7 +8,7 @@ import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
 import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
-import { emptyTally, type Outcome, offeredOf, outcomes } from '../../gateway/usage/tally.ts';
+import { emptyTally, type Outcome, offeredOf, outcomes, unitsOf } from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
 import { byPeriod, createUsageReader } from '../../gateway/usage/usage-reader.ts';
@@ -31,6 +31,8 @@ interface Event {
   readonly keyId: string;
   readonly atMs: number;
   readonly outcome: Outcome;
+  /** Absent: 1. */
+  readonly units?: number;
   readonly address: string;
   /** Absent: the first of `secrets`. */
   readonly secret?: string;
@@ -47,6 +49,7 @@ const events = fc.array(
     // Around two midnights, so that days, hours and minutes change often.
     atMs: fc.integer({ min: today - 2 * hourMs, max: today + dayMs + 2 * hourMs }),
     outcome: fc.constantFrom(...outcomes),
+    units: fc.constantFrom(1, 1, 1, 5, 10_000, 0),
     address: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2'),
     secret: fc.constantFrom(...secrets),
     operationId: fc.constantFrom('listPets', 'addPet', ''),
@@ -57,15 +60,15 @@ const events = fc.array(
 
 const period = { fromMs: today - dayMs, toMs: today + 2 * dayMs - 1 };
 
-function decisionOf({ outcome, atMs }: Pick<Event, 'outcome' | 'atMs'>): Decision {
+function decisionOf({ outcome, units = 1, atMs }: Pick<Event, 'outcome' | 'units' | 'atMs'>): Decision {
   const name: WindowName =
     outcome === 'admitted' || outcome === 'banned' || outcome === 'undecided' ? 'minute' : outcome;
   const inForce = { name, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
-  if (outcome === 'admitted') return { kind: 'admitted', units: 1, rateLimit, source: 'shared' };
-  if (outcome === 'banned') return { kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs: 0 };
+  if (outcome === 'admitted') return { kind: 'admitted', units, rateLimit, source: 'shared' };
+  if (outcome === 'banned') return { kind: 'banned', units, rateLimit, source: 'shared', retryAtMs: 0 };
   if (outcome === 'undecided') return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs: 0 };
-  return { kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs: 0 };
+  return { kind: 'refused', units, rateLimit, source: 'shared', retryAtMs: 0 };
 }
 
 function count({ recorder }: Usage, event: Event): void {
@@ -86,8 +89,13 @@ function expected(all: readonly Event[], keyId: string) {
     minutes: [...minutes]
       .sort(([a], [b]) => a - b)
       .map(([atMs, within]) => {
-        const tally: Record<Outcome, number> = { ...emptyTally };
-        for (const { outcome } of within) tally[outcome] += 1;
+        const tally = { ...emptyTally };
+        for (const { outcome, units = 1 } of within) {
+          tally[outcome] += 1;
+          if (outcome !== 'admitted') continue;
+          tally.extraUnits += Math.max(0, units - 1);
+          if (units === 0) tally.free += 1;
+        }
         return { atMs, tally };
       }),
     operations: Object.fromEntries(
@@ -505,9 +513,22 @@ describe('the totals of past days', () => {
       });
     const writer = open();
     for (const days of daysAgo) {
-      for (const outcome of ['admitted', 'admitted', 'day', 'banned'] as const) {
+      for (const [outcome, units] of [
+        ['admitted', 5],
+        ['admitted', 0],
+        ['day', 5],
+        ['banned', 1],
+      ] as const) {
         const atMs = clock.nowMs - days * dayMs;
-        count(writer, { keyId: 'acme', atMs, outcome, address: 'a', operationId: 'listPets', status: 200 });
+        count(writer, {
+          keyId: 'acme',
+          atMs,
+          outcome,
+          units,
+          address: 'a',
+          operationId: 'listPets',
+          status: 200,
+        });
       }
     }
     await writer.close();
@@ -530,7 +551,8 @@ describe('the totals of past days', () => {
     const day = Math.floor(clock.nowMs / dayMs);
     await until('they are there', async () => (await read())?.size === 3);
     await sleep(100);
-    const tally = { ...emptyTally, admitted: 2, day: 1, banned: 1 };
+    const tally = { ...emptyTally, admitted: 2, day: 1, banned: 1, extraUnits: 4, free: 1 };
+    expect(unitsOf(tally)).toBe(5);
     expect([...((await read()) ?? [])]).toEqual([7, 3, 2].map((ago) => [day - ago, tally]));
     clock.nowMs += dayMs;
     await until('one more is there', async () => (await read())?.has(day - 1) === true);

@@ -398,7 +398,7 @@ function usageOf(key: number): KeyUsage {
 }
 
 function request(usage: KeyUsage, atMs: number, n: number): void {
-  usage.decided(0, atMs, `192.0.2.${n % 2}`, '01234567');
+  usage.decided(0, 1, atMs, `192.0.2.${n % 2}`, '01234567');
   usage.ended(['listPets', 'addPet', 'getPet'][n % 3] ?? '', atMs, 200);
 }
 
