@@ -14,9 +14,9 @@ import { terminalOf } from './shared/terminal/terminal.ts';
 import { defaultBounds } from './shared/timeouts-and-sizes.ts';
 
 /**
- * Turns V8's pretenuring off. With it, V8 allocates in the old generation whatever it has often seen survive. Under the
- * first load, while the young generation is small, that is every request in flight, and V8 never revises it: from then on
- * only a full collection frees requests. With 400 connections that took a fifth of the throughput of every process.
+ * Turns V8's pretenuring off. With pretenuring, V8 allocates objects in the old generation if objects from the same place often
+ * survived. Under the first load the young generation is small, so all requests in flight survive, and V8 never revises its
+ * decision. After that only a full collection frees requests. With 400 connections this cost a fifth of the throughput.
  */
 const youngRequests = '--no-allocation-site-pretenuring';
 
@@ -25,19 +25,18 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
 }
 
 /**
- * Runs the gateway until a signal ends it. SIGTERM drains and gives load balancers time to notice, and so does SIGHUP, which
- * otherwise would cut the requests in flight. SIGINT (a person at a terminal) drains without that time. A later SIGINT
- * ends the process at once, as does any of them before the gateway listens. An invalid configuration is printed with all
- * its problems, and the process exits with 1.
+ * Runs the gateway until a signal ends it. SIGTERM and SIGHUP drain, and give load balancers time to notice. SIGINT (a person at a
+ * terminal) drains without that time. A second SIGINT ends the process at once. Before the gateway listens, every signal ends the
+ * process at once. An invalid configuration is printed with all its problems, and the process exits with 1.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
-  // Heard from the first moment: in a container this is process 1, for which the kernel drops signals without a listener.
+  // Signals have a listener from the start. In a container this is process 1, and the kernel drops its signals without a listener.
   let obey: (signal: NodeJS.Signals) => void = (signal) => process.exit(128 + constants.signals[signal]);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
   setFlagsFromString(youngRequests);
   const loader = createSettingsLoader(bounds);
-  // Both take most of a start, and go on at the same time: the one in a thread, the other here.
+  // Loading the configuration and importing the gateway take most of a start. Both run at the same time, the first in a thread.
   const [loaded, { createGateway }] = await Promise.all([
     loader.load({ file: configFile, env: process.env }).catch((error) => failedLoad(configFile, error)),
     import('./server/gateway.ts'),
@@ -78,13 +77,13 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const { listen, admin } = await gateway.start().catch(async (error) => {
     gateway.kill?.();
     await log.close();
-    // As the problems of a configuration: a person reads it.
+    // The message has the form of a configuration problem, because a person reads it.
     process.stderr.write(`${listenProblem(error, settings)}\n`);
     process.exit(1);
   });
 
   let endedMs: number | undefined;
-  // Before anybody is told that the gateway listens: until now a signal ends the process at once.
+  // Set before the gateway reports that it listens. Until here, a signal ends the process at once.
   obey = (signal) => {
     if (endedMs === undefined) {
       endedMs = performance.now();
@@ -138,8 +137,8 @@ if (isEntryPoint) {
 }
 
 /**
- * Ends the process like a SIGTERM when its parent is gone. `npx` runs a command in a shell; a signal to `npx` ends it and
- * the shell, which does not pass the signal on, and the gateway would keep its port without anybody to stop it.
+ * Ends the process like a SIGTERM when its parent is gone. `npx` runs a command in a shell. A signal to `npx` ends `npx` and the
+ * shell, but the shell does not forward the signal. Without this function the gateway would keep its port.
  */
 function endWithParent(): void {
   const parent = process.ppid;

@@ -15,16 +15,16 @@ import { type AdminResponse, errorResponse, rawResponse, writeResponse } from '.
 export interface AdminListener {
   /** The server to listen with. */
   readonly server: Server;
-  /** As that of the public listener. */
+  /** Replaces the certificate, as on the public listener. */
   setCertificate(certificate: Certificate): void;
-  /** Closes it with all its connections. */
+  /** Closes the listener and all its connections. */
   close(): void;
 }
 
 export interface AdminListenerOptions {
   /** Makes the response to a request. */
   readonly respond: (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
-  /** Called with what `respond` throws. */
+  /** Called with an error that `respond` throws. */
   readonly reportBug: (bug: unknown, requestId: string) => void;
   readonly bounds: TlsFrontOptions['bounds'] &
     Pick<
@@ -44,7 +44,7 @@ export interface AdminListenerOptions {
       | 'keepAliveTimeoutMs'
       | 'writeTimeoutMs'
     >;
-  /** With it the listener speaks TLS and nothing else. */
+  /** Set when the listener accepts only TLS. */
   readonly certificate?: Certificate;
   readonly onFailedHandshake: (reason: string) => void;
 }
@@ -52,7 +52,7 @@ export interface AdminListenerOptions {
 interface Connection {
   /** The key of `connections`. */
   readonly ends: string;
-  /** The client address that it counts for. */
+  /** The client address to which the connection counts. */
   readonly group: string;
   readonly socket: Socket;
   /** Requests without a response so far. */
@@ -60,20 +60,20 @@ interface Connection {
 }
 
 /**
- * The listener for operators, apart from the public one and on loopback by default: sockets and their limits. What is
- * behind each path is in `admin-paths.ts`. Anybody who reaches its port may ask it, and it shares its event loop with the
- * requests of keys. So requests are answered at a bounded rate, whatever they ask for, and client addresses take turns.
+ * The listener for operators, on loopback by default, with its sockets and their limits. `admin-paths.ts` has its paths. Every
+ * client that reaches the port may send requests, and the listener shares its event loop with customers' requests. So it answers
+ * at a bounded rate, and client addresses take turns.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
-  /** One client address gets half of the connections at most. */
+  /** A client address gets at most half of the connections. */
   const shares = new Shares(bounds.adminConnectionsMax);
-  /** Open connections by `endsOf`, in the order in which they were used last. */
+  /** Open connections by `endsOf`, ordered by their last use. */
   const connections = new Map<string, Connection>();
   const pace = new Pace(bounds.adminRequestsPerSecondMax, bounds.adminRequestsAtOnceMax);
 
   const http = createServer({
-    // `checkSite` looks at Host. Node would write a response of its own.
+    // `checkSite` checks Host. Node would write a response of its own.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
@@ -92,10 +92,10 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   if (front === undefined) http.on('connection', (socket) => void admit(socket));
 
   /**
-   * Counts a connection until it closes. One too many takes the place of the connection that has been idle for the longest:
-   * of its own address, or of any address where its own has none.
+   * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle longest. That
+   * is a connection of the same address, or of any address if the same address has no idle connection.
    *
-   * @returns the address that it counts for; undefined when there is no room for it, and it is cut
+   * @returns the address to which the connection counts; undefined without room, and then the connection is cut
    */
   function admit(socket: Socket): string | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
@@ -109,7 +109,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       release(idle);
     }
     const ends = endsOf(socket);
-    // The client has reset that connection and uses its port again, before Node reports the end.
+    // The client reset that connection and reused its port before Node reported the end.
     const before = connections.get(ends);
     if (before !== undefined) release(before);
     const connection = { ends, group, socket, unanswered: 0 };
@@ -130,7 +130,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     shares.give(connection.group, 1);
   }
 
-  /** Serves a request when its client address has its turn. A request whose client is gone takes no turn. */
+  /** Serves a request in the turn of its client address. A request whose client is gone takes no turn. */
   function receive(req: IncomingMessage, res: ServerResponse, make: typeof respond): void {
     const { socket } = req;
     const connection = connections.get(endsOf(socket));
@@ -164,7 +164,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       reportBug(bug, requestId);
       response = errorResponse('internal');
     }
-    // What is left of a body is not waited for.
+    // The connection closes, so the listener does not wait for the rest of a body.
     if (!req.complete) res.shouldKeepAlive = false;
     await writeResponse(res, requestId, response, bounds);
   }
@@ -184,7 +184,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       ? errorResponse('invalid_request', tlsRequiredMessage)
       : parserRefusal(error);
     const connection = connections.get(endsOf(socket));
-    // A response that is owed would have to come first.
+    // A response to an earlier request would have to come first.
     const owes = connection === undefined || connection.unanswered > 0 || socket.writableLength > 0;
     if (refusal === undefined || owes) socket.destroy();
     else {
@@ -195,7 +195,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     }
   }
 
-  /** Whether a client speaks HTTP without TLS where the listener speaks TLS. */
+  /** Whether a client sends HTTP without TLS to a TLS listener. */
   function lacksTls(socket: Duplex): boolean {
     return front !== undefined && !(socket instanceof TLSSocket);
   }
@@ -211,16 +211,16 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   };
 }
 
-/** Fields that may come once. Node reads the first of several, and a proxy before the gateway may read the last. */
+/** Fields that may occur once. Node uses the first of several, while a proxy in front may use the last. */
 const singularFields = ['Host', 'Authorization', 'Content-Type'];
 
-/** Names a connection by its two ends: a TLS socket has them in common with the TCP socket below it. */
+/** Names a connection by its two ends, which are equal for a TLS socket and its TCP socket. */
 function endsOf(socket: Duplex): string {
   const { remoteAddress, remotePort, localAddress } = socket as Socket;
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** The response to what Node's parser refuses; undefined when the connection itself has failed. */
+/** The response to a request that Node's parser refuses; undefined when the connection itself has failed. */
 function parserRefusal({ code = '' }: NodeJS.ErrnoException): AdminResponse | undefined {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -16,9 +16,9 @@ export interface AdminPathsDeps {
 }
 
 /**
- * What is behind each path of the admin listener. `/healthz` says that the process is alive; `/readyz` says whether it can
- * serve, and what is wrong if anything is; `/metrics` is read by Prometheus. Those three are for programs, open to whoever
- * reaches the listener by whatever name. All else is for people, who may have a browser, and is kept from other sites.
+ * The paths of the admin listener. `/healthz` reports that the process is alive. `/readyz` reports whether the gateway can serve,
+ * with its faults. `/metrics` is for Prometheus. These three paths are for programs, and need no token and no known host name. All
+ * other paths are for people with a browser, and are closed to other sites.
  */
 export function createAdminPaths({
   currentState,

@@ -2,20 +2,20 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** What the admin listener sends. Every response has a few more fields: `commonFields`. */
+/** A response of the admin listener. `commonFields` are added to every response. */
 export interface AdminResponse {
   readonly status: number;
-  /** As a buffer where it is compressed. */
+  /** A buffer when the body is compressed. */
   readonly body: string | Buffer;
   /** Default: JSON. */
   readonly contentType?: string;
-  /** Fields that only this response has, such as `Allow`, or that it has in place of the common ones. */
+  /** Fields of this response alone, such as `Allow`, or replacements of common fields. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Called when it was written, or nobody reads it any more. */
+  /** Called when the response is written, or when the client is gone. */
   readonly onWritten?: () => void;
 }
 
-/** The errors of the admin listener. Those that the public listener has too are called as there. */
+/** The errors of the admin listener. An error that the public listener has too has the same code. */
 const catalogue = {
   invalid_request: { status: 400, message: 'The request is malformed.' },
   missing_token: {
@@ -71,7 +71,7 @@ const catalogue = {
 
 export type AdminErrorCode = keyof typeof catalogue;
 
-/** An error with the body of the public side's. @param message public; the catalogue's text unless given */
+/** An error with the same form of body as on the public listener. @param message public text; default: the catalogue's */
 export function errorResponse(
   code: AdminErrorCode,
   message: string = catalogue[code].message,
@@ -85,14 +85,14 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-/** For what only the store knows, when it gives no answer. */
+/** The error for a response that needs the store while the store does not answer. */
 export function storeUnavailable(): AdminResponse {
   return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
 }
 
 function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
-  // A 304 has no content: those two would be those of the file that the client has (RFC 9110 §15.4.5). A 204 may not have
-  // a Content-Length (RFC 9110 §8.6).
+  // A 304 has no content, so type and length would describe the client's copy (RFC 9110 §15.4.5). A 204 may not have a
+  // Content-Length (RFC 9110 §8.6).
   const content = status !== 304 &&
     status !== 204 && {
       'Content-Type': contentType ?? 'application/json',
@@ -107,7 +107,7 @@ function commonFields(requestId: string, { status, body, contentType, fields }: 
   };
 }
 
-/** Writes a large response piece by piece: the kernel copies what is written at once, and other requests wait for that. */
+/** Writes a large response piece by piece. The kernel copies each write at once, and other requests wait for the copy. */
 export async function writeResponse(
   res: ServerResponse,
   requestId: string,
@@ -139,7 +139,7 @@ function drained(res: ServerResponse): Promise<void> {
   });
 }
 
-/** The same where Node's parser has made no response object, with the reason phrase left empty; the last of its connection. */
+/** The octets of a last response, for a request for which Node's parser made no response object. The reason phrase is empty. */
 export function rawResponse(requestId: string, response: AdminResponse): string {
   const fields = Object.entries(commonFields(requestId, response));
   const lines = fields.map(([name, value]) => `${name}: ${value}`);

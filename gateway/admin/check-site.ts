@@ -3,12 +3,12 @@ import { isIP } from 'node:net';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 
 /**
- * Keeps the pages of other sites, which an operator's browser may show, away from this listener. A name of such a site may
- * resolve to the gateway's address (DNS rebinding); its pages then count as of one origin with the API, and only `Host`
- * gives them away. An address as host is safe: nobody can make a browser believe that it belongs to a site.
+ * Refuses requests from pages of other sites that an operator's browser may show. The host name of such a site may resolve to the
+ * gateway's address (DNS rebinding). The browser then treats its pages as one origin with the API, and only `Host` differs. An
+ * address as host is safe, because no site can have an address of the gateway as its name.
  *
- * @param hosts further names that are meant, in lower case
- * @returns the refusal; undefined for a request that may go on
+ * @param hosts further allowed names, in lower case
+ * @returns the refusal; undefined for an allowed request
  */
 export function checkSite(
   { host, origin }: IncomingHttpHeaders,
@@ -16,12 +16,12 @@ export function checkSite(
 ): AdminResponse | undefined {
   const name = nameOf(host ?? '');
   if (!isAddress(name) && name !== 'localhost' && !hosts.includes(name)) return errorResponse('unknown_host');
-  // The page may have been fetched through a proxy that speaks TLS, so the scheme says nothing.
+  // The scheme is ignored, because a TLS proxy may have served the page.
   const isOwn = origin === undefined || origin.replace(/^https?:\/\//, '') === host?.toLowerCase();
   return isOwn ? undefined : errorResponse('foreign_origin');
 }
 
-/** Without the port, in lower case. */
+/** The host name without the port, in lower case. */
 function nameOf(host: string): string {
   return host.replace(/:\d{0,5}$/, '').toLowerCase();
 }

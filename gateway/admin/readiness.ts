@@ -1,25 +1,25 @@
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
-/** What readiness is judged by, as the parts of the gateway report it. Instants are ISO 8601, in UTC. */
+/** The state from which readiness is judged. Instants are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
-  /** Absent: one process is all there is. */
+  /** Absent in a gateway without workers. */
   readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
-  /** Those of the listeners that speak TLS, by the name of the setting. */
+  /** Certificates of the TLS listeners, by the name of the setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
-  /** The record of what keys ask for; absent: nothing is recorded. */
+  /** The usage record; absent when it is switched off. */
   readonly usage?: UsageReadiness;
-  /** By name; the first is the default. With the short form `upstream` there is one, and its name is `default`. */
+  /** Upstreams by name. The first is the default. The short form `upstream` makes one upstream with the name `default`. */
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
 }
 
-/** What of the configuration on disk is not in force. */
+/** The part of the configuration on disk that is not in force. */
 export interface NotInForce {
-  /** Set while something on disk is not valid: every problem, as `tollgate check` prints it. */
+  /** Set while the configuration on disk is not valid. It has every problem, as `tollgate check` prints it. */
   readonly lastError?: string;
   /** The files that keep their last valid content. */
   readonly kept?: readonly KeptContent[];
@@ -31,27 +31,27 @@ interface KeptContent {
   readonly file: string;
   /** The first problem, with its place. */
   readonly reason: string;
-  /** When the content on disk was found not to be valid. */
+  /** The instant at which the gateway found the invalid content. */
   readonly since: string;
-  /** Whether keys and tokens that the content on disk disables or leaves out are refused all the same. */
+  /** Whether the gateway refuses keys and tokens that the content on disk disables or leaves out. */
   readonly revokes: boolean;
 }
 
 interface UsageReadiness {
   readonly keptDays: number;
-  /** Set while nothing is recorded. */
+  /** The reason while recording is paused. */
   readonly pausedBecause?: string;
-  /** Requests of this process that are in no record. */
+  /** Number of this process's requests that are in no record. */
   readonly lostRequests: number;
 }
 
 interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
-  /** Set while its host name cannot be looked up: why, and since when. */
+  /** The reason while the host name cannot be looked up. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
-  /** Set while an edit of it waits for its new host name to be found. */
+  /** Set while an edit of the upstream waits for the look-up of its new host name. */
   readonly awaited?:
     | {
         readonly url: string;
@@ -64,14 +64,14 @@ interface UpstreamReadiness {
 interface TargetReadiness {
   readonly address: string;
   readonly healthy: boolean;
-  /** Whether all connections to it are in use. */
+  /** Whether all connections to the target are in use. */
   readonly full: boolean;
 }
 
 interface CertificateReadiness {
-  /** Until when it is valid. */
+  /** End of the certificate's validity. */
   readonly notAfter: string;
-  /** Set when it has expired or soon will, with since when that is so. */
+  /** Set when the certificate has expired or will expire soon, with the begin of the notice. */
   readonly notice?: string;
   readonly noticeSinceAt?: string;
   readonly isExpired?: boolean;
@@ -81,13 +81,13 @@ interface StoreOnRedis {
   readonly kind: 'redis';
   readonly available: boolean;
   readonly onFailure: 'local' | 'refuse';
-  /** Since when it is available or away. */
+  /** Begin of the present state of `available`. */
   readonly since: string;
-  /** Why it is away. */
+  /** The reason while the store is away. */
   readonly reason?: string;
-  /** What the ACL of its user refuses, though it is needed. */
+  /** Needed commands that the ACL of the Redis user refuses. */
   readonly missingCommands?: readonly string[];
-  /** Those of a Redis Cluster: each may be away on its own. */
+  /** The servers of a Redis Cluster. Each server may be away by itself. */
   readonly servers?: readonly {
     readonly name: string;
     readonly available: boolean;
@@ -106,8 +106,8 @@ export interface Readiness {
 }
 
 /**
- * Ready while the gateway can serve. Faults that all replicas have at once (the upstream is down, Redis is away under
- * `local`, an edit is invalid, a certificate expires) only degrade it: a load balancer must not remove every replica.
+ * Judges whether the gateway can serve. Faults that all replicas have at once (the upstream is down, Redis is away under `local`,
+ * an edit is invalid, a certificate expires) only degrade it, because a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -154,7 +154,7 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
   return reasons;
 }
 
-/** A server of a Redis Cluster takes only its own keys with it: another gateway would serve them no better. */
+/** A server of a Redis Cluster affects only its own keys, and another gateway would serve these keys no better. */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =
     onFailure === 'refuse'
@@ -165,7 +165,7 @@ function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   );
 }
 
-/** Where there are several upstreams, a reason says which one it is about. */
+/** The reasons of upstreams. With several upstreams each reason names its upstream. */
 function upstreamReasons(upstreams: GatewayState['upstreams']): string[] {
   const all = Object.entries(upstreams);
   return all.flatMap(([name, { targets, lookupError, awaited }]) => {

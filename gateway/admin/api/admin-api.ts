@@ -16,18 +16,17 @@ import { answer, type RequestWithoutBody, type Route } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
 import { createWrongTokens } from './wrong-tokens.ts';
 
-/** Where every path of the API begins. */
+/** The prefix of every path of the API. */
 export const apiPrefix = '/api/v1';
 
 /** Answers a request below `apiPrefix`. Never rejects. */
 export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
 
 /**
- * The path of a request to the admin API: whose token, which route, whether that token may, which parameters, how many
- * changes lately, its turn, and then its body and the route's own response. Somebody without a token learns nothing of the
- * paths.
+ * The stations of a request to the admin API: token, route, permission, query parameters, rate of changes, turn, body, and the
+ * route's response. A client without a token learns nothing about the paths.
  *
- * A token has one turn at a time here, and one in the reading thread, so one that asks for much waits for itself.
+ * A token has one turn at a time in this thread and one in the reading thread. So a token with many requests waits for itself.
  */
 export function createAdminApi({
   routes,
@@ -69,7 +68,7 @@ export function createAdminApi({
     namesMax: bounds.adminTokensCountedMax,
     nowMs,
   });
-  /** By token: one that floods, or lets bodies drip in, leaves places to those who have to revoke a key meanwhile. */
+  /** Places for requests, shared by token. A token that floods or sends slow bodies leaves places for other operators. */
   const underWay = new Shares(bounds.adminRequestsMax);
   const pauseMs = bounds.adminTurnPauseMs;
   const turns = new Turns({
@@ -100,7 +99,7 @@ export function createAdminApi({
     });
     const giveUp = () => waiting.leave?.();
     req.socket.once('close', giveUp);
-    // One that is given up in its turn goes on, and is counted until it ends.
+    // A request that timed out during its turn continues, and counts until it ends.
     void responding.finally(() => {
       req.socket.off('close', giveUp);
       underWay.give(token.name, 1);
@@ -125,7 +124,7 @@ export function createAdminApi({
     const { method = '', url = '', headers } = req;
     const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
     const match = matchRoute(routes, method, target);
-    // A method that changes something is not offered to a token that may only read, whatever the path.
+    // A token that may only read gets 403 for every method that changes something, also on unknown paths.
     const needs = match.kind === 'matched' ? match.route.needs : isReading(method) ? 'read' : 'write';
     if (needs === 'write' && token.may === 'read') {
       const challenge = `${realm}, error="insufficient_scope"`;
@@ -175,7 +174,7 @@ export function createAdminApi({
         const { isFixed } = route;
         const response = await askThread({ route: nameOf(route), isFixed, ...request, sent: read.sent });
         if (response.body.length < bounds.adminLargeResponseBytes) return made.resolve(response);
-        // It keeps the turn until it was written: a token has one of them in memory.
+        // The request keeps its turn until its response is written, so a token has only one response in memory.
         await new Promise<void>((onWritten) => made.resolve({ ...response, onWritten }));
       },
       waiting,
@@ -184,7 +183,7 @@ export function createAdminApi({
     return made.promise;
   }
 
-  /** Read in its turn: until then the kernel holds it, and not this process. */
+  /** Reads the body during the request's turn. Before the turn, the body waits in the kernel and takes no memory of this process. */
   async function bodyOf(req: IncomingMessage, { body, bodyBytesMax }: Route): Promise<ReadBody> {
     if (body === undefined) return { kind: 'read', sent: undefined };
     const bytesMax = bodyBytesMax ?? bounds.adminBodyBytesMax;

@@ -29,7 +29,7 @@ export interface ApiDocument {
  * of keys and plans, and the lists of names come from the schemas that the code itself uses. Making it takes a tenth of a second.
  */
 export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
-  // Most processes are never asked for it.
+  // Most processes never get a request for the document.
   const [{ parse }, text] = await Promise.all([
     import('yaml'),
     readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
@@ -50,7 +50,7 @@ export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
 
 type BodyBounds = Pick<Bounds, 'importKeysMax' | 'changeMembersMax'>;
 
-/** By operationId. */
+/** Request bodies by operationId. */
 function bodySchemas({ importKeysMax, changeMembersMax }: BodyBounds): Readonly<Record<string, z.ZodType>> {
   return {
     issueKey: issueKeyBody,
@@ -110,7 +110,7 @@ function jsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override({ zodSchema, jsonSchema: made }) {
-      // `membersByName` first refuses a name in anything. The record behind it states the members.
+      // `membersByName` first refuses the reserved name in any value. The record behind it states the members.
       const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
       if (isByName) Object.assign(made, jsonSchema(zodSchema.out as z.ZodType));
     },

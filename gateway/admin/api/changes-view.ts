@@ -2,7 +2,7 @@ import type { ChangesPage, RecordedChange } from '../../fleet/changes.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { KnownProcess } from '../../fleet/presence.ts';
 
-/** Each change with a sentence; one that put a configuration in force with how many processes have it now. */
+/** Adds a sentence to each change. A reload also gets the number of processes that have its configuration in force. */
 export function changesView(
   page: ChangesPage,
   { processes, nowMs }: { readonly processes: readonly KnownProcess[]; readonly nowMs: number },
@@ -22,7 +22,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
   switch (change.action) {
     case 'reload': {
       const { before, after = '', edits } = change;
-      // An earlier version recorded no more than this.
+      // An earlier version recorded only the two versions.
       if (edits === undefined) return `Configuration ${short(after)} replaced ${short(before)}.`;
       if (edits.length === 0) return 'The files were edited, and no setting changed.';
       const text = edits.join('; ');
@@ -44,7 +44,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
   }
 }
 
-/** As many digits of a version as tell it from others. */
+/** The first digits of a version, enough to distinguish versions. */
 function short(version: string): string {
   return version.slice(0, 6);
 }

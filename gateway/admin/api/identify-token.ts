@@ -2,15 +2,15 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { AdminToken } from '../../shared/model.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
-/** Whose token an `Authorization` field presents. */
+/** The owner of the token in an `Authorization` field. */
 export type TokenIdentity =
   | { readonly kind: 'identified'; readonly token: AdminToken }
   | { readonly kind: 'missing' }
   | { readonly kind: 'wrong' };
 
 /**
- * Finds the token that an `Authorization` field presents. Digests are compared, all of them and in constant time, so that
- * the time of a response says nothing of any.
+ * Finds the token that an `Authorization` field presents. It compares all digests in constant time, so the duration of a response
+ * reveals nothing about a token.
  */
 export function identifyToken(
   authorization: string | undefined,
@@ -18,7 +18,7 @@ export function identifyToken(
 ): TokenIdentity {
   const presented = authorization === undefined ? undefined : bearerToken(authorization);
   if (presented === undefined) return { kind: 'missing' };
-  // Node decodes fields as Latin-1; the digest is of the bytes that were sent.
+  // Node decodes fields as Latin-1. The digest is made of the bytes that were sent.
   const digest = hash('sha256', Buffer.from(presented, 'latin1'), 'buffer');
   const found = tokens.filter(({ sha256 }) => timingSafeEqual(digest, Buffer.from(sha256, 'hex')));
   return found[0] === undefined ? { kind: 'wrong' } : { kind: 'identified', token: found[0] };

@@ -4,10 +4,10 @@ export type RouteMatch =
   | { readonly kind: 'matched'; readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   | { readonly kind: 'not_found' }
-  /** A segment is not what percent-encoding makes of UTF-8. */
+  /** A segment is no percent-encoded UTF-8. */
   | { readonly kind: 'malformed' };
 
-/** Finds the route of a request. A HEAD takes that of GET. @param path below `/api/v1`, without the query */
+/** Finds the route of a request. HEAD uses the route of GET. @param path below `/api/v1`, without the query */
 export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
   const segments = path.split('/');
   const there = routes.filter((route) => isMatch(route.path.split('/'), segments));

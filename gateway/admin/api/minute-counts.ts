@@ -1,8 +1,8 @@
-/** How often each of many names does something, limited per minute. */
+/** Counts per name and minute, with a limit. */
 export interface MinuteCounts {
-  /** Counts once. @returns how long the name is to wait, seconds; undefined while it is under its limit */
+  /** Counts once. @returns the seconds that the name must wait; undefined below the limit */
   count(name: string): number | undefined;
-  /** How many names are remembered. */
+  /** Number of remembered names. */
   readonly size: number;
 }
 
@@ -14,8 +14,8 @@ interface Counted {
 const minuteMs = 60_000;
 
 /**
- * Counts in this process's memory, each name in minutes of its own that begin when it is first counted. Of more than
- * `namesMax` names the one that began first is forgotten.
+ * Counts in this process's memory. The minute of a name begins with its first count. When there are more than `namesMax` names,
+ * the name whose minute began first is forgotten.
  */
 export function createMinuteCounts({
   perMinuteMax,
@@ -31,7 +31,7 @@ export function createMinuteCounts({
   function countedOf(name: string, atMs: number): Counted {
     const before = byName.get(name);
     if (before !== undefined && before.untilMs > atMs) return before;
-    // Deleted first: the oldest are those that a Map lists first.
+    // Deleting first moves the name to the end, so the Map lists the oldest names first.
     byName.delete(name);
     for (const [oldest, { untilMs }] of byName) {
       if (untilMs > atMs && byName.size < namesMax) break;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** The query parameters of a route: strings, each turned into what the route works with. */
+/** The query parameters of a route. Each text is converted to the value that the route uses. */
 export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
 
 export type ParsedQuery<Schema extends QuerySchema> =
@@ -31,7 +31,7 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
-/** Some of these words, with commas in between. */
+/** One or more of these words, separated by commas. */
 export function someOf(words: readonly string[]) {
   const wanted = `must be one or more of ${words.join(', ')}, with commas in between`;
   return z
@@ -65,14 +65,13 @@ export function month() {
   return z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-11');
 }
 
-/** What the `next` of an earlier response holds. */
+/** The `next` of an earlier response. */
 export function cursor(pattern: RegExp) {
   return z.string().regex(pattern, 'must be the `next` of an earlier response');
 }
 
 /**
- * Reads a query string. An unknown parameter is an error, and so is one that is there twice: a misspelt filter must not
- * show everything.
+ * Reads a query string. An unknown or repeated parameter is an error, because a misspelt filter must not show everything.
  */
 export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: string): ParsedQuery<Schema> {
   const parameters = [...new URLSearchParams(search)];
@@ -88,12 +87,12 @@ export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: s
   if (parsed.success) return { kind: 'parsed', query: parsed.data };
   const [issue] = parsed.error.issues;
   const name = issue?.path.join('.') ?? '';
-  // Zod's own text, without a message of ours, is only there for a parameter that is missing.
+  // Only a missing parameter has Zod's own text instead of our message.
   const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
   return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
 }
 
-/** A name may be a secret that was pasted into the address line: a long one is not repeated. */
+/** Does not repeat a long name, because the name may be a secret that was pasted into the address line. */
 function unknownName(name: string): string {
   return /^[\w-]{1,24}$/.test(name)
     ? `There is no query parameter \`${name}\` here`

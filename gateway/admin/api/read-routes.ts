@@ -16,10 +16,10 @@ import { apiDocument } from './api-document.ts';
 import { noQuery, queryOf, wholeNumber } from './query-parameters.ts';
 import { defineRoute, type Route } from './route.ts';
 
-/** The record of a day ago may be gone without Redis. */
+/** Without Redis, the record keeps one day. */
 const distributionHoursMax = 24;
 
-/** What the routes of the reading thread read. The thread has sources of its own. */
+/** The sources of the routes in the reading thread. The thread has sources of its own. */
 export interface ReadSources {
   readonly keys: KeySources;
   readonly events: Pick<Events, 'read'>;
@@ -42,7 +42,7 @@ export interface ReadSources {
   >;
 }
 
-/** The routes that run in the reading thread. A new one is an entry here or in `key-routes.ts`, and in `openapi.yaml`. */
+/** The routes that run in the reading thread. A new route is an entry here or in `key-routes.ts`, and in `openapi.yaml`. */
 export function createReadRoutes({ keys, events, changes, presence, bounds }: ReadSources): readonly Route[] {
   const { settings } = keys;
   const planDistribution = createPlanDistributions({ ...keys, bounds: { ...keys.bounds, ...bounds } });

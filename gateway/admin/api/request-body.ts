@@ -5,7 +5,7 @@ import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
-/** The octets of a body, and what its header fields say of them: plain data, which another thread can parse. */
+/** The octets of a body with their header fields. It is plain data, so another thread can parse it. */
 export interface SentBody {
   readonly octets: Uint8Array;
   readonly type: string | undefined;
@@ -21,10 +21,10 @@ export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody | undefi
 
 export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | BodyRefused;
 
-/** So much more than is allowed is read and dropped, so that a client that writes first still reads the response. */
+/** The gateway reads and drops so many times the allowed size. A client that writes first can then still read the response. */
 const droppedPerAllowed = 8;
 
-/** Reads the octets of a body; nothing is made of them. @param pauseMs after each piece, for other requests */
+/** Reads the octets of a body without parsing them. @param pauseMs pause after each piece, for other requests */
 export async function readBody(
   req: IncomingMessage,
   bounds: { readonly bytesMax: number; readonly timeoutMs: number; readonly pauseMs: number },
@@ -36,8 +36,8 @@ export async function readBody(
 }
 
 /**
- * Parses a body as JSON of the given shape. A body that is absent is an empty object: then the members are missing, if any is
- * needed. The members are counted first, since a schema takes a hundred times as long for a member as the parser does.
+ * Parses a body as JSON and validates it. An absent body counts as an empty object. Members are counted before validation, because
+ * a schema takes a hundred times as long per member as the parser.
  */
 export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number): ParsedBody {
   const value = jsonOf(sent);
@@ -54,7 +54,7 @@ export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number)
 
 type BodyRefusal = 'payload_too_large' | 'request_timeout' | 'invalid_request' | 'unsupported_media_type';
 
-/** All of it, or why not. A client that goes away gets the last of these, which nobody reads. */
+/** Resolves with the whole body, or with the reason for a refusal. */
 function octetsOf(
   req: IncomingMessage,
   { bytesMax, timeoutMs, pauseMs }: Parameters<typeof readBody>[1],
@@ -100,7 +100,7 @@ function jsonOf({ octets, type = '', encoding }: SentBody): ParsedBody {
   try {
     return { kind: 'parsed', body: JSON.parse(utf8.decode(octets)) };
   } catch {
-    // What the parser says repeats a part of the body, which may be a secret.
+    // The parser's message repeats a part of the body, which may be a secret.
     return refused('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
 }
@@ -121,7 +121,7 @@ function faultText(fault: ShapeFault): string {
     : `The member ${nameOf(fault.path)} ${fault.what}.`;
 }
 
-/** A name may be a secret that stands at the wrong place: a long one that resembles none is not repeated. */
+/** Does not repeat a long unknown name, because the name may be a secret in the wrong place. */
 function unknownMember({ path, name, known }: Extract<ShapeFault, { kind: 'unknown' }>): string {
   const closest = closestName(name, known);
   if (closest !== undefined) return `The member ${nameOf(path)} is unknown; did you mean \`${closest}\`?`;

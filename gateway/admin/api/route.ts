@@ -9,42 +9,42 @@ import { parseBody, type SentBody } from './request-body.ts';
 /** One method of one path of the admin API. */
 export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.ZodType = z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below `/api/v1`; `{id}` stands for one segment. */
+  /** The path below `/api/v1`. `{id}` stands for one segment. */
   readonly path: string;
-  /** What a token must be allowed to do. */
+  /** The permission that a token needs. */
   readonly needs: AdminToken['may'];
-  /** Its query parameters; any other is refused. */
+  /** The query parameters. Any other parameter is refused. */
   readonly query: Query;
-  /** Its JSON body; absent: whatever is sent is not read. */
+  /** The JSON body. Without it, a sent body is not read. */
   readonly body?: Body;
-  /** How long that may be, and how many members it may have; `bounds.adminBodyBytesMax` and `adminBodyMembersMax` unless given. */
+  /** Largest size and number of members of the body. The defaults are `bounds.adminBodyBytesMax` and `adminBodyMembersMax`. */
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * It reads many keys, minutes or lines: it runs in the reading thread, which has the same list of routes and sources of its
-   * own, and delays no request of a customer. It gets no header fields there.
+   * Set when the route reads many keys, minutes or lines. It then runs in the reading thread and delays no customer's request. The
+   * thread has the same list of routes and sources of its own. The route gets no header fields there.
    */
   readonly inThread?: true;
-  /** Its response depends on the settings alone: it is made once for them, and kept for a moment. Only without parameters. */
+  /** Set when the response depends only on the settings. The response is then cached for a short time. Only without parameters. */
   readonly isFixed?: true;
-  /** What it throws is logged, and answered 500. */
+  /** An exception is logged and answered with 500. */
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }
 
 export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
-  /** The segments that stand for the names in the path, decoded. */
+  /** The decoded segments by their name in the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;
-  /** Undefined where the route has none. */
+  /** Undefined for a route without a body. */
   readonly body: z.output<Body>;
   readonly token: AdminToken;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** What a route is given beside its body. */
+/** The parameters of a route apart from its body. */
 export type RequestWithoutBody = Omit<RouteRequest<QuerySchema, z.ZodType>, 'body'>;
 
-/** Parses the body, where the route has one, and makes the response. */
+/** Parses the body, if the route has one, and makes the response. */
 export async function answer(
   route: Route,
   request: RequestWithoutBody,

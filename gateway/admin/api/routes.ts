@@ -14,12 +14,12 @@ import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';
 import { type DefaultTimeouts, upstreamsView } from './upstreams-view.ts';
 
-/** What the routes read. */
+/** The sources of the routes. */
 export interface ApiSources extends ReadSources {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly state: () => GatewayState;
-  /** Those of this gateway. */
+  /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
@@ -30,8 +30,8 @@ export interface ApiSources extends ReadSources {
 }
 
 /**
- * Every route of the admin API. A new one is an entry here, or in `read-routes.ts` where it reads many keys or minutes, and in
- * `openapi.yaml`, which a test holds against the responses and against this list.
+ * Every route of the admin API. A new route is an entry here, or in `read-routes.ts` if it reads many keys or minutes. It is also
+ * an entry in `openapi.yaml`. A test compares that document with the responses and with this list.
  */
 export function createRoutes({
   settings,

@@ -7,8 +7,8 @@ import { judgeFleet } from '../verdict/judge-fleet.ts';
 import { upstreamsInShort } from './upstreams-view.ts';
 
 /**
- * How the gateway is: whether it is well, this process's configuration, store and certificates, every process of the fleet,
- * and who asks.
+ * The response of `/state`: the verdict, this process's configuration, store and certificates, every process of the fleet, and the
+ * token that asks.
  */
 export function stateView(
   state: GatewayState,
@@ -21,7 +21,7 @@ export function stateView(
   }: {
     readonly upstreams: Settings['upstreams'];
     readonly fleet: Fleet;
-    /** Those of this gateway. */
+    /** The faults of this gateway. */
     readonly faults: readonly Fault[];
     readonly token: AdminToken;
     readonly bounds: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
@@ -61,7 +61,7 @@ function storeView(store: GatewayState['store']): object {
   };
 }
 
-/** What a process says of each target is in `/upstreams`, and its faults are in the verdict. */
+/** A process without its targets, which are in `/upstreams`, and without its faults, which are in the verdict. */
 function processView({ upstreams, faults: _faults, ...process }: KnownProcess): object {
   const targets = upstreams.flatMap((upstream) => upstream.targets);
   return {

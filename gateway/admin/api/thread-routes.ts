@@ -3,22 +3,22 @@ import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import type { SentBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
-/** A request to a route that runs in the reading thread: plain data. Token, path and query were dealt with before. */
+/** A request to a route in the reading thread, as plain data. The main thread has already checked token, path and query. */
 export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers'> {
-  /** As `nameOf` has it. */
+  /** The result of `nameOf`. */
   readonly route: string;
   readonly isFixed: Route['isFixed'];
   readonly sent: SentBody | undefined;
 }
 
-/** Answers a request in the reading thread. Rejects with what a route throws. */
+/** Answers a request in the reading thread. Rejects with the error that a route throws. */
 export type AskThread = (request: ThreadRequest) => Promise<AdminResponse>;
 
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** The end of `AskThread` that is in the thread. */
+/** The part of `AskThread` that runs in the thread. */
 export function createThreadRoutes(
   routes: readonly Route[],
   bounds: Pick<Bounds, 'adminBodyMembersMax'>,

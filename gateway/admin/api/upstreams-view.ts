@@ -3,25 +3,25 @@ import type { TargetSeen } from '../../fleet/process-state.ts';
 import type { Upstream } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-/** What an upstream's timeouts are where it sets none. */
+/** The default timeouts of an upstream. */
 export type DefaultTimeouts = Pick<
   Bounds,
   'connectTimeoutMs' | 'upstreamHeadersTimeoutMs' | 'upstreamTotalTimeoutMs'
 >;
 
-/** A target as the processes see it that have it. */
+/** A target, joined over the processes that have it. */
 interface TargetView {
   readonly address: string;
-  /** Whether every one of them finds it healthy. */
+  /** Whether every process finds the target healthy. */
   readonly healthy: boolean;
-  /** Since when every one of them does, or since the first of them does not. */
+  /** Begin of `healthy`: the last process to find it healthy, or the first process to find it unhealthy. */
   readonly sinceAt: string;
-  /** Over all of them. */
+  /** The sum over all processes. */
   readonly inFlight: number;
   readonly processes: readonly ({ readonly id: string } & Omit<TargetSeen, 'address'>)[];
 }
 
-/** Every upstream with its targets, in the order of the configuration: the first is the default. */
+/** Every upstream with its targets, in the order of the configuration. The first upstream is the default. */
 export function upstreamsView(
   upstreams: readonly Upstream[],
   fleet: Fleet,
@@ -45,7 +45,7 @@ export function upstreamsView(
   };
 }
 
-/** The same in short, for a page that asks once a second. */
+/** A shorter form of the upstreams, for a page that asks once a second. */
 export function upstreamsInShort(upstreams: readonly Upstream[], fleet: Fleet): readonly object[] {
   return upstreams.map(({ name, url }) => ({
     name,
@@ -61,7 +61,7 @@ function lookupErrorOf(name: string, { processes }: Fleet): { readonly lookupErr
   return lookupError === undefined ? {} : { lookupError };
 }
 
-/** Instants of ISO 8601 in UTC are in order as texts. */
+/** ISO 8601 instants in UTC sort as texts. */
 function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): string {
   const unhealthy = views.filter(({ healthy }) => !healthy);
   const instants = (unhealthy.length > 0 ? unhealthy : views).map(({ sinceAt }) => sinceAt).toSorted();

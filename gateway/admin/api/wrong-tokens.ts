@@ -3,17 +3,17 @@ import { addressGroup } from '../../shared/address-group.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 
-/** The wrong tokens of each client address, limited per minute. A valid token is never refused for its address. */
+/** Limits wrong tokens per client address and minute. A valid token is never refused because of its address. */
 export interface WrongTokens {
-  /** Counts one. @returns how long the address is to wait, seconds; undefined while it is under its limit */
+  /** Counts a wrong token. @returns the seconds that the address must wait; undefined below the limit */
   count(address: string): number | undefined;
-  /** How many addresses are remembered. */
+  /** Number of remembered addresses. */
   readonly size: number;
 }
 
 /**
- * A token cannot be guessed: the limit is there so that trying costs the gateway little. What was tried is logged together,
- * one line now and then.
+ * Counts wrong tokens. A token cannot be guessed, so the limit only keeps guessing cheap for the gateway. Wrong tokens are logged
+ * together, with one line per interval.
  */
 export function createWrongTokens({
   log,
