@@ -3,25 +3,24 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-const usage = `node test/run.ts [unit | rest] [FILTER...]
-without a word: type check, lint and the tests of everyday size, side by side
-unit: the tests of everyday size alone, of the files whose path contains a FILTER
-rest: the tests of full size`;
-
-/** Runs `npm test`, `npm run unit` and `npm run test:rest`. Exits with 1 when anything fails. */
-async function run([part, ...filters]: readonly string[]): Promise<void> {
+/**
+ * Runs `npm test`: type check, lint and the tests of everyday size, side by side. With `unit` it runs these tests alone (`npm run unit`),
+ * and with `rest` the tests of full size (`npm run test:rest`). Further words choose the files whose path contains one of them. The exit
+ * code is 1 when anything fails.
+ */
+async function run(args: readonly string[]): Promise<void> {
   const startedMs = performance.now();
-  const isGood = (await Promise.all(partsOf(part, filters))).every(Boolean);
+  const isGood = (await Promise.all(partsOf(args))).every(Boolean);
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   console.log(`\n${isGood ? 'All good' : 'Failed'} after ${seconds} s.`);
   process.exitCode = isGood ? 0 : 1;
 }
 
-function partsOf(part: string | undefined, filters: readonly string[]): Promise<boolean>[] {
-  if (part === undefined) return [checked('check'), checked('lint'), runTests(everyday)];
+function partsOf(args: readonly string[]): Promise<boolean>[] {
+  const [part, ...filters] = args;
   if (part === 'unit') return [runTests([...everyday, ...filters])];
   if (part === 'rest') return [runTests([...full, ...(filters.length > 0 ? filters : filesOfFullSize())])];
-  throw new Error(usage);
+  return [checked('check'), checked('lint'), runTests([...everyday, ...args])];
 }
 
 const everyday = ['--tagsFilter', '!full'];

@@ -9,10 +9,12 @@ export class SummaryReporter implements Reporter {
     const files = modules.map((module) => ({
       file: module.relativeModuleId,
       durationMs: module.diagnostic().collectDuration + module.diagnostic().duration,
-      tests: [...module.children.allTests()],
+      // A test of the other size, or one that -t does not choose, is skipped.
+      tests: [...module.children.allTests()].filter((test) => test.result().state !== 'skipped'),
       isFailed: module.state() === 'failed',
     }));
-    const folders = [...Map.groupBy(files, ({ file }) => folderOf(file))].toSorted(([a], [b]) =>
+    const ran = files.filter(({ tests, isFailed }) => tests.length > 0 || isFailed);
+    const folders = [...Map.groupBy(ran, ({ file }) => folderOf(file))].toSorted(([a], [b]) =>
       a.localeCompare(b),
     );
     const byFolder = folders.map(([folder, inIt]) => {
