@@ -30,7 +30,7 @@ export function screenFields(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    if (!nameForm.test(name)) return refuseAsInvalid('A header field has a malformed name.');
+    if (!token.test(name)) return refuseAsInvalid('A header field has a malformed name.');
     if (!fieldValue.test(value))
       return refuseAsInvalid('A header field has a control character in its value.');
     const lowerName = singularName(name);
@@ -86,7 +86,7 @@ function singularName(name: string): SingularName | undefined {
 }
 
 /** RFC 9110 §5.6.2. */
-const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port. Narrower than RFC 3986 §3.2.2 on purpose. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { offeredProtocols, secretsOffered } from '../../shared/web-socket-protocols.ts';
-import { screenFields } from './screen-fields.ts';
+import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { screenUri } from './screen-uri.ts';
 
@@ -35,7 +35,10 @@ export function screenRequest(
   const fields = screenFields(req.rawHeaders, req.httpVersion, bounds.headersCountMax);
   if (fields.kind === 'refused') return fields;
   const { authorization } = fields;
-  const secrets = isHandshake ? secretsOffered(offeredProtocols(req.rawHeaders)) : [];
+  const offered = isHandshake ? offeredProtocols(req.rawHeaders) : [];
+  // A list may have empty elements (RFC 9110 §5.6.1.2).
+  if (!offered.every((protocol) => protocol === '' || token.test(protocol))) return noTokens;
+  const secrets = secretsOffered(offered);
   if (secrets.length === 0) return { kind: 'accepted', path, authorization };
   if (secrets.length > 1 || authorization !== undefined) return secretsTwice;
   return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
@@ -49,6 +52,9 @@ const knownMethods: ReadonlySet<string> = new Set(
 const secretsTwice = refuseAsInvalid(
   'A WebSocket must present one secret: in Authorization or in one subprotocol.',
 );
+
+/** RFC 6455 §4.1. The text repeats no subprotocol, because one may contain a secret. */
+const noTokens = refuseAsInvalid('Sec-WebSocket-Protocol must be a list of tokens.');
 
 const unknownMethod: ScreenRefusal = {
   kind: 'refused',

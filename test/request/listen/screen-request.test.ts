@@ -349,6 +349,41 @@ describe('header fields', () => {
     },
   );
 
+  test.each([
+    'chat room',
+    'chat;v=2',
+    '"chat"',
+    'chat, {a}',
+    'caf\xe9',
+    'tollgate.bearer.tg_1=',
+    'tollgate.bearer.a b',
+  ])(
+    'a WebSocket that offers the subprotocols %j, which are no tokens, is refused, and they are not repeated',
+    (offer) => {
+      const rawHeaders = [
+        ...plain.rawHeaders,
+        'Sec-WebSocket-Protocol',
+        'chat',
+        'Sec-WebSocket-Protocol',
+        offer,
+      ];
+      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, true)).toEqual({
+        kind: 'refused',
+        code: 'invalid_request',
+        message: 'Sec-WebSocket-Protocol must be a list of tokens.',
+      });
+      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, false).kind).toBe('accepted');
+    },
+  );
+
+  test.each(['', ',', 'chat,,superchat', ' chat ,\tv2.chat-x ', "!#$%&'*+-.^_`|~"])(
+    'a WebSocket that offers the subprotocols %j is accepted',
+    (offer) => {
+      const rawHeaders = [...plain.rawHeaders, 'Sec-WebSocket-Protocol', offer];
+      expect(screenRequest({ ...plain, rawHeaders }, defaultBounds, true).kind).toBe('accepted');
+    },
+  );
+
   test('the raw Authorization value is returned', () => {
     expect(withFields('authorization', 'Bearer  abc')).toMatchObject({ authorization: 'Bearer  abc' });
     expect(withFields()).toMatchObject({ authorization: undefined });
