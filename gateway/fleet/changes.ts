@@ -85,7 +85,7 @@ export interface ChangesPage {
 export interface Changes {
   record(change: Change): void;
   /** @param after the id of the last change of the page before */
-  read(options: { readonly limit: number; readonly after?: string }): Promise<ChangesPage>;
+  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<ChangesPage>;
   /** Sends what is left to send, and stops. */
   close(): Promise<void>;
 }

@@ -41,7 +41,7 @@ export interface Events {
   /** @param seenBy the process that saw the event, if another process records it */
   record(happening: Happening, seenBy?: string): void;
   /** @param after the id of the last event of the page before */
-  read(options: { readonly limit: number; readonly after?: string }): Promise<EventsPage>;
+  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<EventsPage>;
   /** Sends what is left to send, and stops. */
   close(): Promise<void>;
 }
@@ -138,7 +138,10 @@ export function createEvents({
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
-  async function read(options: { readonly limit: number; readonly after?: string }): Promise<EventsPage> {
+  async function read(options: {
+    readonly limit: number;
+    readonly after?: string | undefined;
+  }): Promise<EventsPage> {
     const { entries: events, ...page } = await list.read(options);
     return { ...page, events };
   }

@@ -7,7 +7,7 @@ import { createListStore, type ListStoreBounds, type StoredEntry } from './list-
 export interface SharedList<Entry extends object> {
   record(report: Report<Entry>): void;
   /** @param after the id of the last entry of the page before */
-  read(options: { readonly limit: number; readonly after?: string }): Promise<ListPage<Entry>>;
+  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<ListPage<Entry>>;
   /** Sends what is left to send, and stops. */
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { RawKey } from './key-schema.ts';
 import type { KeyTable } from './key-table.ts';
 import { idAt, type PackedKeys } from './packed-keys.ts';
 
@@ -6,6 +7,9 @@ import { idAt, type PackedKeys } from './packed-keys.ts';
 export interface KeyEdit {
   readonly id: string;
   readonly edit: 'added' | 'removed' | 'disabled' | 'enabled' | 'changed';
+  /** As the key was stated before; undefined of a key that was added. */
+  readonly before: RawKey | undefined;
+  readonly after: RawKey | undefined;
 }
 
 /** Keys that are compared between two values of the generator. */
@@ -30,10 +34,14 @@ export function* changedKeys(before: KeyTable, after: KeyTable): Generator<KeyEd
 
 function* editOf(id: string, before: KeyTable, after: KeyTable): Generator<KeyEdit> {
   const [from, to] = [before.statedOf(id), after.statedOf(id)];
-  if (isDeepStrictEqual(from, to)) return;
-  if (from === undefined || to === undefined) yield { id, edit: to === undefined ? 'removed' : 'added' };
-  else if (from.disabled !== to.disabled) yield { id, edit: to.disabled ? 'disabled' : 'enabled' };
-  else yield { id, edit: 'changed' };
+  if (!isDeepStrictEqual(from, to)) yield { id, edit: kindOf(from, to), before: from, after: to };
+}
+
+function kindOf(from: RawKey | undefined, to: RawKey | undefined): KeyEdit['edit'] {
+  if (from === undefined) return 'added';
+  if (to === undefined) return 'removed';
+  if (from.disabled === to.disabled) return 'changed';
+  return to.disabled ? 'disabled' : 'enabled';
 }
 
 /** Both are sorted by id. */

@@ -1,9 +1,10 @@
-import type { Changes, RecordedChange } from '../../fleet/changes.ts';
+import type { Changes } from '../../fleet/changes.ts';
 import { plansAt } from '../../keys/plans.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, queryOf } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
+import { readPages } from '../read-pages.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';
 import { limitsOverTime } from './limits-over-time.ts';
@@ -43,26 +44,18 @@ export function limitsRoute({
         key: listed.key,
         plans: plansAt(keys.settings(), toMs),
         grant,
-        changes: await newestChanges(),
+        // Also from before the period, because a grant of then may have held in it.
+        changes: await readPages(
+          async (after) => {
+            const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });
+            return { entries, next };
+          },
+          (_, all) => all.length >= bounds.limitChangesReadMax,
+        ),
         fromMs,
         toMs,
       });
       return jsonResponse({ limits });
     },
   });
-
-  /** Also changes from before the period are read: a grant of then may have held in it. */
-  async function newestChanges(): Promise<readonly RecordedChange[]> {
-    const all: RecordedChange[] = [];
-    let after: string | undefined;
-    do {
-      const page = await changes.read({
-        limit: bounds.changesPerPageMax,
-        ...(after !== undefined && { after }),
-      });
-      all.push(...page.changes);
-      after = page.next;
-    } while (after !== undefined && all.length < bounds.limitChangesReadMax);
-    return all;
-  }
 }

@@ -15,6 +15,7 @@ import { noQuery } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { type Page, readPages } from '../read-pages.ts';
 import { createSimulations } from './simulations.ts';
 
 const minuteMs = 60_000;
@@ -123,12 +124,12 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
   async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
     const sinceMs = Math.floor(fromMs / dayMs) * dayMs;
     const [happened, changed, { processes }] = await Promise.all([
-      allSince(sinceMs, async (page) => {
-        const { events: entries, next } = await events.read({ limit: bounds.eventsPerPageMax, ...page });
+      allSince(sinceMs, async (after) => {
+        const { events: entries, next } = await events.read({ limit: bounds.eventsPerPageMax, after });
         return { entries, next };
       }),
-      allSince(sinceMs, async (page) => {
-        const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, ...page });
+      allSince(sinceMs, async (after) => {
+        const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });
         return { entries, next };
       }),
       presence.read(),
@@ -165,21 +166,11 @@ const told: Partial<Record<Circumstance['kind'], true>> = {
 
 async function allSince<Entry extends { readonly at: string }>(
   sinceMs: number,
-  read: (page: {
-    readonly after?: string;
-  }) => Promise<{ entries: readonly Entry[]; next: string | undefined }>,
+  read: (after: string | undefined) => Promise<Page<Entry>>,
 ): Promise<readonly Entry[]> {
-  const all: Entry[] = [];
-  let after: string | undefined;
-  do {
-    const { entries, next }: { entries: readonly Entry[]; next: string | undefined } = await read(
-      after === undefined ? {} : { after },
-    );
-    all.push(...entries.filter(({ at }) => Date.parse(at) >= sinceMs));
-    const isOlder = entries.some(({ at }) => Date.parse(at) < sinceMs);
-    after = isOlder || next === after ? undefined : next;
-  } while (after !== undefined);
-  return all;
+  const isOlder = ({ at }: Entry) => Date.parse(at) < sinceMs;
+  const all = await readPages(read, (page) => page.some(isOlder));
+  return all.filter((entry) => !isOlder(entry));
 }
 
 function editsOf(

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LimitsBefore } from '../../fleet/changes.ts';
 import { figure } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
-import { type KeyTable, tableIn } from '../../keys/key-table.ts';
+import { tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -39,16 +39,14 @@ export async function describeEdit(
 function limitsThen(
   before: Settings,
   after: Settings,
-  changedIds: readonly string[],
+  changed: readonly KeyEdit[],
   { editTextsMax }: EditBounds,
 ): LimitsBefore {
   const plans = [...before.plans]
     .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
     .slice(0, editTextsMax)
     .map(([name, { limits }]) => [name, toLimitFields(limits)]);
-  const [from, to] = [tableIn(before.keys), tableIn(after.keys)];
-  const keys = changedIds.flatMap((id) => {
-    const [stated, now] = [from.statedOf(id), to.statedOf(id)];
+  const keys = changed.flatMap(({ id, before: stated, after: now }) => {
     if (stated === undefined) return [];
     const { plan, limits } = stated;
     if (plan === now?.plan && isDeepStrictEqual(limits, now.limits)) return [];
@@ -87,30 +85,30 @@ async function keyTexts(
   { keys: before }: Settings,
   { keys: after }: Settings,
   { editedKeysNamedMax }: EditBounds,
-): Promise<{ readonly texts: string[]; readonly changed: readonly string[] }> {
-  const [from, to] = [tableIn(before), tableIn(after)];
-  const found = new Map<KeyEdit['edit'], { number: number; ids: string[] }>();
-  for (const one of changedKeys(from, to)) {
+): Promise<{ readonly texts: string[]; readonly changed: readonly KeyEdit[] }> {
+  const found = new Map<KeyEdit['edit'], { number: number; named: KeyEdit[] }>();
+  for (const one of changedKeys(tableIn(before), tableIn(after))) {
     if (one === undefined) {
       await nextTurn();
       continue;
     }
-    const same = found.get(one.edit) ?? { number: 0, ids: [] };
+    const same = found.get(one.edit) ?? { number: 0, named: [] };
     same.number += 1;
-    if (same.ids.length < editedKeysNamedMax) same.ids.push(one.id);
+    if (same.named.length < editedKeysNamedMax) same.named.push(one);
     found.set(one.edit, same);
   }
-  const texts = [...found].flatMap(([edit, { number, ids }]) => {
-    if (edit === 'changed' && number <= editedKeysNamedMax) return ids.map((id) => keyText(id, from, to));
-    const more = number > ids.length ? ` and ${figure(number - ids.length)} more` : '';
-    return [`${number === 1 ? 'key' : 'keys'} ${ids.join(', ')}${more} ${edit}`];
+  const texts = [...found].flatMap(([edit, { number, named }]) => {
+    if (edit === 'changed' && number <= editedKeysNamedMax) return named.map(keyText);
+    const ids = named.map(({ id }) => id).join(', ');
+    const more = number > named.length ? ` and ${figure(number - named.length)} more` : '';
+    return [`${number === 1 ? 'key' : 'keys'} ${ids}${more} ${edit}`];
   });
-  return { texts, changed: found.get('changed')?.ids ?? [] };
+  return { texts, changed: found.get('changed')?.named ?? [] };
 }
 
 /** "key acme plan: free → pro, name". */
-function keyText(id: string, before: KeyTable, after: KeyTable): string {
-  const changes = diffMembers(membersOf(id, before), membersOf(id, after));
+function keyText({ id, before, after }: KeyEdit): string {
+  const changes = diffMembers(membersOf(before), membersOf(after));
   const texts = changes.map((change) => {
     const { member } = change;
     return member === 'plan' || member.startsWith('limits.') ? changeText(change) : member;
@@ -118,7 +116,7 @@ function keyText(id: string, before: KeyTable, after: KeyTable): string {
   return `key ${id} ${texts.join(', ')}`;
 }
 
-function membersOf(id: string, keys: KeyTable): Members {
-  const { limits = {}, ...rest } = keys.statedOf(id) ?? {};
+function membersOf(stated: KeyEdit['before']): Members {
+  const { limits = {}, ...rest } = stated ?? {};
   return { ...rest, limits: Object.fromEntries(toLimits(limits).map(({ window, max }) => [window, max])) };
 }
