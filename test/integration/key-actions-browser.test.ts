@@ -160,6 +160,25 @@ for (const width of [1280, 390])
       expect(complaints).toEqual([]);
     });
 
+    it('a grant begins at the instant that was chosen', async () => {
+      const { page, complaints } = await openKey('initech', { width });
+      await press(page, 'Grant more');
+      await page.type('#grant-minute', '78');
+      const beginning = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3_600_000);
+      // As the field has it: local time without a zone.
+      const local = new Date(beginning.getTime() - beginning.getTimezoneOffset() * 60_000);
+      const value = local.toISOString().slice(0, 16);
+      await page.evaluate(`document.querySelector('#grant-from').value = ${JSON.stringify(value)}`);
+      await page.select('#grant-span', '6h');
+      expect(await confirm(page)).toMatch(/^initech gets 78 a minute from .* until .*UTC\)\./);
+      const { body } = await api('GET', '/keys/initech');
+      const fromMs = beginning.getTime();
+      expect(body.grant).toEqual({ limits: { perMinute: 78 }, fromMs, untilMs: fromMs + 6 * 3_600_000 });
+      await press(page, 'End the grant');
+      await confirm(page);
+      expect(complaints).toEqual([]);
+    });
+
     it('a key is rotated: the new secret is shown once, and stored nowhere', async () => {
       const { page, complaints, origin } = await openKey('hooli', { width });
       const old = secrets.get('hooli');

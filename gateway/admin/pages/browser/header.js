@@ -4,7 +4,7 @@ import { Dialog } from './dialog.js';
 import { clock, count, duration, fullInstant, noFigure, shortVersion } from './formats.js';
 import { shortcuts, shortcutsButtonId } from './keyboard.js';
 import { pagePaths } from './page-paths.js';
-import { html, isStale, useNow } from './parts.js';
+import { html, isStale, stateText, useNow } from './parts.js';
 import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';
@@ -85,7 +85,7 @@ function ProcessesFact({ state }) {
     .join('\n');
   return html`<span title=${title}
     ><b>${count(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}
-    ${others.length > 0 && html`<span class="near">, ${count(others.length)} with another config</span>`}</span
+    ${others.length > 0 && html`<span class="near differs">, ${count(others.length)} with another config</span>`}</span
   >`;
 }
 
@@ -152,7 +152,7 @@ function Search() {
       onInput=${onInput}
     />
     <datalist id="suggested">
-      ${suggested.map(({ id, name, plan, state }) => html`<option key=${id} value=${id}>${[name, plan, state].filter(Boolean).join(' · ')}</option>`)}
+      ${suggested.map(({ id, name, plan, state }) => html`<option key=${id} value=${id}>${[name, plan, stateText(state)].filter(Boolean).join(' · ')}</option>`)}
     </datalist>
   </form>`;
 }

@@ -44,12 +44,15 @@ const actions = {
     isOffered: () => true,
     title: 'Other limits for',
     says: ({ grant }, where) =>
-      `They replace its own within a second, ${where}, and end by themselves; what it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later: end that grant first.' : ' The grant that it has now is replaced.'}`,
+      `They replace its own limits within a second, ${where}, or from the instant that you choose, and end by themselves. What it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later: end that grant first.' : ' The grant that it has now is replaced.'}`,
     fields: GrantFields,
     run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
     done: ({ id }, form) => {
-      const { limits, untilAt } = grantIn(form);
-      return `${id} has ${limitsInWords(limits)} until ${fullInstant(Date.parse(untilAt))}.`;
+      const { limits, fromAt, untilAt } = grantIn(form);
+      const until = `until ${fullInstant(Date.parse(untilAt))}`;
+      return fromAt === undefined
+        ? `${id} has ${limitsInWords(limits)} ${until}.`
+        : `${id} gets ${limitsInWords(limits)} from ${fullInstant(Date.parse(fromAt))} ${until}.`;
     },
   },
   ungrant: {
@@ -216,16 +219,18 @@ function Secret({ text }) {
 
 const hourMs = 3_600_000;
 
-/** How long a grant holds, by the name of the choice. @type {Record<string, { text: string, untilMs: () => number }>} */
+const dayMs = 24 * hourMs;
+
+/** How long a grant holds, by the name of the choice. @type {Record<string, { text: string, untilMs: (fromMs: number) => number }>} */
 const spans = {
-  '1h': { text: 'for an hour', untilMs: () => nowMs() + hourMs },
-  '6h': { text: 'for 6 hours', untilMs: () => nowMs() + 6 * hourMs },
+  '1h': { text: 'for an hour', untilMs: (fromMs) => fromMs + hourMs },
+  '6h': { text: 'for 6 hours', untilMs: (fromMs) => fromMs + 6 * hourMs },
   day: {
-    text: 'until the end of the day (UTC)',
-    untilMs: () => Math.ceil(nowMs() / (24 * hourMs)) * 24 * hourMs,
+    text: 'until the end of that day (UTC)',
+    untilMs: (fromMs) => (Math.floor(fromMs / dayMs) + 1) * dayMs,
   },
-  '24h': { text: 'for 24 hours', untilMs: () => nowMs() + 24 * hourMs },
-  '7d': { text: 'for 7 days', untilMs: () => nowMs() + 168 * hourMs },
+  '24h': { text: 'for 24 hours', untilMs: (fromMs) => fromMs + dayMs },
+  '7d': { text: 'for 7 days', untilMs: (fromMs) => fromMs + 7 * dayMs },
 };
 
 function GrantFields({ of: { windows } }) {
@@ -236,6 +241,10 @@ function GrantFields({ of: { windows } }) {
       </div>`,
   )}
     <div class="field">
+      <label for="grant-from">From (your local time; empty: at once)</label>
+      <input id="grant-from" name="from" type="datetime-local" />
+    </div>
+    <div class="field">
       <label for="grant-span">How long</label>
       <select id="grant-span" name="span">
         ${Object.entries(spans).map(([name, { text }]) => html`<option key=${name} value=${name} selected=${name === 'day'}>${text}</option>`)}
@@ -243,16 +252,26 @@ function GrantFields({ of: { windows } }) {
     </div>`;
 }
 
-/** As `/grant` takes it. @param {FormData} form */
+/**
+ * As `/grant` takes it.
+ *
+ * @param {FormData} form
+ * @returns {{ limits: Record<string, number>, fromAt?: string, untilAt: string }}
+ */
 function grantIn(form) {
   /** @type {Record<string, number>} */
   const limits = {};
   for (const [name, value] of form) {
-    if (name === 'span' || value === '') continue;
+    if (name === 'from' || name === 'span' || value === '') continue;
     limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
   }
-  const untilMs = spans[String(form.get('span'))]?.untilMs() ?? nowMs();
-  return { limits, untilAt: new Date(untilMs).toISOString() };
+  const chosenMs = Date.parse(String(form.get('from')));
+  // A beginning that has passed means at once, as it does for the API.
+  const isLater = chosenMs > nowMs();
+  const fromMs = isLater ? chosenMs : nowMs();
+  const untilMs = spans[String(form.get('span'))]?.untilMs(fromMs) ?? fromMs;
+  const untilAt = new Date(untilMs).toISOString();
+  return isLater ? { limits, fromAt: new Date(fromMs).toISOString(), untilAt } : { limits, untilAt };
 }
 
 /** @type {Record<string, string>} */

@@ -57,9 +57,14 @@ const toneOf = {
   unknown: 'off',
 };
 
-/** The state of a key, as a word. */
+/** The states of keys in words: the API calls one of them `no_secret`. @param {string} state */
+export function stateText(state) {
+  return state.replace('_', ' ');
+}
+
+/** @param {{ state: string }} props */
 export function StateWord({ state }) {
-  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${state.replace('_', ' ')}</span>`;
+  return html`<span class=${`state ${toneOf[state] ?? ''}`}>${stateText(state)}</span>`;
 }
 
 /**
@@ -204,6 +209,38 @@ export function Choices({ label, name, options, chosen }) {
       >${text}</button>`,
     )}
   </span>`;
+}
+
+/**
+ * The buttons below a list, whose place in it is in the address.
+ *
+ * @param {{ first: string, further: string, after: string | undefined, next: string | undefined, children?: any }} props
+ */
+export function Paging({ first, further, after, next, children }) {
+  return html`<p class="paging">
+    <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>${first}</button>
+    <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>${further}</button>
+    ${children}
+  </p>`;
+}
+
+/**
+ * A page with a list of what all processes report, the newest first.
+ *
+ * @param {{ title: string, polled: import('./api.js').Polled, rows: any[] | undefined, after: string | undefined, tools?: any, name?: string, row: (item: any) => any, children?: any }} props
+ *   `children`: what stands there where there are no rows
+ */
+export function NewestFirst({ title, polled, rows = [], after, tools, name = '', row, children }) {
+  const { next, isComplete = true } = polled.body ?? {};
+  return html`<${Section} title=${title} heading="h1" polled=${polled} tools=${tools}>
+    ${!isComplete && html`<p class="near">Redis is away: only what the process that answers has seen itself.</p>`}
+    ${
+      rows.length === 0
+        ? html`<${Instead} polled=${polled}>${children}<//>`
+        : html`<ul class=${`rows changes ${name}`}>${rows.map(row)}</ul>`
+    }
+    <${Paging} first="Newest" further="Older" after=${after} next=${next} />
+  <//>`;
 }
 
 /** A few values as a small picture. Gaps are left out. */

@@ -1,7 +1,6 @@
 import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, count, counted, limitsInWords, shortVersion } from '../formats.js';
-import { html, Instant, Instead, Section, TextWithKey } from '../parts.js';
-import { changeQuery } from '../router.js';
+import { html, Instant, NewestFirst, TextWithKey } from '../parts.js';
 
 const perPage = 50;
 
@@ -9,21 +8,14 @@ const perPage = 50;
 export function Changes({ query }) {
   const after = query.get('after') ?? undefined;
   const polled = usePolled(`/changes${queryOf({ limit: perPage, after })}`, 5_000);
-  const { changes = [], next, isComplete = true } = polled.body ?? {};
-  return html`<${Section} title="Changes" heading="h1" polled=${polled}>
-    ${!isComplete && html`<p class="near">Redis is away: only what the process that answers has seen itself.</p>`}
-    ${
-      changes.length === 0
-        ? html`<${Instead} polled=${polled}>Nothing has been changed yet. Save an edit of the configuration: it stands here two seconds later.<//>`
-        : html`<ul class="rows changes">
-            ${changes.map((change) => html`<${ChangeRow} key=${change.id} change=${change} />`)}
-          </ul>`
-    }
-    <p class="paging">
-      <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>Newest</button>
-      <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>Older</button>
-    </p>
-  <//>`;
+  return html`<${NewestFirst}
+    title="Changes"
+    polled=${polled}
+    rows=${polled.body?.changes}
+    after=${after}
+    row=${(/** @type {any} */ change) => html`<${ChangeRow} key=${change.id} change=${change} />`}
+    >Nothing has been changed yet. Save an edit of the configuration: it stands here two seconds later.<//
+  >`;
 }
 
 function ChangeRow({ change }) {

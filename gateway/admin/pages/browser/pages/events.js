@@ -1,7 +1,6 @@
 import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, counted, duration } from '../formats.js';
-import { Choices, html, Instant, Instead, Section, TextWithKey } from '../parts.js';
-import { changeQuery } from '../router.js';
+import { Choices, html, Instant, NewestFirst, TextWithKey } from '../parts.js';
 
 const perPage = 50;
 const minuteMs = 60_000;
@@ -22,23 +21,18 @@ export function Events({ query }) {
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
   const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);
-  const { events = [], next, isComplete = true } = polled.body ?? {};
   const filters = html`<${Choices} label="Kind" name="kind" options=${kinds} chosen=${kind} />
     <${Choices} label="Period" name="period" options=${periods} chosen=${period} />`;
-  return html`<${Section} title="Events" heading="h1" polled=${polled} tools=${filters}>
-    ${!isComplete && html`<p class="near">Redis is away: only what the process that answers has seen itself.</p>`}
-    ${
-      events.length === 0
-        ? html`<${Instead} polled=${polled}>Nothing of this kind happened in this time.<//>`
-        : html`<ul class="rows changes events">
-            ${events.map((event) => html`<${EventRow} key=${event.id} event=${event} />`)}
-          </ul>`
-    }
-    <p class="paging">
-      <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>Newest</button>
-      <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>Older</button>
-    </p>
-  <//>`;
+  return html`<${NewestFirst}
+    title="Events"
+    polled=${polled}
+    rows=${polled.body?.events}
+    after=${after}
+    tools=${filters}
+    name="events"
+    row=${(/** @type {any} */ event) => html`<${EventRow} key=${event.id} event=${event} />`}
+    >Nothing of this kind happened in this time.<//
+  >`;
 }
 
 function EventRow({ event: { at, beganAt, group, kind, text, key, processes } }) {

@@ -1,7 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { queryOf, usePolled } from '../api.js';
 import { count } from '../formats.js';
-import { html, Instant, Instead, Section, StateWord, SteadyRows, useNow, WindowBar } from '../parts.js';
+import {
+  html,
+  Instant,
+  Instead,
+  Paging,
+  Section,
+  StateWord,
+  SteadyRows,
+  stateText,
+  useNow,
+  WindowBar,
+} from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
 const perPage = 50;
@@ -30,11 +41,9 @@ export function Keys({ query }) {
         ? html`<${Instead} polled=${polled}><${NoKeys} filters=${filters} isFiltered=${isFiltered} after=${after} next=${next} /><//>`
         : html`<${KeysTable} key=${path} keys=${keys} />`
     }
-    <p class="paging">
-      <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>First page</button>
-      <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>Next page</button>
+    <${Paging} first="First page" further="Next page" after=${after} next=${next}>
       <span class="muted">${keys.length > 0 && `${count(keys.length)} on this page`}</span>
-    </p>
+    <//>
   <//>`;
 }
 
@@ -58,7 +67,7 @@ function Filters({ filters, plans }) {
   return html`<div class="filters" role="search" aria-label="Filter the keys">
     <input type="search" value=${text} onInput=${type} maxlength="64" placeholder="id or name" aria-label="Id or name" />
     <${Choice} label="State" value=${filters.state} onChange=${choose('state')}
-      options=${[['', 'any state'], ...states.map((state) => [state, state])]} />
+      options=${[['', 'any state'], ...states.map((state) => [state, stateText(state)])]} />
     <${Choice} label="Plan" value=${filters.plan} onChange=${choose('plan')}
       options=${[['', 'any plan'], ...plans.map(({ name, keys }) => [name, `${name} (${count(keys)})`])]} />
     <${Choice} label="Sort" value=${filters.sort} onChange=${choose('sort')}

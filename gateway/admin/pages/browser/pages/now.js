@@ -107,7 +107,7 @@ function Verdict({ live }) {
     ${
       isWell
         ? html`<p class="first well">${sentence}</p>`
-        : html`<p class=${`first ${toneOf[severity]}`} role="status">${sentence} <${Since} at=${faults[0].sinceAt} /></p>`
+        : html`<p class=${`first ${toneOf[severity]}`} role="status"><${Sentence} text=${sentence} /> <${Since} at=${faults[0].sinceAt} /></p>`
     }
     ${
       others.length > 0 &&
@@ -119,6 +119,16 @@ function Verdict({ live }) {
       </ul>`
     }
   </div>`;
+}
+
+/** A reason of many words is set smaller than the fault, so that the fault is read first. */
+const largeCharsMax = 90;
+
+/** @param {{ text: string }} props */
+function Sentence({ text }) {
+  const colon = text.indexOf(': ');
+  if (text.length <= largeCharsMax || colon === -1) return text;
+  return html`${text.slice(0, colon + 1)} <span class="reason">${text.slice(colon + 2)}</span>`;
 }
 
 /** When a fault began, and how long ago that is. */
