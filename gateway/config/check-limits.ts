@@ -1,4 +1,5 @@
 import { limitFieldOf } from '../keys/limit-fields.ts';
+import { calendarMonth, calendarWindowsMs } from '../shared/calendar-windows.ts';
 import type { Limit, Limits, PlanWindow } from '../shared/model.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 
@@ -36,14 +37,12 @@ function comparison(shorter: Limit, longer: Limit): string | undefined {
   return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;
 }
 
-const mostSeconds: Readonly<Record<PlanWindow, number>> = {
-  second: 1,
-  minute: 60,
-  hour: 3_600,
-  day: 86_400,
-  month: 31 * 86_400,
-};
-
+/** How often the shorter window fits into the longer one, at most. */
 function mostIn(shorter: PlanWindow, longer: PlanWindow): number {
-  return mostSeconds[longer] / mostSeconds[shorter];
+  return mostMs(longer) / mostMs(shorter);
+}
+
+function mostMs(window: PlanWindow): number {
+  const lengthMs = calendarWindowsMs[window];
+  return lengthMs === calendarMonth ? 31 * calendarWindowsMs.day : lengthMs;
 }

@@ -1,11 +1,9 @@
+import { planWindows } from '../../shared/model.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import type { Callers, MonthUsage, Usage, UsageRow } from './api-shapes.ts';
-
-/** The windows that may refuse, the shortest first. */
-const windows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 
 /** The usage of a key. The last line has its sum. */
 export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
@@ -43,12 +41,12 @@ export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): st
 
 /** The usage of a key as comma-separated values. The columns do not depend on the rows. */
 export function usageCsv({ rows }: Usage): string[] {
-  const refusedColumns = windows.map((window) => `refused_${window}`);
+  const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const titles = ['at', 'offered', 'admitted', ...refusedColumns, 'banned', 'undecided', 'unauthorized'];
   return csv(
     titles.join(','),
     rows.map(({ at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 }) => {
-      const byWindow = windows.map((window) => refused[window] ?? 0);
+      const byWindow = planWindows.map((window) => refused[window] ?? 0);
       return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized];
     }),
   );

@@ -4,6 +4,7 @@ hash it is.
 
 KEYS[1]  <prefix>:{<key id>}
 ARGV     1 `lift` or `reset`   2 the longest ban, ms: for so long an older ban or strike may still arrive
+                               3, 4, … `reset` only: the names of all windows
      or  1 `grant`             2 the field `grant` (decide-quota.lua), or nothing to take away the one that is there
 Reply    nowMs, then all fields of the hash and their values
 
@@ -27,9 +28,7 @@ else
   redis.call('HSET', KEYS[1], 'strikes', 0, 'strikesFromMs', 0, 'bannedUntilMs', 0, 'banLevel', 0, 'liftedMs', liftedMs)
   if ARGV[1] == 'reset' then
     redis.call('HSET', KEYS[1], 'resetMs', liftedMs)
-    for _, window in ipairs({ 'second', 'minute', 'hour', 'day', 'month' }) do
-      redis.call('HDEL', KEYS[1], window, window .. 'Used')
-    end
+    for i = 3, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. 'Used') end
   end
   expiresMs = liftedMs + tonumber(ARGV[2])
 end

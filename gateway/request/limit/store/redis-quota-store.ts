@@ -75,7 +75,7 @@ export function createRedisQuotaStore(deps: {
     },
 
     liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
-    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs)),
+    reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs), ...planWindows),
     setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
   };
 
@@ -111,11 +111,11 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, argument: string) {
+  async function change(verb: 'lift' | 'reset' | 'grant', keyId: string, ...args: string[]) {
     const name = nameOf(keyId);
     if (!redis.isReady(name)) return notConnected;
     const changed = client
-      .changeQuota(name, verb, argument)
+      .changeQuota(name, verb, ...args)
       .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
     return withinDeadline<QuotaChanged | StoreFailure>(
       changed.catch(toFailure),
@@ -260,6 +260,6 @@ function toRefusal(reason: string): StoreFailure {
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     decideQuotas(...countKeysAndArgs: string[]): Result<ScriptReply, Context>;
-    changeQuota(key: string, verb: string, argument: string): Result<[number, ...string[]], Context>;
+    changeQuota(key: string, verb: string, ...args: string[]): Result<[number, ...string[]], Context>;
   }
 }
