@@ -13,9 +13,9 @@ export default defineConfig({
     reporters: ['default', new SummaryReporter()],
     // The default reporter lists slow tests, of which there are hundreds. The ten slowest files are listed at the end.
     slowTestThreshold: 30_000,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
     // Processes that tests start read what an earlier one compiled: starting one costs half of the CPU time.
     env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compiled', import.meta.url).pathname },

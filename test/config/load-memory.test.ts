@@ -25,7 +25,7 @@ test('a text that needs more memory than its thread may use is reported as such,
 
   write('tollgate.yaml', mainDocument + 'x: y\n'.repeat(100_000));
   const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: .* memory/);
-  await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 60_000 });
+  await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 120_000 });
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
-  await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 60_000 });
+  await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 120_000 });
 });

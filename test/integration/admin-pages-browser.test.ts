@@ -100,7 +100,7 @@ beforeAll(async () => {
   shared.gateway.reload(shared.settings);
   shared.gateway.reportFailedReload('gateway.yaml:3:1: `plans` must be a mapping', '0123456789ab');
   shared.gateway.reload(shared.settings);
-}, 300_000);
+});
 afterAll(async () => {
   await shared.gateway.drain({ graceMs: 0 });
   await browser.close();

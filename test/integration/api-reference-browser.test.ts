@@ -20,7 +20,7 @@ let store: StoreProcess;
 
 beforeAll(async () => {
   [browser, store] = await Promise.all([startBrowser(), startStoreHere()]);
-}, 300_000);
+});
 afterAll(async () => {
   await browser.close();
   await store.stop();

@@ -83,7 +83,7 @@ beforeAll(async () => {
     const { body } = await api('GET', '/state');
     return body.processes.length === 2;
   });
-}, 300_000);
+});
 afterAll(async () => {
   await Promise.all(gateways.map(({ gateway }) => gateway.drain({ graceMs: 0 })));
   await Promise.all([browser.close(), backend.close(), rm(folder, { recursive: true })]);

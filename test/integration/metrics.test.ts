@@ -22,7 +22,7 @@ beforeAll(async () => {
     packageName: 'prometheus',
     advice: 'promtool is missing: install Prometheus',
   });
-}, 120_000);
+});
 
 /** A gateway with a roomy and a tight key, and a function that reads its metrics. */
 async function start(

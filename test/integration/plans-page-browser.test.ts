@@ -52,7 +52,7 @@ beforeAll(async () => {
     }
   }
   aheadMs = 0;
-}, 300_000);
+});
 afterAll(async () => {
   await gateway.drain({ graceMs: 0 });
   await browser.close();

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { requireProgram } from './require-program.ts';
 
 /** As long as `until` waits. A browser takes long for its start and for each page where the machine is slow. */
-const timeoutMs = 60_000;
+const timeoutMs = 120_000;
 
 /**
  * Chromium: one on the PATH, or as root on Debian the distribution's own, which takes a minute to install.

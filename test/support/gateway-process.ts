@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 import type { LimitsByField } from '../../gateway/keys/limit-fields.ts';
 import type { Tuning } from './tuning.ts';
 
-const startTimeoutMs = 60_000;
+const startTimeoutMs = 120_000;
 
 export const plans = {
   free: { perMinute: 60, perDay: 1_000 },

@@ -78,7 +78,7 @@ export async function startPrometheus(hosts: readonly string[]): Promise<Prometh
       () => false,
     );
   };
-  await until('Prometheus is ready', isReady, 60_000);
+  await until('Prometheus is ready', isReady);
 
   async function ask<Data>(path: string): Promise<Data> {
     const response = await fetch(`${url}/api/v1/${path}`);

@@ -249,7 +249,7 @@ test('all of the directory moves to another one and into a file, over several pa
   } finally {
     await elsewhere.stop('SIGKILL');
   }
-}, 180_000);
+});
 
 test('an import that cannot go on says how far it came', async () => {
   const keys = (index: number) => [{ id: `part-${index}`, plan: 'free', secrets: [] }];

@@ -315,7 +315,7 @@ it('in a sequence on one connection each response is that of its own request, as
   );
   expect(agreed).toBeGreaterThan(30);
   expect(reused).toBeGreaterThan(5);
-}, 60_000);
+});
 
 /** The response as Node's own client parses it. */
 async function readByNode(

@@ -18,7 +18,6 @@ function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: num
 for (const numRuns of [5, 20])
   it(`says of ${numRuns} random plans and traffic what a real gateway did: key by key, window by window`, {
     tags: numRuns === 20 ? ['full'] : [],
-    timeout: 240_000,
   }, async () => {
     const seen = { certain: 0, bounded: 0, banned: 0, refused: 0 };
     const property = fc.asyncProperty(twins, async (random) => {
