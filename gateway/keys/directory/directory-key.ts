@@ -1,19 +1,19 @@
 import type { StatedKey } from '../key-schema.ts';
 import { toLimitFields } from '../limit-fields.ts';
 
-/** A key that was issued while gateways run: its record in the directory. It has what was stated, and beside that: */
+/** The record of a key in the directory. */
 export interface DirectoryKey extends StatedKey {
-  /** Instants are epoch ms. */
+  /** Epoch ms, like every instant here. */
   readonly createdMs: number;
   readonly changedMs: number;
-  /** 1 when it was created, and one more with each change. */
+  /** 1 for a new key; each change adds one. */
   readonly revision: number;
   readonly secrets: readonly DirectorySecret[];
 }
 
 /**
- * Which state of a key somebody has seen. The revision alone would not say: a key that is removed and issued again under the same id
- * begins with 1 once more.
+ * One version of a key. The revision alone does not identify it, because a key that is removed and issued again under the same
+ * id starts at revision 1 again.
  */
 export type KeyVersion = Pick<DirectoryKey, 'revision' | 'changedMs'>;
 
@@ -21,11 +21,11 @@ export interface DirectorySecret {
   /** Lower-case hex SHA-256 digest. */
   readonly digest: string;
   readonly createdMs: number;
-  /** It is valid before this instant; absent: it never expires. */
+  /** The secret is valid before this instant. A secret without it never expires. */
   readonly expiresMs?: number;
 }
 
-/** What an operator stated of a key of the directory. */
+/** The part of a directory key that an operator states, without its secrets, revision and instants. */
 export function statedOf({
   createdMs: _,
   changedMs: __,
@@ -36,7 +36,7 @@ export function statedOf({
   return stated;
 }
 
-/** Undefined for a value that is no record. Records of earlier versions have their limits as a list. */
+/** @returns undefined for a value that is not a record. Earlier versions stored limits as a list. */
 export function fromRecord(
   id: string,
   revision: number,

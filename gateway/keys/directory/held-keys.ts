@@ -2,27 +2,27 @@ import type { Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundKey } from './store/directory-store.ts';
 
-/** A key as this process has read it. */
+/** A directory key in this process's cache. */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
-  /** In which it is used. Whoever keeps something that follows from it keeps this too: it ends early when the key changes. */
+  /** When the cached key may be used. Derived caches share this object, because the period ends early when the key changes. */
   readonly period: Period;
   /**
-   * The same where it is refused: nothing is decided for it then, so that no decision would show that it has changed. It is
-   * read again sooner.
+   * When a refusal of this key may be used. This period is shorter: a refused key makes no quota decisions, so no decision
+   * reveals that the key has changed.
    */
   readonly refusalPeriod: Period;
 }
 
-/** What this process has read of the directory: keys, and digests that no key has. Of both those that were read last. */
+/** This process's cache of the directory: the keys that it read last, and the digests that it last found to be unknown. */
 export class HeldKeys {
   private readonly bounds: HeldBounds;
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
-  /** About what all of them take in memory. */
+  /** Estimated memory of all cached keys. */
   private bytes = 0;
   /**
-   * Digests that no key has. All are forgotten together, once the first of them has been here for `directoryAbsentMs`: under a
-   * flood an instant for each digest costs more than looking a few of them up again.
+   * Digests that belong to no key. The whole set expires when its oldest digest is `directoryAbsentMs` old. During a flood, an
+   * expiry per digest would cost more than a few repeated look-ups.
    */
   private absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
@@ -35,7 +35,7 @@ export class HeldKeys {
     return this.byId.size;
   }
 
-  /** @returns `absent`: no key has it; undefined: that is not known, or not any more */
+  /** @returns `absent` when no key has this digest; undefined when the cache has no valid answer */
   find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
     const held = this.byDigest.get(digest);
     if (held !== undefined) return isIn(held.period, nowMs) ? held : undefined;
@@ -72,14 +72,14 @@ export class HeldKeys {
     if (held !== undefined) this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
-      // Not `clear`: `renewed-map.ts` says why.
+      // A new Set, because `clear` keeps the old table in memory (`renewed-map.ts`).
       this.absent = new Set();
       this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
     }
     this.absent.add(digest);
   }
 
-  /** The store gave no answer: what was read before is used for a little longer. @returns undefined when nothing was */
+  /** Prolongs an expired cached key while the store is unavailable. @returns undefined when the key is not cached */
   extend(digest: string, nowMs: number): HeldKey | undefined {
     const held = this.byDigest.get(digest);
     if (held === undefined) return undefined;
@@ -90,7 +90,7 @@ export class HeldKeys {
     return held;
   }
 
-  /** The key has changed. @param generation only if it was read in this one */
+  /** Removes a key that has changed. @param generation when given, only a cached key of this generation is removed */
   drop(id: string, generation?: number): void {
     const held = this.byId.get(id);
     if (held === undefined || (generation !== undefined && held.generation !== generation)) return;
@@ -103,7 +103,7 @@ export class HeldKeys {
     }
   }
 
-  /** These digests may belong to a key by now. */
+  /** Forgets unknown digests that may belong to a key now. */
   dropAbsent(digests: Iterable<string>): void {
     for (const digest of digests) this.absent.delete(digest);
   }
@@ -118,14 +118,14 @@ export type HeldBounds = Pick<
   | 'directoryAbsentMax'
 >;
 
-/** About: an object with its members, a place in two Maps, and what each secret and each operation adds. */
+/** An estimate: the object, its entries in two Maps, and an amount per secret and operation. */
 function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): number {
   let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;
   return bytes;
 }
 
-/** Not before it began either: the clock may have been set back. */
+/** Checks the start of the period too, because the clock may have been set back. */
 function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

@@ -12,17 +12,17 @@ import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
-/** The keys that are issued while gateways run. Nothing rejects. */
+/** The keys that are issued while gateways run. Its promises never reject. */
 export interface KeyDirectory
   extends Pick<LookUps, 'readAgain'>,
     Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
-  /** What this process has read, under a configuration. `lookUp` reads more. */
+  /** This process's cached keys, judged by the given configuration. `lookUp` reads further keys from the store. */
   keysRead(settings: Settings): KeysUnderSettings;
   /**
-   * Reads a secret, under a configuration. `away`: the store gives no answer, and nothing was read before; `busy`: too many
-   * look-ups wait.
+   * Looks up the key of a secret and judges it by the given configuration.
    *
    * @param holder the group of the client's address (`address-group.ts`)
+   * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait
    */
   lookUp(
     digest: string,
@@ -30,18 +30,18 @@ export interface KeyDirectory
     settings: Settings,
   ): Promise<ReadSecret | 'absent' | 'away' | 'busy'>;
   counts(): DirectoryCounts;
-  /** The key was changed since it was read in this generation: it must be read again. */
+  /** Removes a cached key that has changed since this generation, so the next request reads it again. */
   drop(keyId: string, generation: number | undefined): void;
-  /** The plan of a key that was read lately. */
+  /** The plan of a cached key. */
   planOf(keyId: string): string | undefined;
   create(key: KeyDefinition, often?: 'once'): ReturnType<DirectoryStore['create']>;
   replace(key: KeyDefinition, expected: KeyVersion): ReturnType<DirectoryStore['replace']>;
 }
 
-/** Of this process. */
+/** Figures of this process. */
 export interface DirectoryCounts {
   readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
-  /** Keys that it has read and remembers. */
+  /** The number of cached keys. */
   readonly heldKeys: number;
 }
 
@@ -50,7 +50,7 @@ interface KeysUnderSettings {
   readonly secretsMax: number;
 }
 
-/** What somebody states of a key; the directory adds when it was made and changed. Of a key that is changed, also when it was made. */
+/** A key to write. The directory adds `changedMs`. A new key gets its `createdMs` too; a changed key keeps the one it has. */
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
@@ -61,11 +61,11 @@ export function createKeyDirectory({
   log,
   bounds,
 }: {
-  /** Absent: in memory. */
+  /** Without Redis the directory is in memory. */
   readonly redis?: RedisConnection | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** The clock that decides, epoch ms. */
+  /** The clock of quota decisions, epoch ms. */
   readonly storeNowMs: () => number;
   readonly log: Logger;
   readonly bounds: Bounds;
@@ -82,12 +82,12 @@ export function createKeyDirectory({
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
-  /** By key id the number of its last change by this process, latest last. */
+  /** The number of this process's last change of each key id, latest change last. */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({
     store,
     held,
-    // The first look-ups of a process wait for the connection, for a moment.
+    // The first look-ups wait briefly for the connection.
     started: redis === undefined ? Promise.resolve() : untilConnected(redis, bounds.storeStartTimeoutMs),
     changes: { count: () => changes, lastOf: (id) => changed.get(id) ?? 0 },
     count: (outcome) => counts.set(outcome, (counts.get(outcome) ?? 0) + 1),
@@ -132,7 +132,7 @@ export function createKeyDirectory({
     return { createdMs: changedMs, ...key, changedMs };
   }
 
-  /** On this process a change is in force when it has been made; others see it by the key's generation. */
+  /** A change takes effect in this process at once. Other processes detect it by the key's generation. */
   async function changing<T>(
     { id, secrets }: Pick<KeyDefinition, 'id' | 'secrets'>,
     change: Promise<T>,

@@ -7,12 +7,12 @@ import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * The key whose secret it is. It may be held no more when the caller is told, as what is held is bounded and ends early.
- * `absent`: it is nobody's. `away`: the store gives no answer, and nothing was read before. `busy`: too many look-ups wait.
+ * The key that has the secret; the cache may already have dropped it again. `absent`: no key has the secret. `away`: the store
+ * does not answer and the key is not cached. `busy`: too many look-ups wait.
  */
 export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 
-/** How look-ups went, for metrics. */
+/** The outcomes that metrics count. */
 export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
@@ -20,14 +20,14 @@ export type LookUpOutcome = (typeof lookUpOutcomes)[number];
 export interface LookUps {
   /** @param holder the group of the client's address (`address-group.ts`) */
   lookUp(digest: string, holder: string): Promise<LookUpResult>;
-  /** Reads a key that was read before; without an answer of the store it stays as it was. */
+  /** Refreshes a cached key. The cached key stays when the store does not answer. */
   readAgain(id: string): Promise<void>;
 }
 
 /**
- * Looks up secrets that this process has not read. Whoever floods it with unknown ones fills the queue of its own address
- * only, and addresses are served in turn. Requests with the same secret share a look-up, and look-ups that come close together
- * are made together: a flood of them then leaves more of the processor to everybody else.
+ * Looks up secrets that this process has not cached. Each client address has its own queue, and the queues are served in turn.
+ * So a flood of unknown secrets delays only the address that sends it. Requests with the same secret share one look-up.
+ * Look-ups that come close together are sent in one batch, which lowers the CPU cost of a flood.
  */
 export function createLookUps({
   store,
@@ -40,7 +40,7 @@ export function createLookUps({
 }: {
   readonly store: Pick<DirectoryStore, 'find' | 'read'>;
   readonly held: HeldKeys;
-  /** The store has been reached, or should have been. */
+  /** Settles when the store is connected or its start timeout has passed. */
   readonly started: Promise<unknown>;
   readonly changes: OwnChanges;
   readonly count: (outcome: LookUpOutcome) => void;
@@ -90,7 +90,7 @@ export function createLookUps({
     } finally {
       const wasFull = inFlight === bounds.directoryLookUpsMax;
       inFlight--;
-      // Somebody may be left over from the last round.
+      // The last round may have left look-ups waiting for a place.
       if (wasFull) begin();
     }
   }
@@ -104,7 +104,7 @@ export function createLookUps({
     }
   }
 
-  /** What was read before this process changed the key is read once more. */
+  /** Reads the key again when this process changed it during the read. */
   async function ask(digest: string): Promise<LookUpResult> {
     for (let reads = 0; reads <= bounds.directoryRereadsMax; reads++) {
       const before = changes.count();
@@ -121,15 +121,15 @@ export function createLookUps({
     return 'busy';
   }
 
-  /** What was read before this process changed the key is not kept: in memory there is no generation to show it. */
+  /** Discards a record that was read before this process changed the key. The in-memory store has no generation to detect that. */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
   }
 }
 
-/** The changes of keys that this process has made, numbered from 1. */
+/** The key changes that this process has made, numbered from 1. */
 export interface OwnChanges {
   count(): number;
-  /** The number of the key's last change; 0: it was long ago, or never. */
+  /** The number of the key's last change. It is 0 when there was none, or when it is no longer remembered. */
   lastOf(id: string): number;
 }

@@ -4,7 +4,7 @@ import { compileKey } from '../compile-key.ts';
 import { expiryOf } from './directory-key.ts';
 import type { HeldKey } from './held-keys.ts';
 
-/** What a secret of a key of the directory is worth under a configuration, which wins where both have an id or a secret. */
+/** Decides whether a directory key's secret is usable. The configuration wins when it has the same id or the same secret. */
 export function readSecret(
   { key: record, generation, period, refusalPeriod }: HeldKey,
   digest: string,

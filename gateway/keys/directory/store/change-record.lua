@@ -1,24 +1,24 @@
 #!lua flags=allow-oom
 --[[
-Writes or removes the record of a key, if it is the one that whoever changes it has seen: in that revision, changed at that
-instant. A key that was removed and issued again has the same revisions, at other instants. A Redis that is out of memory
-runs this all the same (the first line), since a key must be revocable then too. A new key is refused before, when its id is
-listed.
+Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read.
+The revision alone is not enough, because a key that was removed and issued again starts at revision 1 again.
+The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. A new key fails
+earlier then, because list-id.lua lacks the flag.
 
 KEYS[1]  <prefix>:{<key id>}:key, a hash: revision, record (JSON), tag (list-id.lua)
 KEYS[2]  <prefix>:{<key id>}:removed, a hash: `createdMs` of each key with this id that was removed lately
-ARGV     1 the revision that was seen; 0: there must be no record   2 the new record; empty: it is removed
-         3 `changedMs` of the record that was seen
-         4 of a new key: its tag   5 for how long after the time of the tag it may be written, ms
-         6 of a new key: `once` when it is not to be created again after it was removed
-         7 for how long `createdMs` of a removed key is kept, ms
-Reply    `absent`, `changed` (it is another one), `late`, `removed` or `done`; the revision, the record from before, and the tag
+ARGV     1 the expected revision; 0 for a new key   2 the new record; empty removes the key
+         3 the expected `changedMs`
+         4 new key: its tag   5 new key: the longest time between the tag and this call, ms
+         6 new key: `once` refuses a key that was already created and removed
+         7 how long the `createdMs` of a removed key is kept, ms
+Reply    `absent`, `changed` (another version is stored), `late`, `removed` or `done`; the revision, the old record, and the tag
 ]]
 local expected, record = tonumber(ARGV[1]), ARGV[2]
 local stored = redis.call('HMGET', KEYS[1], 'revision', 'record', 'tag')
 local revision, before, tag = tonumber(stored[1]) or 0, stored[2] or '', stored[3] or ''
 
--- The same call once more, after the reply to the first one was lost.
+-- The caller repeats a call whose reply was lost.
 if revision == expected + 1 and before == record then return { 'done', revision, record, tag } end
 local isOther = revision > 0 and string.match(before, '"changedMs":([^,}]+)') ~= ARGV[3]
 if revision ~= expected or isOther then

@@ -1,43 +1,45 @@
 import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 
 /**
- * Where the keys of the directory are kept: a record for each, by id, which is the truth; an index from digests to ids and a
- * list of all ids, which are hints. One suite of tests holds for every adapter. Nothing rejects.
+ * The storage of the directory's keys. Each key has a record, which is authoritative. The index from digests to ids and the list
+ * of ids are only hints. Every adapter passes the same test suite. The promises never reject.
  */
 export interface DirectoryStore {
   /** The key that has a secret with this digest. */
   find(digest: string): Promise<FoundKey | Absent | Away>;
   read(id: string): Promise<FoundKey | Absent | Away>;
-  /** In the order of the ids. Where only some servers of the store give an answer, the others' keys are `unknown`. */
+  /** Reads keys in the order of `ids`. The keys of a server that does not answer are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /**
-   * Writes a new key, with revision 1; `taken` when its id is. A call that may have run can be repeated with the same key. With
-   * `once` the reply is `removed` when the key, as `createdMs` tells it, was removed less than `idempotencyKeptMs` ago.
+   * Writes a new key with revision 1. The call is idempotent: it can be repeated with the same key.
+   *
+   * @param often with `once`, a key with the same `createdMs` that was removed in the last `idempotencyKeptMs` stays removed
+   * @returns `taken` when another key has this id; `removed` when `once` applies
    */
   create(key: Unrevised, often?: 'once'): Promise<Created>;
-  /** Writes a key over the one in this version, and gives it the next revision. */
+  /** Replaces a key if it still has the expected version. The new record gets the next revision. */
   replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
   remove(id: string, expected: KeyVersion): Promise<Removed | Changed | Absent | Away>;
-  /**
-   * Ids in the order of their octets, at most `limit`, and where the next page begins. One may be among them whose key is
-   * not there (any more).
-   */
+  /** A page of ids in octet order. The page may include ids whose key no longer exists. */
   page(query: PageQuery): Promise<IdPage | Away>;
-  /** About how many keys there are. */
+  /** The approximate number of keys. */
   count(): Promise<{ readonly kind: 'counted'; readonly keys: number } | Away>;
-  /** Keeps a value under a name for a time, unless there is one already: that one is given back then. */
+  /** Stores a value under a name until it expires. If the name already has a value, that value is returned instead. */
   remember(name: string, value: string, expiryMs: number): Promise<Remembered | Away>;
 }
 
 export type Created = Written | { readonly kind: 'taken' } | Removed | Away;
 
-/** The store gives the revision. */
+/** A key without its revision, which the store assigns. */
 export type Unrevised = Omit<DirectoryKey, 'revision'>;
 
 export interface FoundKey {
   readonly kind: 'found';
   readonly key: DirectoryKey;
-  /** What the key's counts said before the record was read about when it was changed last: it is at least as new. */
+  /**
+   * The time of the last change in the key's quota hash, read before the record. So the record is at least as new as this
+   * generation.
+   */
   readonly generation: number;
 }
 
@@ -45,7 +47,7 @@ export interface Absent {
   readonly kind: 'absent';
 }
 
-/** The store gave no reply, or refused. A write that `mayHaveRun` may be in force, in part or whole. */
+/** The store did not reply, or refused the call. With `mayHaveRun`, a write may have taken effect fully or partly. */
 export interface Away {
   readonly kind: 'away';
   readonly mayHaveRun: boolean;
@@ -54,7 +56,7 @@ export interface Away {
 
 export interface KeysFound {
   readonly kind: 'found';
-  /** Undefined: it is not there. */
+  /** A key that does not exist is undefined. */
   readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
 }
 
@@ -67,15 +69,15 @@ export interface Removed {
   readonly kind: 'removed';
 }
 
-/** Somebody else has changed the key: it is in another version. */
+/** Another caller has changed the key, so the expected version is out of date. */
 export interface Changed {
   readonly kind: 'changed';
 }
 
 export interface PageQuery {
-  /** The last id of the page before. */
+  /** The last id of the previous page. */
   readonly after?: string | undefined;
-  /** What the ids begin with. */
+  /** Only ids that begin with this prefix are listed. */
   readonly prefix?: string | undefined;
   readonly limit: number;
 }
@@ -83,7 +85,7 @@ export interface PageQuery {
 export interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
-  /** Where the next page goes on, when there may be more. */
+  /** `after` for the next page, when there may be more ids. */
   readonly next?: string;
 }
 

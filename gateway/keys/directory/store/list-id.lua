@@ -1,6 +1,6 @@
 #!lua
 --[[
-Lists the id of a new key, with a unique tag: the time (ms in hex) and random characters.
+Lists the id of a new key with a unique tag, which is the time (ms in hex) and random characters.
 
 KEYS[1]  <prefix>:directory:ids, a sorted set of `<id>\0<tag>`, all with the score 0
 ARGV     1 the id   2 the random characters

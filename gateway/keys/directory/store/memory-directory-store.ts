@@ -10,7 +10,7 @@ import {
   type Written,
 } from './directory-store.ts';
 
-/** The directory of a single process, which forgets it when it ends. */
+/** The in-memory directory of a single process. Its keys are lost when the process ends. */
 export function createMemoryDirectoryStore({
   nowMs,
   keysMax,
@@ -24,7 +24,7 @@ export function createMemoryDirectoryStore({
   const idOfDigest = new Map<string, string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
   const removed = new Map<string, number>();
-  /** All ids in their order, until one comes or goes. */
+  /** All ids, sorted; undefined after a key was added or removed. */
   let sorted: readonly string[] | undefined;
 
   return {
@@ -115,7 +115,7 @@ function nameOf({ id, createdMs }: Pick<DirectoryKey, 'id' | 'createdMs'>): stri
   return `${id} ${createdMs}`;
 }
 
-/** A single process hears of each change itself: there is no generation to compare. */
+/** The generation is always 0, because a single process makes every change itself. */
 function foundOrAbsent(key: DirectoryKey | undefined): FoundKey | { readonly kind: 'absent' } {
   return key === undefined ? { kind: 'absent' } : { kind: 'found', key, generation: 0 };
 }

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 --[[
-Notes in the counts of a key that its record changes. decide-quota.lua compares the note with the one that a process found when
-it read the record, so that none decides on an older record. A Redis that is out of memory runs this too, like change-record.lua.
+Notes a change of a key's record in the key's quota hash. decide-quota.lua compares this note with the note that the process
+read together with the record. So no process decides on an outdated record. This script also runs when Redis is out of memory,
+like change-record.lua.
 
 KEYS[1]  <prefix>:{<key id>}, the hash of decide-quota.lua
-ARGV     1 for how long a process may use a record that it has read, and longer, ms
+ARGV     1 how long the note is kept, ms; longer than a process caches a record
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
--- No note is given twice, also when a failover brings an older clock.
+-- Every note is unique, even when a failover brings a clock that is behind.
 local changedMs = math.max(nowMs, (tonumber(redis.call('HGET', KEYS[1], 'changedMs')) or 0) + 1)
 redis.call('HSET', KEYS[1], 'changedMs', changedMs)
 local expiresMs = nowMs + tonumber(ARGV[1])

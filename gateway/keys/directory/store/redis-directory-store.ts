@@ -21,25 +21,27 @@ import {
 const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
 const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
-/** As a script it also runs where Redis is out of memory: a rotation that ended there would leave a key without a secret that works. */
+/** A script with `allow-oom` also runs when Redis is out of memory. A rotation that stopped here would leave no working secret. */
 const indexScript = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], unpack(ARGV))`;
 const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** Behind every character that an id may have. */
+/** Sorts after every character that an id may have. */
 const lastCharacter = '\x7f';
-/** Behind an id, its entries are before this, and those of longer ids after it. */
+/** Appended to an id, this sorts after the id's own entries and before the entries of longer ids. */
 const behindTags = '\x01';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Commands and scripts have one key each, or two of one slot, so that it works on a
- * Redis Cluster and on servers that keep each key elsewhere. Several of them are no transaction: their order makes up for it.
+ * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or two in one slot. So the directory
+ * works on a Redis Cluster and on several separate servers. A change takes several commands without a transaction; their order
+ * keeps it safe.
  *
- * A new key gets a unique tag, also when its id was used before. The id is listed with the tag, then the digests are indexed
- * with it, and the record is written last. Removing begins with the record, and then removes the entries that have its tag. So a
- * late removal leaves the entries of a newer key alone. A process that dies between two steps leaves entries without a record.
- * They find nothing, and a later request removes them. That is safe because a record is refused when its entry in the list is
- * older than `directoryCreatedWithinMs`.
+ * A new key gets a unique tag, even when its id was used before. First the id is listed with the tag. Then the digests are
+ * indexed with the tag. The record is written last. A removal deletes the record first, and then only the entries with its
+ * tag. So a late removal does not affect a newer key with the same id.
+ *
+ * A process that dies between two steps leaves entries without a record. Such entries find no key, and a later request removes
+ * them. Their removal is safe because a record is refused when its entry in the list is older than `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -93,7 +95,7 @@ export function createRedisDirectoryStore({
         return redis.isReady(name) ? { key: toKey(id, await readRecord(id)) } : undefined;
       });
       const { values, error } = await whateverArrives(records, bounds.storePatientDeadlineMs);
-      // One server that gives no answer is as good as none.
+      // With a single server, one missing reply means that the store is unavailable.
       if (redis.nodes().length === 1 && values.includes(undefined)) return error ? toAway(error) : late;
       for (const [index, found] of values.entries()) {
         if (found !== undefined && found.key === undefined) tidyList(ids[index] ?? '');
@@ -109,7 +111,7 @@ export function createRedisDirectoryStore({
         await index(digests, entry);
         const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
         if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
-        // Another call has created a key with this id. It may need digests that this call has indexed.
+        // Another call has created a key with this id. That key may use digests that this call has indexed.
         const used = digestsOf(toKey(key.id, ['1', changed.stored]));
         const unused = digests.filter((digest) => !used.includes(digest));
         await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
@@ -132,7 +134,7 @@ export function createRedisDirectoryStore({
         if (changed.kind !== 'done') return unchanged(changed);
         const [before, digests] = [digestsOf(toKey(key.id, ['1', changed.stored])), digestsOf(key)];
         const entry = tagged(key.id, changed.tag);
-        // An entry that is there stays: this call may be late, and the key another one by now.
+        // Existing entries stay, because this call may be late and the id may belong to a newer key.
         await afterwards(index(digests, entry, 'NX'), 'the index');
         const others = before.filter((digest) => !digests.includes(digest));
         await afterwards(drop(others, entry), 'the index');
@@ -171,7 +173,7 @@ export function createRedisDirectoryStore({
       const ask = async (): Promise<Remembered> => {
         if ((await client.set(key, value, 'PX', expiryMs, 'NX')) === 'OK') return { kind: 'stored' };
         const known = await client.get(key);
-        // It has expired in between.
+        // The value expired between the two commands.
         return known === null ? ask() : { kind: 'known', value: known };
       };
       return attempt([key], ask);
@@ -179,8 +181,8 @@ export function createRedisDirectoryStore({
   };
 
   async function readOne(id: string): Promise<FoundKey | Absent> {
-    // In this order: whoever changes the key between the two makes this generation an old one. Sent together, a Cluster that
-    // moves the slot might answer them in the other order.
+    // The generation is read first, so a change between the two reads makes it outdated. The reads are not pipelined: a Cluster
+    // that moves the slot might answer a pipeline in the other order.
     const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
     const key = toKey(id, await readRecord(id));
     return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
@@ -198,8 +200,8 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * The change is noted before it is made and after it. Whoever read the record before the change may have the first note, and
-   * then sees the second. If this process dies in between, whoever read it before the first note sees that one.
+   * Notes the change before and after the record is written. A process that read the old record after the first note detects
+   * the second note. If this process dies before the second note, processes that read the record earlier detect the first note.
    */
   async function change(
     id: string,
@@ -222,17 +224,17 @@ export function createRedisDirectoryStore({
     await client.eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs);
   }
 
-  /** Removes digests from the index. An entry with another tag stays: it belongs to another key, perhaps with the same id. */
+  /** Removes digests from the index. An entry with another tag stays, because it belongs to another key. */
   async function drop(digests: readonly string[], entry: string): Promise<void> {
     await Promise.all(digests.map((digest) => client.eval(dropScript, 1, digestName(digest), entry)));
   }
 
-  /** Removes entries of the list that have no record, and whose record would be refused by now. */
+  /** Removes an id's entries that have no record and are too old to get one. */
   function tidyList(id: string): void {
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // Read last: no record with a tag that is so old is written any more.
+      // The record is read last. After that, no record with such an old tag can be written.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));
@@ -240,7 +242,7 @@ export function createRedisDirectoryStore({
     });
   }
 
-  /** No request waits for this work. An entry that is skipped now is found by a later request. */
+  /** Runs cleanup in the background. When too much cleanup is running, the work is skipped and a later request starts it again. */
   function tidy(work: () => Promise<void>): void {
     if (tidying >= bounds.directoryTidiedAtOnceMax) return;
     tidying++;
@@ -269,19 +271,19 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The record: of a change that is done, the one from before. */
+  /** The stored record; for a change that is done, the record from before the change. */
   readonly stored: string;
   readonly tag: string;
 }
 
-/** Of a key that is new. */
+/** The expected version of a new key. */
 const nothing: KeyVersion = { revision: 0, changedMs: 0 };
 const absent: Absent = { kind: 'absent' };
 const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
 const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
 const tooLate: Away = { kind: 'away', mayHaveRun: false, reason: 'the key was listed too long ago' };
 
-/** An entry of the index or of the list of ids. Without a tag, as an earlier version wrote it, it is the id alone. */
+/** An entry of the index or of the list of ids. An entry from an earlier version has no tag and consists of the id alone. */
 function tagged(id: string, tag: string): string {
   return tag === '' ? id : `${id}\0${tag}`;
 }
@@ -299,19 +301,19 @@ function unchanged({ kind }: RecordChange): Absent | Changed {
   return kind === 'absent' ? absent : { kind: 'changed' };
 }
 
-/** What follows once the record has changed: whatever goes wrong then, the call has run in part. */
+/** Runs a step after the record has changed. An error here means that the call has run in part. */
 function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
   });
 }
 
-/** An error that Redis itself replied with: no record was changed. */
+/** An error reply from Redis means that no record was changed. */
 function toAway(error: Error): Away {
   return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
 }
 
-/** Undefined where there is no record, or something that somebody else wrote in its place. */
+/** @returns undefined when there is no record, or when the stored value is not a record of the gateway */
 function toKey(
   id: string,
   [revision, record]: readonly (string | null | undefined)[],
