@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { dropRequests, gatherPieces } from '../request/listen/node-patches.ts';
+import { dropRequests, holdBody } from '../request/listen/node-patches.ts';
 import { addressGroup, plainAddress } from '../shared/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';
@@ -141,7 +141,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       return;
     }
     connection.unanswered += 1;
-    gatherPieces(req);
+    holdBody(req);
     pace.take(connection.group, () => {
       if (!socket.destroyed) void serve(req, res, make).then(() => answered(connection));
       return !socket.destroyed;

@@ -11,6 +11,7 @@ import type { Socket } from 'node:net';
  * | `parser.onIncoming` | requests behind the last one are dropped |
  * | `req.method` | the client that begins HTTP/2 gets a response |
  * | `req.push` | small pieces of a body are joined |
+ * | `req._read` | a body is not read before its reader wants it |
  * | `socket.destroySoon` | the connection is closed gently |
  *
  * `parser.getCurrentBuffer` is read and not changed.
@@ -123,6 +124,34 @@ export function gatherPieces(req: IncomingMessage): void {
     }
     length += piece.copy(gathered, length);
     return wantsMore;
+  };
+}
+
+/**
+ * Stops reading a connection behind a packet with a part of this body, until a reader asks for the body. Node's parser would read
+ * on into a buffer, and it runs JavaScript for each chunk of the body. Call this when the head has been parsed, in place of
+ * `gatherPieces`.
+ */
+export function holdBody(req: IncomingMessage): void {
+  const passOn = req.push.bind(req);
+  /** The pieces that nobody has asked for; undefined once the body is read. */
+  let held: (Buffer | null)[] | undefined = [];
+  req.push = (piece) => {
+    if (held === undefined) return passOn(piece);
+    held.push(piece);
+    return false;
+  };
+  gatherPieces(req);
+  const gather = req.push;
+  // A gathered piece is held later, so the answer to Node comes from here.
+  req.push = (piece) => gather(piece) && held === undefined;
+  const read = req._read.bind(req);
+  req._read = (size) => {
+    req._read = read;
+    const pieces = held ?? [];
+    held = undefined;
+    for (const piece of pieces) passOn(piece);
+    read(size);
   };
 }
 
