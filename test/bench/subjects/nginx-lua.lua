@@ -26,7 +26,7 @@ return function(options)
     assert(connection:connect("127.0.0.1", redisPort))
     if scriptSha == nil then scriptSha = assert(connection:script("load", script)) end
     local reply = assert(connection:evalsha(scriptSha, 1, "nginx:{" .. key.id .. "}", 2, 100, 60000, 60000, 86400000,
-      "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay, 1, 1, "", 0))
+      "minute", minuteMs, key.perMinute, "day", dayMs, key.perDay, 1, "", 0))
     connection:set_keepalive(60000, 2048)
     return reply
   end

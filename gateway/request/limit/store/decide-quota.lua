@@ -19,8 +19,8 @@ KEYS  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
 ARGV  for each key, one after the other:
       its terms: how many windows are limited; bans: after, within ms, for ms, max ms; for each window: its name, its
       length in ms (0: the calendar's month), its limit. Nothing in place of them: the terms of the key before
-      requests to decide (0: only take over what a process decided on its own)
-      units that each of them costs
+      requests to decide (0: only take over what a process decided on its own), and where each costs another number of units
+      than 1, that number behind them: `3*5`
       changedMs of when the key was read, or nothing: of no interest
       0, or 1 and then what a process decided on its own and never sent: strikes, bannedUntilMs, banLevel, liftedMs,
       resetMs, and for each window in the same order its number and use
@@ -67,9 +67,13 @@ for each = 1, #KEYS do
     end
     names[numbers + 1] = 'grant'
   end
-  local requests, units, readMs = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
-  local unsentAt = ARGV[at + 4] == '1' and at + 5
-  at = at + 4
+  local requests, units, readMs = tonumber(ARGV[at + 1]), 1, ARGV[at + 2]
+  if requests == nil then
+    local asked, cost = string.match(ARGV[at + 1], '^(%d+)%*(%d+)$')
+    requests, units = tonumber(asked), tonumber(cost)
+  end
+  local unsentAt = ARGV[at + 3] == '1' and at + 4
+  at = at + 3
   if unsentAt then at = at + 5 + 2 * windows end
   names[numbers + 2] = readMs ~= '' and 'changedMs' or nil
 
@@ -143,13 +147,18 @@ for each = 1, #KEYS do
     if bannedUntilMs > nowMs then
       banned = requests
     else
-      local room = math.huge
+      local charged = requests * units
       for i = 1, windows do
         local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
-        room = math.min(room, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
+        charged = math.min(charged, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
       end
-      admitted = units == 0 and requests or math.max(0, math.min(requests, math.floor(room / units)))
-      local charged = admitted * units
+      charged = math.max(0, charged)
+      if units == 1 then
+        admitted = charged
+      else
+        admitted = units == 0 and requests or math.floor(charged / units)
+        charged = admitted * units
+      end
       for i = 1, windows do
         local used = windowFieldsAt + 2 * i + 1
         reply[used] = reply[used] + charged

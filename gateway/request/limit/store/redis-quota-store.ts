@@ -98,7 +98,7 @@ export function createRedisQuotaStore(deps: {
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
       before = terms;
-      args.push(String(requests), String(units), generation === undefined ? '' : String(generation));
+      args.push(askedArgument(requests, units), generation === undefined ? '' : String(generation));
       if (unsent === undefined) args.push('0');
       else args.push('1', ...unsentArguments(unsent, limits));
     }
@@ -145,6 +145,10 @@ interface Terms {
   readonly args: readonly string[];
   /** All of them: keys with the same are on the same terms. */
   readonly text: string;
+}
+
+function askedArgument(requests: number, units: number): string {
+  return units === 1 ? String(requests) : `${requests}*${units}`;
 }
 
 function unsentArguments(unsent: Unsent, limits: Limits): string[] {
