@@ -1,5 +1,5 @@
 import { type ErrorCode, errors, type WholeResponse } from '../shared/errors.ts';
-import { type Charged, type Exchange, found, isOverTls } from './exchange.ts';
+import { type Charged, type Exchange, found, isOverTls, writable } from './exchange.ts';
 import { commonFields } from './respond/common-fields.ts';
 import { corsFields } from './respond/cors-fields.ts';
 import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
@@ -70,7 +70,10 @@ export function gatewayFields({ id, req, snapshot, key, decision, offered }: Cha
 /** The status of an error, and whose fault it is. */
 export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
   const { status, fault } = errors[errorCode];
-  found(exchange, { status, errorCode, fault });
+  const open = writable(exchange);
+  open.status = status;
+  open.errorCode = errorCode;
+  open.fault = fault;
 }
 
 /** 499 is nginx's status for a client that closed the connection before its response. */

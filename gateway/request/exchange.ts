@@ -81,13 +81,57 @@ export interface Charged extends Exchange {
   readonly decision: Decision | BucketDecision;
 }
 
-/** The request is charged to its key, and its key may call this operation. */
-export interface Permitted extends Authenticated {
+/** The limits of the key are decided. */
+export interface Decided extends Authenticated {
   readonly decision: Decision;
+}
+
+/** The key may call this operation. */
+export interface Permitted extends Decided {
   readonly offered: OfferedOperation;
 }
 
-/** Adds what a station found: the exchange is at its next stage. */
+/** For single members. `Object.assign` for every member took 3 % of the CPU of a refusal. */
+export function writable(exchange: Exchange): { -readonly [Name in keyof Exchange]: Exchange[Name] } {
+  return exchange;
+}
+
+export function locate(exchange: Exchange, origin: ClientOrigin): Located {
+  const open = writable(exchange);
+  open.origin = origin;
+  open.address = origin.address;
+  return open as Located;
+}
+
+export function accept(
+  exchange: Located,
+  { path, authorization }: { readonly path: string; readonly authorization: string | undefined },
+): Screened {
+  const open = writable(exchange);
+  open.path = path;
+  open.authorization = authorization;
+  return open as Screened;
+}
+
+export function authenticate(exchange: Screened, key: KnownKey): Authenticated {
+  writable(exchange).key = key;
+  return exchange as Authenticated;
+}
+
+export function decide(exchange: Authenticated, key: KnownKey, decision: Decision): Decided {
+  const open = writable(exchange);
+  open.key = key;
+  open.decision = decision;
+  open.decidedMs = performance.now();
+  return open as Decided;
+}
+
+export function permit(exchange: Decided, offered: OfferedOperation): Permitted {
+  writable(exchange).offered = offered;
+  return exchange as Permitted;
+}
+
+/** Adds what a station found. For rare requests, because it uses `Object.assign`. */
 export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,

@@ -1,7 +1,7 @@
 import type { BucketDecision } from '../shared/model.ts';
 import type { Caller } from './authenticate/authenticate-key.ts';
 import { type Ending, refused } from './end-exchange.ts';
-import { type Charged, type Exchange, found } from './exchange.ts';
+import { type Charged, type Exchange, writable } from './exchange.ts';
 import { bucketRefusal } from './respond/limit-refusal.ts';
 import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
@@ -13,7 +13,9 @@ export async function chargeAddress<Stage extends Exchange>(
 ): Promise<Stage & Charged & { readonly decision: BucketDecision }> {
   const { address, snapshot } = exchange;
   const { perMinute } = snapshot.settings.addressBucket;
-  return found(exchange, { decision: await limiter.chargeAddress(address, perMinute) });
+  const decision = await limiter.chargeAddress(address, perMinute);
+  writable(exchange).decision = decision;
+  return exchange as Stage & Charged & { readonly decision: BucketDecision };
 }
 
 /** Refuses a request without a valid key: with 429 once its address has used up its bucket. */
@@ -23,7 +25,7 @@ export async function refuseUnauthenticated(
   caller: Exclude<Caller<KnownKey>, { kind: 'authenticated' }>,
 ): Promise<Ending> {
   if (caller.kind === 'unread') return refuseUnread(exchange, stations);
-  if (caller.code === 'invalid_key') found(exchange, { invalidSecret: caller.presented });
+  if (caller.code === 'invalid_key') writable(exchange).invalidSecret = caller.presented;
   const charged = await chargeAddress(exchange, stations);
   return charged.decision.kind === 'counted'
     ? refused(charged, { code: caller.code })

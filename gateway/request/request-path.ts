@@ -4,11 +4,17 @@ import { authenticateRequest, readKey } from './authenticate-request.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './end-exchange.ts';
 import {
   type Authenticated,
+  accept,
+  authenticate,
   type Charged,
+  decide,
   type Exchange,
   found,
+  locate,
   originFields,
   type Permitted,
+  permit,
+  writable,
 } from './exchange.ts';
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
@@ -38,7 +44,7 @@ export async function serveExchange(exchange: Exchange, stations: Stations): Pro
 
 /** Recording is the last step and always happens. An exception in one record does not affect the other records. */
 function record(exchange: Exchange, stations: Stations): void {
-  found(exchange, { endedMs: performance.now() });
+  writable(exchange).endedMs = performance.now();
   for (const write of stations.records) {
     try {
       write(exchange);
@@ -56,7 +62,7 @@ function record(exchange: Exchange, stations: Stations): void {
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { arrival, req, res, snapshot } = exchange;
   const origin = clientOrigin(originFields(req), snapshot.trustedProxies);
-  const located = found(exchange, { origin, address: origin.address });
+  const located = locate(exchange, origin);
 
   const head =
     res.rejection === undefined
@@ -67,7 +73,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     const charged = await chargeAddress(found(located, { endsConnection: true }), stations);
     return refused(charged, head);
   }
-  const screened = found(located, { path: head.path, authorization: head.authorization });
+  const screened = accept(located, head);
 
   if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(screened, stations);
 
@@ -77,12 +83,12 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   const route = routeRequest(snapshot.operations, req.method ?? '', screened.path);
   const offered = route.kind === 'operation' ? route.offered : undefined;
-  if (offered !== undefined) found(screened, { offered });
+  if (offered !== undefined) writable(screened).offered = offered;
 
   let caller = snapshot.authenticate(screened.authorization, stations.nowMs());
   if (caller.kind === 'unread') caller = await readKey(screened, caller, stations);
   if (caller.kind !== 'authenticated') return refuseUnauthenticated(screened, stations, caller);
-  const authenticated = found(screened, { key: caller.key });
+  const authenticated = authenticate(screened, caller.key);
 
   if (page?.kind === 'limits') return answerLimits(authenticated, stations);
 
@@ -93,7 +99,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     if (again.kind !== 'decided') return again;
     ({ key, decision } = again);
   }
-  const decided = found(authenticated, { key, decision, decidedMs: performance.now() });
+  const decided = decide(authenticated, key, decision);
   stations.usage?.decided(key.id, decision, decided.address, key.digestStart);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision));
 
@@ -105,7 +111,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
 
-  return forward(found(decided, { offered: route.offered }), stations);
+  return forward(permit(decided, route.offered), stations);
 }
 
 /** Reads the key again, because it changed after it was read, and decides on its new limits. */
@@ -177,15 +183,16 @@ function tunnelOpener({ id, key, address, authorization, offered }: Permitted): 
 }
 
 function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
-  found(exchange, { upstream: outcome });
+  const open = writable(exchange);
+  open.upstream = outcome;
   switch (outcome.kind) {
     case 'client_gone':
       found(exchange, { cause: outcome.cause });
       return { kind: 'client_gone', exchange };
     case 'forwarded': {
       const { status } = outcome;
-      found(exchange, { status });
-      if (status >= 400) found(exchange, { fault: status >= 500 ? 'upstream' : 'client' });
+      open.status = status;
+      if (status >= 400) open.fault = status >= 500 ? 'upstream' : 'client';
       return { kind: 'forwarded' };
     }
     case 'failed': {
