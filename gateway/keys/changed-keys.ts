@@ -12,14 +12,14 @@ export interface KeyEdit {
   readonly after: RawKey | undefined;
 }
 
-/** Keys that are compared between two values of the generator. */
+/** The number of keys that are compared in one step of the generator. */
 const keysPerStep = 2_000;
 
 /**
- * The keys that differ between two tables, by id in each of the two steps. Packed keys are compared by their bytes, in
- * steps, so that the caller may let requests pass in between.
+ * Yields the keys that differ between two tables: first packed keys by id, then changed keys. Packed keys are compared by their
+ * bytes in steps, so that the caller can serve requests between two steps.
  *
- * @returns undefined after each step
+ * @returns a generator that yields undefined after each step
  */
 export function* changedKeys(before: KeyTable, after: KeyTable): Generator<KeyEdit | undefined> {
   const replaced = new Set([...before.changes.keys(), ...after.changes.keys()]);
@@ -44,7 +44,7 @@ function kindOf(from: RawKey | undefined, to: RawKey | undefined): KeyEdit['edit
   return to.disabled ? 'disabled' : 'enabled';
 }
 
-/** Both are sorted by id. */
+/** Yields the ids of packed keys that differ. The loop walks both tables at once, because both are sorted by id. */
 function* differingIds(before: PackedKeys, after: PackedKeys): Generator<string | undefined> {
   let [from, to] = [0, 0];
   for (let step = 1; from < before.starts.length || to < after.starts.length; step++) {
@@ -69,7 +69,7 @@ function isSameRecord(before: PackedKeys, from: number, after: PackedKeys, to: n
   );
 }
 
-/** Behind the last id stands a text that is larger than every id. */
+/** The id at a rank. After the last rank it is a text that sorts after every id. */
 function idOrEnd(keys: PackedKeys, rank: number): string {
   return rank < keys.starts.length ? idAt(keys, rank) : '\uffff';
 }

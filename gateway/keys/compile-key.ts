@@ -3,8 +3,9 @@ import type { StatedKey } from './key-schema.ts';
 import { toLimits } from './limit-fields.ts';
 
 /**
- * The key as the request path uses it, on its plan. Undefined when there is no such plan, or when the plan is custom and the key
- * states no limits.
+ * Combines a key with its plan for the request path.
+ *
+ * @returns undefined when the plan does not exist, or when the plan is custom and the key states no limits
  */
 export function compileKey(
   { id, plan, name, limits: ownLimits, operations: own, disabled }: StatedKey,
@@ -24,7 +25,7 @@ export function compileKey(
   };
 }
 
-/** A key narrows what its plan lets it call, and cannot widen it. */
+/** The operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */
 function scopeOf(
   ofPlan: readonly string[] | undefined,
   own: readonly string[] | undefined,

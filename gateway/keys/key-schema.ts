@@ -29,7 +29,7 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
   .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
   .meta({ minProperties: 1 });
 
-/** Each once, also where the list has one several times. */
+/** A list of operationIds. Duplicates are removed. */
 export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
   .transform((ids): readonly string[] => [...new Set(ids)]);
@@ -41,7 +41,7 @@ export const date = z
   .refine((text) => parseDate(text) !== undefined, expects(dateText))
   .transform((text) => parseDate(text) ?? Number.NaN);
 
-/** Part of a Redis key, a header and a log line: no braces (Redis Cluster's hash tags), spaces or control characters. */
+/** A key id appears in Redis keys, headers and log lines. So it has no braces (Redis Cluster's hash tags), spaces or control characters. */
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;
 export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -', keyIdPattern);
 
@@ -78,10 +78,10 @@ export const movedSecretSchema = fields('a secret: an object with sha256', {
 
 export const keyListSchema = list(keySchema, 'a list of keys');
 
-/** The names of everything that a key consists of. */
+/** All field names of a key, of its limits and of its secrets. */
 export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawKey = z.output<typeof keySchema>;
 
-/** What an operator states of a key, without its secrets. Whoever stores, moves or shows it handles it as a whole. */
+/** A key's fields as the operator stated them, without the secrets. Code that stores, moves or shows a key passes this object whole. */
 export type StatedKey = Readonly<Omit<RawKey, 'secrets'>>;

@@ -12,14 +12,14 @@ import {
   recordOfDigest,
 } from './packed-keys.ts';
 
-/** Keys by id in place of those that are packed; undefined for a key that is gone. */
+/** Changed keys by id, which replace packed keys. A removed key is undefined. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
- * The keys of a configuration: packed ones, which many tables share, and the changes since they were packed. So a table with
- * one key changed costs what its changes cost, and not what its keys cost. A table never changes.
+ * The keys of a configuration: packed keys, which many tables share, and the changes since they were packed. So the cost of a
+ * new table grows with its changes, not with its keys. A table is immutable.
  *
- * What a key gets on its plan is worked out when the key is asked for: another limit of a plan changes no key.
+ * A key is combined with its plan when the key is looked up. So a new limit of a plan changes no key.
  */
 export class KeyTable implements Keys {
   readonly packed: PackedKeys;
@@ -49,7 +49,7 @@ export class KeyTable implements Keys {
     this.secrets = secrets;
   }
 
-  /** A table with further changes. */
+  /** @returns a new table with further changes */
   with(changes: KeyChanges, plans: Plans): KeyTable {
     if (changes.size === 0) return new KeyTable(this.packed, this.changes, plans);
     return new KeyTable(this.packed, new Map([...this.changes, ...changes]), plans);
@@ -113,7 +113,7 @@ export class KeyTable implements Keys {
     }
   }
 
-  /** All keys as they are written, in the order of their ids. */
+  /** All keys as the configuration states them, sorted by id. */
   *stated(): Generator<RawKey> {
     for (const id of this.ids()) {
       const key = this.statedOf(id);
@@ -121,7 +121,7 @@ export class KeyTable implements Keys {
     }
   }
 
-  /** A key as it is written, without what its plan gives it. */
+  /** A key as the configuration states it, without the limits and operations of its plan. */
   statedOf(id: string): RawKey | undefined {
     if (this.changes.has(id)) return this.changes.get(id);
     const rank = rankOf(this.packed, id);
@@ -143,16 +143,17 @@ export class KeyTable implements Keys {
   }
 }
 
-/** The table that keys of a configuration are. @throws of keys that were not loaded */
+/** Casts the keys of a configuration to their table. @throws when the keys do not come from a load */
 export function tableIn(keys: Keys): KeyTable {
   if (keys instanceof KeyTable) return keys;
   throw new Error('these keys were not loaded');
 }
 
 /**
- * A table of these keys, and which of them each is, by the rank of its id.
+ * Packs keys into a table.
  *
- * @throws when two keys have the same id, or two secrets the same digest; `checkKeys` has refused them
+ * @returns the table, and for each rank of an id the position of its key in `keys`
+ * @throws when two keys have the same id, or two secrets the same digest; `checkKeys` refuses such keys earlier
  */
 export function tableOf(keys: Iterable<RawKey>, plans: Plans): { keys: KeyTable; order: Uint32Array } {
   const packer = createPacker();

@@ -1,6 +1,6 @@
 import { type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
-/** The field in which a plan or key states its limit of a window. */
+/** The field of a plan or key that states the limit of a window. */
 export const limitFieldOf = {
   second: 'perSecond',
   minute: 'perMinute',
@@ -13,15 +13,16 @@ export type LimitField = (typeof limitFieldOf)[PlanWindow];
 export type LimitsByField = { readonly [Field in LimitField]?: number | undefined };
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
-/** The same value for each of the fields. */
+
+/** An object with the same value for each limit field. */
 export function ofEachLimitField<Value>(value: Value): Readonly<Record<LimitField, Value>> {
   return Object.fromEntries(limitFieldNames.map((name) => [name, value])) as Record<LimitField, Value>;
 }
 
-/** For messages. */
+/** The names of all limit fields, for messages. */
 export const anyLimitField = `at least one of ${limitFieldNames.join(', ')}`;
 
-/** The limits that such fields state, shortest window first. */
+/** Converts limit fields to a list of limits, shortest window first. */
 export function toLimits(fields: LimitsByField): Limits {
   return planWindows.flatMap((window) => {
     const max = fields[limitFieldOf[window]];
@@ -29,7 +30,7 @@ export function toLimits(fields: LimitsByField): Limits {
   });
 }
 
-/** The fields that state such limits. */
+/** Converts a list of limits to limit fields. */
 export function toLimitFields(limits: Limits): LimitsByField {
   return Object.fromEntries(limits.map(({ window, max }) => [limitFieldOf[window], max]));
 }

@@ -1,28 +1,28 @@
 import type { RawKey } from './key-schema.ts';
 
 /**
- * Keys as a few arrays of numbers and bytes: 100,000 take 20 MB, nothing that the garbage collector has to walk through, and
- * go to another thread in one piece. They are sorted by id; a `rank` is a place in that order.
+ * Keys as a few arrays of numbers and bytes. 100,000 keys take 20 MB, need no garbage collection, and can be transferred to
+ * another thread without a copy. The keys are sorted by id. A `rank` is a position in that order.
  */
 export interface PackedKeys {
   /** Each key as JSON, its id first. */
   readonly records: Buffer;
-  /** By rank: the record's first byte, and the one behind its last. */
+  /** By rank: the start of the record, and its end (exclusive). */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** By rank: what is counted of all keys without reading their records. The plan is an index of `planNames`. */
+  /** By rank: the fields that are counted over all keys without reading records. A plan is an index into `planNames`. */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** By rank: when its last secret ends, epoch ms; 0 without a secret. */
+  /** By rank: when the key's last secret expires, epoch ms; 0 for a key without secrets. */
   readonly endsMs: Float64Array;
-  /** A hash table with open addressing: the hash of each secret's digest, and the rank of its key plus one; 0 where it is free. */
+  /** A hash table with open addressing. A slot has the hash of a secret's digest, and its key's rank plus one; 0 is a free slot. */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
   readonly secrets: number;
 }
 
-/** Keys that were packed, and the number of the call of `add` that each rank comes from. */
+/** Packed keys, and for each rank the number of its `add` call. */
 export interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;
@@ -30,7 +30,7 @@ export interface Packed {
 
 export interface Packer {
   add(key: RawKey): void;
-  /** Undefined when two keys have the same id, or two secrets the same digest. */
+  /** @returns undefined when two keys have the same id, or two secrets the same digest */
   finish(): Packed | undefined;
 }
 
@@ -43,7 +43,7 @@ export function createPacker(): Packer {
   const disabled: number[] = [];
   const endsMs: number[] = [];
   const planIndexes = new Map<string, number>();
-  /** Of each secret: the hash of its digest, and the call of `add` that its key came with. */
+  /** For each secret: the hash of its digest, and the number of its key's `add` call. */
   const hashes: number[] = [];
   const owners: number[] = [];
 
@@ -76,7 +76,7 @@ export function createPacker(): Packer {
         if (ids[order[rank] ?? 0] === ids[order[rank - 1] ?? 0]) return undefined;
       const byRank = (values: readonly number[]) => Uint32Array.from(order, (added) => values[added] ?? 0);
       const keys = {
-        // A copy of exactly this length: a clone would hold all of what was reserved.
+        // An exact copy, because cloning the subarray would clone the whole reserved buffer.
         records: Buffer.from(new Uint8Array(records.subarray(0, used)).buffer),
         starts: byRank(starts),
         ends: Uint32Array.from(order, (added) => starts[added + 1] ?? used),
@@ -95,24 +95,24 @@ export function createPacker(): Packer {
   };
 }
 
-/** As `packed` after it was cloned: then its bytes are no Buffer any more, and only one of those makes texts fast. */
+/** Restores the Buffer of packed keys after a structured clone, which turns it into a Uint8Array. A Buffer decodes text faster. */
 export function unpackable(packed: PackedKeys): PackedKeys {
   const { buffer, byteOffset, length } = packed.records;
   return { ...packed, records: Buffer.from(buffer, byteOffset, length) };
 }
 
-/** The key of a rank. */
+/** Reads the key at a rank. */
 export function recordAt({ records, starts, ends }: Records, rank: number): RawKey {
   return JSON.parse(records.toString('utf8', starts[rank], ends[rank]));
 }
 
-/** The id of a rank, without reading the whole record. */
+/** Reads the id at a rank without parsing the record. */
 export function idAt({ records, starts }: Records, rank: number): string {
   const start = (starts[rank] ?? 0) + idOffset;
   return records.toString('latin1', start, records.indexOf(quote, start));
 }
 
-/** How many ids come before this one; it is the rank of the id when a key has it. */
+/** The number of ids that sort before this id. If a key has the id, this is its rank. */
 export function ranksBefore(keys: Records, id: string): number {
   let [low, high] = [0, keys.starts.length];
   while (low < high) {
@@ -123,7 +123,7 @@ export function ranksBefore(keys: Records, id: string): number {
   return low;
 }
 
-/** Undefined when no key has this id. */
+/** @returns undefined when no key has this id */
 export function rankOf(keys: Records, id: string): number | undefined {
   const rank = ranksBefore(keys, id);
   return rank < keys.starts.length && compareId(keys, rank, id) === 0 ? rank : undefined;
@@ -143,18 +143,18 @@ export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undef
   }
 }
 
-/** When the last secret of a key ends, epoch ms; 0 without a secret. */
+/** When the last secret of a key expires, epoch ms; 0 for a key without secrets. */
 export function lastEndMs({ secrets }: Pick<RawKey, 'secrets'>): number {
   return secrets.reduce((last, { expires = Number.POSITIVE_INFINITY }) => Math.max(last, expires), 0);
 }
 
-/** What is needed to read records. */
+/** The arrays that are needed to read records. */
 type Records = Pick<PackedKeys, 'records' | 'starts' | 'ends'>;
 
 const idOffset = '{"id":"'.length;
 const quote = 0x22;
 
-/** Its id first, so that it is found by bytes alone: an id has no character that JSON escapes. */
+/** Serializes a key with its id first. The id can be found by bytes alone, because JSON escapes none of its characters. */
 function recordOf({ id, ...rest }: RawKey): string {
   return JSON.stringify({ id, ...rest });
 }
@@ -168,7 +168,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Ids are ASCII: their bytes have the order of their characters. */
+/** Compares the id at a rank with an id by bytes. This matches the order of characters because ids are ASCII. */
 function compareId({ records, starts }: Records, rank: number, id: string): number {
   const start = (starts[rank] ?? 0) + idOffset;
   for (let at = 0; at < id.length; at++) {
@@ -179,13 +179,13 @@ function compareId({ records, starts }: Records, rank: number, id: string): numb
   return records[start + id.length] === quote ? 0 : 1;
 }
 
-/** Undefined when two secrets have the same digest. @param ranks of the key of each secret */
+/** @param ranks the rank of each secret's key @returns undefined when two secrets have the same digest */
 function indexDigests(
   keys: Records,
   hashes: Uint32Array,
   ranks: Uint32Array,
 ): Pick<PackedKeys, 'digestHashes' | 'digestOwners'> | undefined {
-  // At most half of it is used, so that a search ends soon.
+  // At most half of the slots are used, so that a search is short.
   const slots = 2 ** Math.ceil(Math.log2(2 * hashes.length + 2));
   const digestHashes = new Uint32Array(slots);
   const digestOwners = new Uint32Array(slots);
@@ -202,7 +202,7 @@ function indexDigests(
   return { digestHashes, digestOwners };
 }
 
-/** Whether a digest is among the secrets of both keys, or twice among those of one. */
+/** Whether two keys share a digest, or one key has a digest twice. */
 function shareDigest(keys: Records, rank: number, other: number): boolean {
   const digests = [...new Set([rank, other])].flatMap((one) => recordAt(keys, one).secrets);
   return new Set(digests.map(({ sha256 }) => sha256)).size < digests.length;
@@ -212,7 +212,7 @@ function hasDigest({ secrets }: RawKey, digest: string): boolean {
   return secrets.some(({ sha256 }) => sha256 === digest);
 }
 
-/** FNV-1a, of all characters: digests that somebody wrote by hand may begin alike. */
+/** FNV-1a over all characters, because hand-written digests may share a prefix. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -21,7 +21,7 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // A variable may stand for either value of `custom`.
+    // A variable may supply either value of `custom`.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],

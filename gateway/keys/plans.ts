@@ -3,8 +3,8 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans that hold at an instant: today always all of `settings.plans`. Code that applies a plan calls this function. The
- * keys of a configuration and its API reference are made once, from the plans at the instant of the load.
+ * The plans that are valid at an instant, currently always all of `settings.plans`. Code that applies a plan calls this
+ * function. A configuration's keys and API reference use the plans at the instant of the load.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, _nowMs: number): Plans {
   return plans;

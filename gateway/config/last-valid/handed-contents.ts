@@ -2,7 +2,7 @@ import { configSizes } from '../config-sizes.ts';
 import type { Contents, FileContent } from '../source/read-config-file.ts';
 import type { KeptFile, LastValid } from './keep-valid-files.ts';
 
-/** As it is sent between threads: of a large content only the digest. */
+/** A file's content as it is sent between threads. A large content is represented by its digest alone. */
 export interface HandedContent {
   readonly digest: string;
   readonly bytes?: Uint8Array | undefined;
@@ -10,7 +10,7 @@ export interface HandedContent {
 
 export type HandedContents = ReadonlyMap<string, HandedContent>;
 
-/** What the thread that loads is given as `LastValid`. */
+/** The form of `LastValid` that is sent to the loader thread. */
 export interface HandedLastValid {
   readonly contents: HandedContents;
   readonly revoking?: HandedContents | undefined;
@@ -32,7 +32,7 @@ export function largeOf(all: readonly Contents[]): Map<string, Uint8Array<ArrayB
   return new Map(contents.map(({ digest, bytes }) => [digest, bytes as Buffer<ArrayBuffer>]));
 }
 
-/** What was handed over, with the large contents that are here. A file whose content is lost cannot be kept. */
+/** Adds large contents to a received `LastValid`. A file whose content is missing is left out, so it has nothing to fall back on. */
 export function withLarge(handed: HandedLastValid, large: LargeContents): LastValid {
   const { keysFile, kept = [] } = handed;
   const fill = (contents: HandedContents = new Map()): Contents =>

@@ -8,46 +8,46 @@ import {
 } from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
-/** What a load falls back on: what the settings in force were made of. */
+/** The sources of the current settings, which a load falls back on. */
 export type LastValid = Pick<ValidSettings, 'contents' | 'keysFile'> &
   Partial<Pick<KeepingSettings, 'kept' | 'revoking'>>;
 
-/** A file whose content on disk is not in force. */
+/** A file that keeps its last valid content, because its content on disk is rejected. */
 export interface KeptFile {
   readonly file: string;
-  /** Of the content on disk, and of that of the main file. */
+  /** The digests of this file and of the main file on disk. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether no other file than these two can be at fault. */
+  /** Whether this file is the only suspect of all its problems. */
   readonly isAlone: boolean;
-  /** Why that content is not in force. */
+  /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];
-  /** Whether the keys and tokens that it disables or leaves out are refused all the same. */
+  /** Whether the revocations in the rejected content take effect. */
   readonly revokes: boolean;
 }
 
 /** Valid settings, some of whose files may have kept their last valid content. */
 export interface KeepingSettings extends ValidSettings {
-  /** None where everything on disk is in force. */
+  /** Empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
-  /** Newer contents of the main file and the keys file that do not fit the others. Only what they revoke is in force. */
+  /** New contents of the main file and the keys file that conflict with other files. Only their revocations take effect. */
   readonly revoking: Contents;
-  /** As `version`, of what is on disk, as far as it was read. */
+  /** Like `version`, but for the files on disk that were read. */
   readonly versionOnDisk: string;
 }
 
 /**
- * Loads the configuration. When it is not valid, files at fault keep the content that they have in the settings in force, and all
- * others are loaded as they are on disk:
+ * Loads the configuration. If it is not valid, each file at fault keeps its last valid content. All other files are loaded as
+ * they are on disk:
  *
- * 1. A file that is broken by itself is kept, as a whole.
- * 2. Of files that do not fit together, the one that has the problem is kept; if it has not changed, the file that it does not fit.
- * 3. If that does not lead to valid settings, every file is kept but the keys file, and at last the keys file too.
+ * 1. A file that is broken by itself keeps its whole last valid content.
+ * 2. If two files conflict, the file with the problem keeps its content. If that file has not changed, the other file does.
+ * 3. If the settings are still invalid, every file but the keys file keeps its content. The last resort includes the keys file.
  *
- * A kept keys file or main file that is valid by itself still revokes: `withoutRevoked`.
+ * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
- * @param lastValid absent at the start: then a broken file is an error. A file that it has kept is not parsed again while that file
- *   and the main file stay the same
+ * @param lastValid absent at the start, when a broken file is an error. A file that it already kept is parsed again only after
+ *   that file or the main file has changed
  */
 export function loadKeepingValid(
   options: Omit<LoadOptions, 'drafts' | 'inForce'>,
@@ -59,7 +59,7 @@ export function loadKeepingValid(
   const onDisk = new Map<string, string>();
   const kept = new Map<string, Fault[]>();
 
-  /** All attempts of one load use the same content. An edit between two attempts would otherwise seem to be loaded. */
+  /** Reads each file once, so that all attempts of a load use the same content. Otherwise an edit between two attempts would be missed. */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);
     read.set(file, result);
@@ -86,9 +86,9 @@ export function loadKeepingValid(
   const canKeep = (file: string) =>
     !kept.has(file) && inForce.has(file) && inForce.get(file) !== digestOnDisk(file);
 
-  /** The further files that are kept because of these faults, each with its own; none when nothing is left. */
+  /** Selects further files to keep because of these faults, each with its own faults. Empty when every changed file is already kept. */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
-    // The main file names the others, so it may always be at fault.
+    // The main file is always a suspect, because it names the other files.
     const byFile = Map.groupBy(faults, ({ suspects }) => [...suspects, options.file].find(canKeep) ?? '');
     byFile.delete('');
     if (byFile.size > 0) return byFile;

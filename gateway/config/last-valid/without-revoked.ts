@@ -11,15 +11,16 @@ import type { FileContent } from '../source/read-config-file.ts';
 import { createSourceReader } from '../source/source-reader.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
 
-/** Who has access by what one file states; absent: the file does not say. */
+/** The keys and admin tokens that one file states. A field is absent when the file does not state it. */
 export interface StatedAccess {
   readonly keys?: KeyTable;
   readonly tokens?: readonly AdminToken[];
 }
 
 /**
- * Reads who has access by the main file or the keys file. Undefined where that file is not valid by itself. Whether it fits other
- * files is not asked.
+ * Reads the keys and admin tokens of the main file or the keys file, without checking the file against other files.
+ *
+ * @returns undefined when the file is not valid by itself
  */
 export function readStatedAccess({
   file,
@@ -32,7 +33,7 @@ export function readStatedAccess({
   readonly content: FileContent;
   readonly mainFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Entries of the keys in force. */
+  /** The entries of the current keys. */
   readonly before: ReadEntries | undefined;
 }): StatedAccess | undefined {
   const drafts = new Map([[file, content]]);
@@ -45,7 +46,7 @@ export function readStatedAccess({
   if (stated === undefined) return undefined;
   const written = isMapping(source?.value) ? source.value.keys : file;
   const hasKeys = !isMain || Array.isArray(written);
-  // Without plans, so that nothing asks for their names.
+  // Without plans, so that plan names are not checked.
   const main = { placeOf: () => mentionedAt, lineOf: () => 1, ...source, value: { keys: written } };
   const toRead = { main, mainFile, fileOf: () => file, reader, plans: undefined, before };
   const list = hasKeys && readKeyList(toRead, problems);
@@ -57,10 +58,10 @@ export function readStatedAccess({
 }
 
 /**
- * Settings without the access that a newer content of one of their files withdraws: keys that are disabled or missing there are
- * disabled, secrets and tokens that are missing there or end sooner are no longer valid, or end sooner. Nothing is added.
+ * Applies the revocations of a file's newer content to the settings. Keys that are disabled or missing there are disabled. Secrets
+ * and tokens that are missing there are removed. A secret that expires earlier there expires earlier. Nothing is added.
  *
- * @param digest of that content; it becomes a part of the version
+ * @param digest the digest of the newer content, which becomes part of the version
  */
 export function withoutRevoked(
   settings: Settings,
@@ -91,13 +92,13 @@ export function withoutRevoked(
   };
 }
 
-/** Keys of tables that share what is packed can differ only in what has changed since. */
+/** The ids to compare between two tables. Tables that share their packed keys can differ only in their changed keys. */
 function idsToCompare(one: KeyTable, other: KeyTable): Iterable<string> {
   if (one.packed !== other.packed) return one.ids();
   return new Set([...one.changes.keys(), ...other.changes.keys()]);
 }
 
-/** Undefined when nothing is withdrawn. A key stays in its place in the list, which the lines of the file are found by. */
+/** @returns the key with the revocations of `now`; undefined when there are none. A revoked key stays in the list, so lines still match. */
 function narrow(key: RawKey, now: RawKey | undefined): RawKey | undefined {
   if (now === undefined || now.disabled) return key.disabled ? undefined : { ...key, disabled: true };
   const endsMs = new Map(
