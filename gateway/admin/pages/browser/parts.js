@@ -88,6 +88,49 @@ export function SteadyRows({ items, idOf, row, as = 'tbody', name }) {
   <//>`;
 }
 
+/**
+ * @typedef {object} Column
+ * @property {string} title on a narrow page it stands beside each cell
+ * @property {(item: any) => any} cell
+ * @property {'id' | 'number'} [kind]
+ * @property {string} [hint]
+ * @property {(item: any) => boolean} [isBad]
+ */
+
+/**
+ * A table. On a narrow page each row becomes a card.
+ *
+ * @param {{ columns: Column[], items: any[], idOf: (item: any) => string, isSteady?: boolean }} props
+ *   `isSteady`: rows do not move while the pointer or the focus is in them
+ */
+export function Cards({ columns, items, idOf, isSteady = false }) {
+  const row = (/** @type {any} */ item) => html`<tr key=${isSteady ? undefined : idOf(item)}>
+    ${columns.map(
+      ({ title, cell, kind = '', isBad }) =>
+        html`<td class=${`${kind} ${isBad?.(item) ? 'bad' : ''}`} data-label=${kind === 'id' ? undefined : title}>${cell(item)}</td>`,
+    )}
+  </tr>`;
+  return html`<table class="cards">
+    <thead>
+      <tr>
+        ${columns.map(({ title, kind, hint }) => html`<th scope="col" class=${kind === 'number' ? kind : ''} title=${hint}>${title}</th>`)}
+      </tr>
+    </thead>
+    ${isSteady ? html`<${SteadyRows} items=${items} idOf=${idOf} row=${row} />` : html`<tbody>${items.map(row)}</tbody>`}
+  </table>`;
+}
+
+/** @type {Column[]} */
+export const errorColumns = [
+  { title: '4xx', kind: 'number', cell: ({ clientErrors }) => count(clientErrors) },
+  {
+    title: '5xx',
+    kind: 'number',
+    cell: ({ serverErrors }) => count(serverErrors),
+    isBad: ({ serverErrors }) => serverErrors > 0,
+  },
+];
+
 /** How much of a window is used. */
 export function WindowBar({ name, limit, used, resetMs, now, isLong = false }) {
   // After its reset a window is empty, also before the next response says so.

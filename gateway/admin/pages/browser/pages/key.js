@@ -3,7 +3,19 @@ import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import { clock, count, counted, fullInstant, limitsInWords, noFigure, relative } from '../formats.js';
 import { KeyActions, Result } from '../key-actions.js';
-import { Age, CopyButton, Fresh, html, Instant, Section, StateWord, useNow, WindowBar } from '../parts.js';
+import {
+  Age,
+  Cards,
+  CopyButton,
+  errorColumns,
+  Fresh,
+  html,
+  Instant,
+  Section,
+  StateWord,
+  useNow,
+  WindowBar,
+} from '../parts.js';
 import { changeQuery } from '../router.js';
 
 const minuteMs = 60_000;
@@ -236,112 +248,104 @@ function zoomIn(query) {
   return isPeriod ? { fromMs, toMs } : undefined;
 }
 
+/** @param {{ operations: any[] | undefined, known: any[], polled: import('../api.js').Polled }} props */
 function Operations({ operations, known, polled }) {
-  const isDeprecated = (/** @type {string} */ id) =>
-    known.some(({ operationId, deprecation }) => operationId === id && deprecation !== undefined);
+  const deprecated = new Set(
+    known.filter(({ deprecation }) => deprecation !== undefined).map(({ operationId }) => operationId),
+  );
+  const columns = [
+    {
+      title: 'Operation',
+      kind: 'id',
+      cell: ({ operationId }) => html`${operationId === '' ? html`<i>no operation</i>` : operationId}
+        ${deprecated.has(operationId) && html` <span class="near">deprecated</span>`}`,
+    },
+    { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
+    ...errorColumns,
+  ];
   return html`<${Section} title="Operations, 24 h" polled=${polled}>
     ${
       operations === undefined || operations.length === 0
         ? html`<p class="empty">
             ${operations === undefined ? 'Nothing is recorded: usage.keepDays is 0.' : 'It called no operation in the last 24 hours.'}
           </p>`
-        : html`<table class="cards">
-            <thead>
-              <tr>
-                <th scope="col">Operation</th>
-                <th scope="col" class="number">Requests</th>
-                <th scope="col" class="number">4xx</th>
-                <th scope="col" class="number">5xx</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${operations.map(
-                ({ operationId, requests, clientErrors, serverErrors }) => html`<tr key=${operationId}>
-                  <td class="id">
-                    ${operationId === '' ? html`<i>no operation</i>` : operationId}
-                    ${isDeprecated(operationId) && html` <span class="near">deprecated</span>`}
-                  </td>
-                  <td class="number" data-label="Requests">${count(requests)}</td>
-                  <td class="number" data-label="4xx">${count(clientErrors)}</td>
-                  <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
-                </tr>`,
-              )}
-            </tbody>
-          </table>`
+        : html`<${Cards} columns=${columns} items=${operations} idOf=${({ operationId }) => operationId} />`
     }
   <//>`;
 }
 
+/** @param {{ secrets: any[], source: string, polled: import('../api.js').Polled }} props */
 function Secrets({ secrets, source, polled }) {
   const now = useNow();
+  const columns = [
+    {
+      title: 'SHA-256',
+      kind: 'id',
+      hint: 'The first digits of its SHA-256 digest',
+      cell: ({ digestStart }) => html`<code>${digestStart}…</code>`,
+    },
+    {
+      title: 'Created',
+      kind: 'number',
+      cell: ({ createdAt }) =>
+        createdAt === undefined ? noFigure : html`<${Instant} atMs=${Date.parse(createdAt)} />`,
+    },
+    {
+      title: 'Last used',
+      kind: 'number',
+      cell: ({ lastUsedAt }) => html`<${Instant} atMs=${lastUsedAt && Date.parse(lastUsedAt)} />`,
+    },
+    {
+      title: 'Got 401',
+      kind: 'number',
+      hint: 'Requests with this secret after it had expired or while the key was disabled, and the last of these requests',
+      cell: ({ unauthorized }) =>
+        unauthorized === undefined
+          ? noFigure
+          : html`${count(unauthorized.requests)}, <${Instant} atMs=${Date.parse(unauthorized.lastAt)} />`,
+    },
+    {
+      title: 'Ends',
+      kind: 'number',
+      isBad: ({ isExpired }) => isExpired,
+      cell: ({ expiresAt, isExpired }) => {
+        if (expiresAt === undefined) return noFigure;
+        const endsMs = Date.parse(expiresAt);
+        return html`<time title=${fullInstant(endsMs)} dateTime=${expiresAt}>${isExpired ? 'ended ' : ''}${relative(endsMs, now)}</time>`;
+      },
+    },
+  ];
   return html`<${Section} title="Secrets" polled=${polled}>
     ${
       secrets.length === 0
         ? html`<p class="empty">It has no secret, so nobody can call with it.</p>`
-        : html`<table class="cards">
-            <thead>
-              <tr>
-                <th scope="col" title="The first digits of its SHA-256 digest">SHA-256</th>
-                <th scope="col" class="number">Created</th>
-                <th scope="col" class="number">Last used</th>
-                <th scope="col" class="number" title="Requests that presented it after it had expired, or while the key was disabled, and the last of them">Got 401</th>
-                <th scope="col" class="number">Ends</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${secrets.map(({ digestStart, createdAt, lastUsedAt, unauthorized, expiresAt, isExpired }) => {
-                const endsMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-                return html`<tr key=${digestStart}>
-                  <td class="id"><code>${digestStart}…</code></td>
-                  <td class="number" data-label="Created">${createdAt === undefined ? noFigure : html`<${Instant} atMs=${Date.parse(createdAt)} />`}</td>
-                  <td class="number" data-label="Last used"><${Instant} atMs=${lastUsedAt && Date.parse(lastUsedAt)} /></td>
-                  <td class="number" data-label="Got 401">${unauthorized === undefined ? noFigure : html`${count(unauthorized.requests)}, <${Instant} atMs=${Date.parse(unauthorized.lastAt)} />`}</td>
-                  <td class=${`number ${isExpired ? 'bad' : ''}`} data-label="Ends">
-                    ${
-                      endsMs === undefined
-                        ? noFigure
-                        : html`<time title=${fullInstant(endsMs)} dateTime=${expiresAt}>${isExpired ? 'ended ' : ''}${relative(endsMs, now)}</time>`
-                    }
-                  </td>
-                </tr>`;
-              })}
-            </tbody>
-          </table>`
+        : html`<${Cards} columns=${columns} items=${secrets} idOf=${({ digestStart }) => digestStart} />`
     }
     ${source === 'file' && html`<p class="muted">Its secrets, and whether it is revoked, are edited where it is written, by hand or with <code>tollgate keys</code>.</p>`}
   <//>`;
 }
 
+/** @param {{ rows: any[] | undefined, polled: import('../api.js').Polled }} props */
 function Refusals({ rows, polled }) {
   if (rows === undefined) return undefined;
   const now = nowMs();
+  const columns = [
+    {
+      title: 'Minute',
+      kind: 'id',
+      cell: ({ at }) =>
+        html`<time title=${fullInstant(Date.parse(at))} dateTime=${at}>${clock(Date.parse(at), now).slice(0, -3)}</time>`,
+    },
+    { title: 'Asked for', kind: 'number', cell: ({ offered }) => count(offered) },
+    { title: 'Admitted', kind: 'number', cell: ({ admitted }) => count(admitted) },
+    { title: 'Refused', kind: 'number', cell: ({ offered, admitted }) => count(offered - admitted) },
+    { title: 'By', cell: refusedBy },
+  ];
   return html`<${Section} title="Last minutes with refusals" polled=${polled}>
     ${
       rows.length === 0
         ? html`<p class="empty">None of its requests was refused in the last 24 hours.</p>`
-        : html`<table class="cards">
-            <thead>
-              <tr>
-                <th scope="col">Minute</th>
-                <th scope="col" class="number">Asked for</th>
-                <th scope="col" class="number">Admitted</th>
-                <th scope="col" class="number">Refused</th>
-                <th scope="col">By</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${rows.map((row) => {
-                const atMs = Date.parse(row.at);
-                return html`<tr key=${row.at}>
-                  <td class="id"><time title=${fullInstant(atMs)} dateTime=${row.at}>${clock(atMs, now).slice(0, -3)}</time></td>
-                  <td class="number" data-label="Asked for">${count(row.offered)}</td>
-                  <td class="number" data-label="Admitted">${count(row.admitted)}</td>
-                  <td class="number" data-label="Refused">${count(row.offered - row.admitted)}</td>
-                  <td data-label="By">${refusedBy(row)}</td>
-                </tr>`;
-              })}
-            </tbody>
-          </table>`
+        : html`<${Cards} columns=${columns} items=${rows} idOf=${({ at }) => at} />`
     }
   <//>`;
 }

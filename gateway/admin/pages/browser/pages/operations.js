@@ -1,6 +1,6 @@
 import { nowMs, usePolled } from '../api.js';
 import { count, counted, milliseconds, noFigure, percent, relative } from '../formats.js';
-import { html, Instant, Instead, Section, Sparkline, SteadyRows } from '../parts.js';
+import { Cards, errorColumns, html, Instant, Instead, Section, Sparkline, SteadyRows } from '../parts.js';
 import { changeQuery, keyPath } from '../router.js';
 
 /** What is called, what fails, and who still calls what is about to be removed: that first. */
@@ -139,37 +139,25 @@ function Callers({ operationId, deprecation }) {
   const { callers = [], more, days = [] } = polled.body ?? {};
   const all = callers.reduce((sum, { requests }) => sum + requests, 0);
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
+  const columns = [
+    {
+      title: 'Key',
+      kind: 'id',
+      cell: ({ id, name }) =>
+        html`<a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}`,
+    },
+    { title: 'Plan', cell: ({ plan }) => plan ?? html`<span class="muted">removed</span>` },
+    { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
+    { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
+    ...errorColumns,
+    { title: 'Last call', kind: 'number', cell: ({ lastSeenMs }) => html`<${Instant} atMs=${lastSeenMs} />` },
+  ];
   return html`<${Section} title=${`Who calls ${operationId}`} polled=${polled} tools=${tools}>
     ${days.length > 0 && html`<${Trend} days=${days} deprecation=${deprecation} callers=${callers.length + (more ?? 0)} operationId=${operationId} />`}
     ${
       callers.length === 0
         ? html`<${Instead} polled=${polled}>Nobody has called it in the last 24 hours.<//>`
-        : html`<table class="cards">
-            <thead>
-              <tr>
-                <th scope="col">Key</th>
-                <th scope="col">Plan</th>
-                <th scope="col" class="number">Calls</th>
-                <th scope="col" class="number">Share</th>
-                <th scope="col" class="number">4xx</th>
-                <th scope="col" class="number">5xx</th>
-                <th scope="col" class="number">Last call</th>
-              </tr>
-            </thead>
-            <${SteadyRows}
-              items=${callers}
-              idOf=${({ id }) => id}
-              row=${({ id, name, plan, requests, clientErrors, serverErrors, lastSeenMs }) => html`<tr>
-                  <td class="id"><a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}</td>
-                  <td data-label="Plan">${plan ?? html`<span class="muted">removed</span>`}</td>
-                  <td class="number" data-label="Calls">${count(requests)}</td>
-                  <td class="number" data-label="Share">${percent(requests / all)}</td>
-                  <td class="number" data-label="4xx">${count(clientErrors)}</td>
-                  <td class=${`number ${serverErrors > 0 ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
-                  <td class="number" data-label="Last call"><${Instant} atMs=${lastSeenMs} /></td>
-                </tr>`}
-            />
-          </table>`
+        : html`<${Cards} columns=${columns} items=${callers} idOf=${({ id }) => id} isSteady=${true} />`
     }
     ${more !== undefined && html`<p class="more">${`and ${count(more)} more`}</p>`}
   <//>`;

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from '../api.js';
 import { count, counted, per, percent } from '../formats.js';
-import { html, Instead, Section } from '../parts.js';
+import { Cards, html, Instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { replayedDays, useWhatIf, WhatIfSection } from './plan-what-if.js';
 
@@ -15,20 +15,7 @@ export function Plans({ query }) {
       ${
         plans.length === 0
           ? html`<${Instead} polled=${polled}>There are no plans.<//>`
-          : html`<table class="cards">
-              <thead>
-                <tr>
-                  <th scope="col">Plan</th>
-                  <th scope="col">Limits</th>
-                  <th scope="col">May call</th>
-                  <th scope="col" class="number">Keys</th>
-                  <th scope="col" class="number">Disabled</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${plans.map((plan) => html`<${PlanRow} key=${plan.name} ...${plan} isOpen=${plan.name === name} />`)}
-              </tbody>
-            </table>
+          : html`<${Cards} columns=${columnsOf(name)} items=${plans} idOf=${(plan) => plan.name} />
             ${polled.body.isComplete ? '' : html`<p class="muted">The directory has more keys than those that are counted here.</p>`}`
       }
     <//>
@@ -36,19 +23,26 @@ export function Plans({ query }) {
   </div>`;
 }
 
-function PlanRow({ name, windows, isCustom, operations, keys, disabledKeys, isOpen }) {
-  const limits = isCustom
-    ? 'each key has its own'
-    : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', ');
-  return html`<tr>
-    <td class="id">
-      <a href=${`/plans?plan=${encodeURIComponent(name)}`} aria-current=${isOpen ? 'true' : undefined}>${name}</a>
-    </td>
-    <td data-label="Limits">${limits}</td>
-    <td data-label="May call">${operations === undefined ? 'everything' : operations.join(', ')}</td>
-    <td class="number" data-label="Keys">${count(keys)}</td>
-    <td class="number" data-label="Disabled">${count(disabledKeys)}</td>
-  </tr>`;
+/** @param {string | undefined} open the name of the plan that is shown below @returns {import('../parts.js').Column[]} */
+function columnsOf(open) {
+  return [
+    {
+      title: 'Plan',
+      kind: 'id',
+      cell: ({ name }) =>
+        html`<a href=${`/plans?plan=${encodeURIComponent(name)}`} aria-current=${name === open ? 'true' : undefined}>${name}</a>`,
+    },
+    {
+      title: 'Limits',
+      cell: ({ isCustom, windows }) =>
+        isCustom
+          ? 'each key has its own'
+          : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', '),
+    },
+    { title: 'May call', cell: ({ operations }) => operations?.join(', ') ?? 'everything' },
+    { title: 'Keys', kind: 'number', cell: ({ keys }) => count(keys) },
+    { title: 'Disabled', kind: 'number', cell: ({ disabledKeys }) => count(disabledKeys) },
+  ];
 }
 
 /** A plan's keys, and what other limits would do to them. */

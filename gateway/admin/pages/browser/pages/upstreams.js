@@ -1,6 +1,6 @@
 import { nowMs, usePolled } from '../api.js';
 import { clock, count, counted, duration } from '../formats.js';
-import { html, Instant, Instead, Section } from '../parts.js';
+import { Cards, html, Instant, Instead, Section } from '../parts.js';
 
 /** What the gateway forwards to, and how each process sees it. */
 export function Upstreams() {
@@ -34,20 +34,7 @@ function Upstream({ name, url, health, host, timeouts, lookupError, targets, isD
     ${
       targets.length === 0
         ? html`<p class="empty">No address is known of it: its requests are answered 503.</p>`
-        : html`<table class="cards">
-            <thead>
-              <tr>
-                <th scope="col">Target</th>
-                <th scope="col">State</th>
-                <th scope="col" class="number">In flight</th>
-                <th scope="col" class="number">WebSockets</th>
-                <th scope="col">Processes</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${targets.map((target) => html`<${Target} key=${target.address} ...${target} />`)}
-            </tbody>
-          </table>`
+        : html`<${Cards} columns=${columns} items=${targets} idOf=${({ address }) => address} />`
     }
     <${History} events=${events} />
   <//>`;
@@ -72,21 +59,30 @@ function History({ events }) {
     ${events.length > historyMax && html`<p class="more"><a href="/events?kind=incident">All incidents</a></p>`}`;
 }
 
-function Target({ address, healthy, sinceAt, inFlight, processes }) {
-  const well = processes.filter((process) => process.healthy).length;
+const columns = [
+  { title: 'Target', kind: 'id', cell: ({ address }) => address },
+  { title: 'State', cell: targetState },
+  { title: 'In flight', kind: 'number', cell: ({ inFlight }) => count(inFlight) },
+  {
+    title: 'WebSockets',
+    kind: 'number',
+    cell: ({ processes }) => count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0)),
+  },
+  {
+    title: 'Processes',
+    cell: ({ processes }) =>
+      `healthy for ${count(processes.filter(({ healthy }) => healthy).length)} of ${count(processes.length)}`,
+  },
+];
+
+/** @param {any} target */
+function targetState({ healthy, sinceAt, processes }) {
+  const isDown = processes.every((process) => !process.healthy);
   const reasons = [...new Set(processes.flatMap(({ reason }) => reason ?? []))];
   const isFull = processes.some(({ full }) => full);
-  const state = healthy ? (isFull ? 'full' : 'healthy') : well === 0 ? 'down' : 'down for some';
-  const tone = healthy ? (isFull ? 'near' : '') : well === 0 ? 'bad' : 'near';
-  return html`<tr>
-    <td class="id">${address}</td>
-    <td data-label="State">
-      <span class=${`state ${tone}`}>${state}</span>
-      <span class="muted">${` since ${clock(Date.parse(sinceAt), nowMs())}, ${duration(nowMs() - Date.parse(sinceAt))}`}</span>
-      ${reasons.length > 0 && html`<span class="muted">${`: ${reasons.join('; ')}`}</span>`}
-    </td>
-    <td class="number" data-label="In flight">${count(inFlight)}</td>
-    <td class="number" data-label="WebSockets">${count(processes.reduce((sum, { tunnels }) => sum + tunnels, 0))}</td>
-    <td data-label="Processes">${`healthy for ${count(well)} of ${count(processes.length)}`}</td>
-  </tr>`;
+  const state = healthy ? (isFull ? 'full' : 'healthy') : isDown ? 'down' : 'down for some';
+  const tone = healthy ? (isFull ? 'near' : '') : isDown ? 'bad' : 'near';
+  return html`<span class=${`state ${tone}`}>${state}</span>
+    <span class="muted">${` since ${clock(Date.parse(sinceAt), nowMs())}, ${duration(nowMs() - Date.parse(sinceAt))}`}</span>
+    ${reasons.length > 0 && html`<span class="muted">${`: ${reasons.join('; ')}`}</span>`}`;
 }
