@@ -21,7 +21,7 @@ export interface ListedKey {
   readonly secrets: readonly SecretView[];
   /** What is stated of it beside the members of `key`. */
   readonly others?: object;
-  /** Of its definition in the directory. */
+  /** The version of its definition in the directory. */
   readonly version?: KeyVersion;
   /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
   readonly isUnread?: true;
@@ -31,7 +31,7 @@ type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | '
 
 /**
  * Keys by their ids, in that order, of the configuration and of the directory; an id that is in neither is left out.
- * Undefined when the directory gives no answer for one of them.
+ * Undefined when the directory gives no answer for one of the keys.
  */
 export async function findKeys(
   sources: DefinitionSources,
@@ -110,7 +110,7 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
   };
 }
 
-/** Where keys are now, those that are known, of one without limits that nothing is counted. Undefined when the store gives no answer. */
+/** Quota status of each known key. A key without limits gets an empty status. Undefined when the store gives no answer. */
 export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
   keys: readonly ListedKey[],

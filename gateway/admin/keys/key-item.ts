@@ -32,12 +32,12 @@ export interface KeyItem {
   readonly name?: string;
   readonly plan: string;
   readonly state: KeyState;
-  /** Where it is written. */
+  /** The place of its definition. */
   readonly source: 'file' | 'directory';
   /** The keys file as seen from the folder of the configuration, and the line there, from 1. */
   readonly file?: string;
   readonly line?: number;
-  /** None where the state is `unknown`. */
+  /** Empty when the state is `unknown`. */
   readonly windows: readonly {
     readonly name: string;
     readonly limit: number;

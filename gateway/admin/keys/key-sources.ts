@@ -4,11 +4,11 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
 
-/** What the views of keys and operations are made of. */
+/** The parts that the views of keys and operations read. */
 export interface KeySources {
-  /** The settings in force. */
+  /** The current settings. */
   readonly settings: () => Settings;
-  /** Where keys are now in the store; undefined when it gives no answer, also for a single key. */
+  /** Quota status of keys in the store; undefined when the store gives no answer for one of them. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
@@ -38,7 +38,7 @@ export function placeOfKey(
   return keysFile === undefined || line === undefined ? undefined : { file: keysFile.path, line };
 }
 
-/** Where keys are now, those that are known, asked for in parts, so that Redis serves decisions in between. */
+/** Quota status of each known key. It is read in batches, so that Redis serves decisions in between. */
 export async function readStatuses(
   { readStatus, bounds }: Pick<KeySources, 'readStatus' | 'bounds'>,
   keys: readonly Key[],

@@ -17,7 +17,7 @@ export interface MonthQuery {
 /** Some keys in a month, by their ids. */
 export interface MonthPage {
   readonly month: string;
-  /** What of the month is on record: of a month that is not over, until now. */
+  /** The part of the month that is on record. A running month ends now. */
   readonly fromAt: string;
   readonly toAt: string;
   readonly keys: readonly MonthOfKey[];

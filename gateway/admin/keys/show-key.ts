@@ -18,7 +18,7 @@ export interface KeyDetail extends KeyItem {
   readonly secrets: readonly {
     readonly digestStart: string;
     readonly createdAt?: string;
-    /** Its last request that is on record. */
+    /** The last request with this secret on record. */
     readonly lastUsedAt?: string;
     /** Requests that presented it while it was not valid: it had expired, or the key was disabled. */
     readonly unauthorized?: { readonly requests: number; readonly lastAt: string };

@@ -9,7 +9,7 @@ export type UsageStep = (typeof usageSteps)[number];
 
 const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-/** What a key asked for and got in one minute, hour or day. Those without a request have no row. */
+/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export interface UsageRow {
   /** When it begins. */
   readonly at: string;

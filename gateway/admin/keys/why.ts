@@ -11,14 +11,14 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** What the sentence is made of. */
+/** The facts that the sentences are made of. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
-  /** Of the last 24 hours; absent: nothing is recorded. */
+  /** Usage of the last 24 hours; absent while nothing is recorded. */
   readonly recorded?: {
     readonly minutes: readonly UsageMinute[];
-    /** Of the running hour. */
+    /** Usage of the running hour. */
     readonly operations: readonly OperationHour[];
     readonly addresses: readonly AddressesOfDay[];
     readonly keptDays: number;
@@ -28,7 +28,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
 }
 
 export interface Why {
-  /** Can be forwarded to whoever holds the key. Times are UTC. */
+  /** The operator can forward the text to the customer who holds the key. Times are UTC. */
   readonly sentence: string;
   readonly last24h?: {
     readonly offered: number;

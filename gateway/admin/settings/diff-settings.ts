@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { figure, per } from '../../fleet/wording.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 
-/** What of one thing is another one in the edit. `before` or `after` is absent where the member is. */
+/** A member that the edit changes. `before` or `after` is absent when the member is absent there. */
 export interface MemberChange {
   readonly member: string;
   readonly before?: unknown;

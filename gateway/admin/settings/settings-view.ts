@@ -34,7 +34,7 @@ export async function settingsText(settings: Settings): Promise<string> {
   return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
 }
 
-/** All of them but the keys. */
+/** All members except the keys. */
 export function settingsMembers(settings: Settings): Readonly<Record<string, unknown>> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
@@ -130,7 +130,7 @@ function windowsView(limits: Limits): object {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
-/** A key as it is stated, with the limits and operations that it gets on its plan. */
+/** The stated form of a key, with the limits and operations that it gets on its plan. */
 function keyView(
   { limits: _, operations: __, disabled, secrets, ...stated }: RawKey,
   { limits, operations }: Key,

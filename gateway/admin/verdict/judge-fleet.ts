@@ -6,7 +6,7 @@ import type { GatewayState } from '../readiness.ts';
 
 /** Whether it is well with the fleet. */
 export interface Verdict {
-  /** Of the gravest fault; a notice leaves it well. */
+  /** The severity of the gravest fault. A notice leaves the fleet well. */
   readonly severity: Exclude<Severity, 'notice'> | 'well';
   /** The one sentence: the gravest fault, or that all is well. */
   readonly sentence: string;
@@ -14,7 +14,7 @@ export interface Verdict {
   readonly faults: readonly Fault[];
 }
 
-/** Codes in the order in which they matter. What is done to the requests of customers comes before its cause. */
+/** Codes in the order in which they matter. An effect on customers' requests comes before its cause. */
 const order: readonly string[] = [
   'no_worker',
   'gateway_fails_requests',
@@ -80,7 +80,7 @@ function rankOf({ severity, code }: Fault): number {
   return severities.indexOf(severity) * (order.length + 1) + (place === -1 ? order.length : place);
 }
 
-/** That requests fail, whose fault that is, and its cause where another fault explains it. */
+/** Faults for failing requests: on which side they fail, and the cause when another fault explains it. */
 function failingFaults(
   processes: readonly KnownProcess[],
   causes: Readonly<Record<'gateway' | 'upstream', string | undefined>>,
@@ -152,7 +152,7 @@ function isDead({ targets }: UpstreamSeen): boolean {
 
 type UpstreamView = UpstreamSeen & Pick<KnownProcess, 'startedAt'>;
 
-/** That no target of it is healthy, or some are not. */
+/** The fault when no target of an upstream is healthy, or only some targets are. */
 function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const dead = views.filter(isDead);
   const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));

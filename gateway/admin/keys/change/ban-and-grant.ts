@@ -33,10 +33,10 @@ interface Verb {
   readonly run: (keyId: string) => Promise<VerbReply>;
   /** Why the status of the key does not allow it. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
-  /** What of the key's status it changes, for the record of changes. */
+  /** The part of the key's status that the verb changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
-  /** What else of the status before the response tells. */
+  /** Further members of the response, from the status before the change. */
   readonly tells?: (status: KeyStatus) => object;
 }
 

@@ -9,7 +9,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, placeOfKey } from '../key-sources.ts';
 
-/** What the routes that change keys work with. */
+/** The dependencies of the routes that change keys. */
 export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'> {
   /** Absent: all keys are in the configuration. */
   readonly directory?: KeyDirectory;
@@ -30,7 +30,7 @@ export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readSta
   >;
 }
 
-/** What an operator does to the counts of a key, on all processes. */
+/** The operator's changes of a key's counts, on all processes. */
 export interface KeyVerbs {
   liftBan(keyId: string): Promise<VerbReply>;
   grant(keyId: string, grant: Grant): Promise<VerbReply>;
@@ -42,7 +42,7 @@ export type VerbReply =
       readonly kind: 'changed';
       /** The store's clock, epoch ms. */
       readonly nowMs: number;
-      /** What the store has of the key now. A ban or grant that has ended may still be there. */
+      /** The counts, ban and grant that the store has for the key now. A ban or grant that has ended may still be there. */
       readonly state: {
         readonly strikes: number;
         readonly bannedUntilMs: number;
@@ -52,7 +52,7 @@ export type VerbReply =
     }
   | { readonly kind: 'failed'; readonly mayHaveRun: boolean; readonly reason: string };
 
-/** Of a request that changes a key. */
+/** The parts of a request that changes a key. */
 export interface ChangeRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;

@@ -26,8 +26,8 @@ export interface Edited {
 }
 
 /**
- * Changes a key of the directory as it is now. When somebody else changes it at the same time, it is read again and `edit`
- * is asked again, so that neither change is lost; with `If-Match` the request is refused then.
+ * Changes the current definition of a key in the directory. After a concurrent change the key is read again and `edit` is
+ * called again, so that neither change is lost. With `If-Match` the request is refused instead.
  */
 export async function editKey(
   sources: KeyChangeSources,

@@ -21,7 +21,7 @@ export const changeKeyBody = fields(
 
 type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
 
-/** What is optional can be removed, by null. What has a default can only be stated anew. */
+/** An optional member is removed by null. A member with a default can only be set to another value. */
 function changeOf(member: z.ZodType): z.ZodType {
   if (member instanceof z.ZodOptional) return member.nullable();
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
@@ -58,7 +58,7 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
   ];
 }
 
-/** A grant is for the customer whose key is gone. What was counted and a ban stay, since deleting must not be a way around them. */
+/** A grant is for the customer whose key is gone. Counts and a ban stay, because deleting a key must not reset them. */
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
   const ended = await sources.limiter.ungrant(key.id);
   if (ended.kind !== 'changed') {

@@ -27,7 +27,7 @@ export function importBody(keysMax: number) {
   });
 }
 
-/** What became of a key of an import. */
+/** The outcome of an import for one key. */
 type Outcome =
   | { readonly kind: 'created' | 'unchanged' }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -51,7 +51,7 @@ export function importRoute(sources: KeyChangeSources): Route {
   });
 }
 
-/** A key that is there already stays as it is. So an import can be repeated, and goes on where it was interrupted. */
+/** A key that exists already is not changed. So an import can be repeated, and goes on where it was interrupted. */
 async function importKeys(
   sources: KeyChangeSources,
   directory: KeyDirectory,
@@ -144,7 +144,7 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
   return { kind: 'unchanged' };
 }
 
-/** What an import may have and a directory may not. Other keys of the same import are none the worse for it. */
+/** Members that an import may have and the directory may not. Other keys of the same import are none the worse for it. */
 function keptFault(
   id: string,
   digests: readonly string[],

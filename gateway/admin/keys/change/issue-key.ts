@@ -27,7 +27,7 @@ export const issueKeyBody = fields('an object with id and plan', {
   expiresAt: date.optional().describe('The secret is valid before this instant.'),
 });
 
-/** What a client chooses for a request, and sends again when it repeats it. */
+/** An Idempotency-Key: the client chooses it, and sends the same one when it repeats the request. */
 const idempotencyKeyPattern = /^[!-~]{1,200}$/;
 
 /** What is remembered of the first request with an `Idempotency-Key`. */

@@ -6,7 +6,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 
-/** What a command does to the keys of the configuration. The gateway itself records what it does. */
+/** A command's change of the keys in the configuration. The gateway itself records what it does. */
 const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
 
 /** A secret, a token, or a whole digest: none of these belongs into the record. */

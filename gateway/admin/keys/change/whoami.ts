@@ -9,7 +9,7 @@ import { placeOfKey } from '../key-sources.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
 import { instantOf } from './definition.ts';
 
-/** Whose a secret is. */
+/** The key that a secret belongs to. */
 interface Owner {
   readonly id: string;
   readonly plan: string;
