@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /**
- * The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. What it answers is
+ * The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. Its responses are
  * described in `gateway/admin/api/openapi.yaml`.
  */
 
@@ -58,7 +58,7 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** Everything that is asked again and again. @type {Set<() => void>} */
+/** The polls of the page that is open. @type {Set<() => void>} */
 const polls = new Set();
 
 /** Asks anew for all that the page shows: something was changed. */
@@ -121,7 +121,7 @@ function noteClock(date) {
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
-/** What arrives is shown together, twice a second at most, however much it is; the first of it at once. */
+/** Responses are shown together, at most twice a second. The first response is shown at once. */
 const showEveryMs = 500;
 /** @type {(() => void)[]} */
 let toShow = [];
@@ -146,7 +146,7 @@ export function showSoon(show) {
 const nothingYet = { body: undefined, atMs: 0, error: undefined };
 
 /**
- * Asks for a path again and again while the page is visible. While the gateway is away it goes on asking, so that the page
+ * Polls a path while the page is visible. While the gateway is away it goes on asking, so that the page
  * heals by itself; the last body stays meanwhile, and what shows it says how old it is.
  *
  * @param {string | undefined} path below `/api/v1`; undefined: nothing is asked
@@ -203,7 +203,7 @@ export function toApiError(error) {
 }
 
 /**
- * Looks for something again and again, once at a time, and not while the page is hidden.
+ * Polls with one request at a time, and pauses while the page is hidden.
  *
  * @param {number} everyMs
  * @param {(signal: AbortSignal) => Promise<any>} find
@@ -221,7 +221,7 @@ function repeat(everyMs, find, tell) {
 
   async function run() {
     clearTimeout(timer);
-    // What is under way may be from before what was changed.
+    // The request under way may have been sent before the change.
     isWanted = isUnderWay;
     if (isUnderWay || isLeft || document.visibilityState === 'hidden') return;
     isUnderWay = true;

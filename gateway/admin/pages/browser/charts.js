@@ -53,7 +53,7 @@ export function Chart(props) {
   const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
   const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
 
-  // What a chart looks like is decided when it is made; its data and its period are set later, in place.
+  // A chart's look is fixed when it is made. Its data and period are set later, in place.
   const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
   useEffect(() => {
     const element = holder.current;
@@ -145,7 +145,7 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    // What happened is written above the plot, so that no text covers a bar.
+    // Events are named above the plot, so that their text covers no bar.
     padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
@@ -178,7 +178,7 @@ function optionsOf(latest, width, point) {
       {
         stroke: colour('muted'),
         font: axisFont,
-        // Of a logarithmic scale the powers of ten.
+        // The powers of ten on a logarithmic scale.
         grid: { stroke: colour('line'), width: 1, ...(isLog && { filter: powersOfTen }) },
         ...(isLog && { filter: powersOfTen }),
         ticks: { show: false },

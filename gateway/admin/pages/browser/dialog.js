@@ -23,7 +23,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
     if (isHeld) event.preventDefault();
   };
   const closed = () => {
-    // A browser lets nobody hold a dialog against a second Esc.
+    // A browser closes a dialog on a second Esc, whatever the page does.
     if (isHeld) element.current?.showModal();
     else onClose();
   };

@@ -28,7 +28,7 @@ const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** What stands where there is no figure. */
+/** The placeholder for a figure that is not known. */
 export const noFigure = '–';
 
 /** A count: 1,204. @param {number | undefined} number */

@@ -41,7 +41,7 @@ function Facts({ live }) {
   const { state, polled } = live;
   const environment = state?.environment ?? '…';
   const isOld = isStale(polled);
-  // Production's chip is filled, so that nobody takes it for another.
+  // Production's chip is filled, so that operators tell it from other environments.
   const chip = `chip ${/^prod/i.test(environment) ? 'filled' : ''}`;
   return html`<span class=${chip}>${environment}</span>
     <ul class=${`facts ${isOld ? 'stale' : ''}`} aria-label="State">
@@ -52,7 +52,7 @@ function Facts({ live }) {
     </ul>`;
 }
 
-/** The version in force, and the one thing about it that matters most. */
+/** The version in force and its most important property. */
 function ConfigFact({ state, oldMs }) {
   const now = nowMs();
   if (!state) return html`config ${noFigure}`;

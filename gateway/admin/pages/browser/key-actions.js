@@ -5,7 +5,7 @@ import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
 /**
- * What an operator can do to a key. Each says what will happen and where before it does.
+ * The actions of an operator on a key. Each says what will happen and where before it does.
  *
  * @typedef {object} Action
  * @property {string} button
@@ -148,7 +148,7 @@ export function KeyActions({ of: key, live, result, onDone }) {
     }`;
 }
 
-/** What was done stays there, so it says when: somebody may have undone it since. */
+/** The result stays on the page with its time, because another operator may have undone it since. */
 export function Result({ of: done }) {
   return html`<p class="result" role="status">${done?.text}</p>
     ${done && html`<p class="muted">Done <${Instant} atMs=${done.atMs} /></p>`}`;
@@ -210,7 +210,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   <//>`;
 }
 
-/** It takes the focus: the button that asked for it is gone. */
+/** The secret takes the focus, because the button that asked for it is gone. */
 function Secret({ text }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => element.current?.focus(), []);

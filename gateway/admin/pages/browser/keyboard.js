@@ -39,7 +39,7 @@ export function listenToKeys() {
       const search = document.getElementById('search');
       if (!(search instanceof HTMLInputElement)) return;
       event.preventDefault();
-      // What was typed before is replaced by what is typed now.
+      // Typing replaces the text that was in the field.
       search.select();
       return;
     }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Light or dark: what the system prefers, until somebody chooses. */
+/** The theme is the one that the system prefers, until the operator chooses one. */
 
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 /** @type {Set<() => void>} */

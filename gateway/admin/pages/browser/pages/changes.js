@@ -4,7 +4,7 @@ import { html, Instant, NewestFirst, TextWithKey } from '../parts.js';
 
 const perPage = 50;
 
-/** What was changed, by whom, and what failed to be: the newest first. */
+/** Changes and failed changes with their author, the newest first. */
 export function Changes({ query }) {
   const after = query.get('after') ?? undefined;
   const polled = usePolled(`/changes${queryOf({ limit: perPage, after })}`, 5_000);

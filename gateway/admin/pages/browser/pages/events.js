@@ -11,7 +11,7 @@ const periods = { '': '7 days', '24h': '24 h', '1h': '1 h' };
 /** @type {Record<string, number>} */
 const lengthsMs = { '24h': 24 * 60 * minuteMs, '1h': 60 * minuteMs };
 
-/** What happened on all processes: the newest first. */
+/** Events of all processes, the newest first. */
 export function Events({ query }) {
   const after = query.get('after') ?? undefined;
   const kind = query.get('kind') ?? '';

@@ -20,7 +20,7 @@ const states = ['banned', 'limited', 'near', 'ok', 'unused', 'expired', 'no_secr
 const sorts = { refused: 'most refused', offered: 'most requests', lastSeen: 'last seen', id: 'id' };
 const typingMs = 250;
 
-/** Who is limited, near the limit, banned, expiring: those first that hurt. */
+/** The list of keys. Banned and limited keys come first. */
 export function Keys({ query }) {
   const filters = {
     q: query.get('q') ?? undefined,
@@ -76,7 +76,7 @@ function Filters({ filters, plans }) {
 }
 
 function Choice({ label, value = '', options, onChange }) {
-  // What a link asks for may not be among them: a plan that was removed.
+  // A link may ask for a value that is not among the options, such as a removed plan.
   const all = options.some(([name]) => name === value) ? options : [...options, [value, value]];
   return html`<select aria-label=${label} value=${value} onChange=${onChange}>
     ${all.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === value}>${words}</option>`)}

@@ -286,7 +286,7 @@ function axisMs(ms) {
  */
 function liveScale(totals, row, seconds, sinceMs) {
   const recorded = row ? row.requests / seconds : 0;
-  // Of a longer bar the running minute is a small part.
+  // The running minute is a small part of a longer bar.
   if (!totals || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond === 0 ? 1 : totals.perSecond / recorded;
 }
@@ -333,7 +333,7 @@ function NeedsALook({ refused }) {
   const now = useNow();
   /** @type {Map<string, any>} */
   const byId = new Map();
-  // What was asked for last comes last.
+  // The newest response comes last and replaces older ones.
   for (const { body, atMs } of [near, busiest, refused]) {
     for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
   }
@@ -506,7 +506,7 @@ const beginOf = {
   recording_resumed: 'recording_paused',
 };
 
-/** Outages and bans: what nobody did on purpose. */
+/** Outages and bans, which no operator caused on purpose. */
 function Happened({ happened: { polled, events } }) {
   const incidents = events.filter(({ group, kind }) => group !== 'change' && kind !== 'ban_ended');
   const all = html`<a href="/events">All events</a>`;

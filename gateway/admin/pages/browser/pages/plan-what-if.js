@@ -86,7 +86,7 @@ export function useWhatIf({ plan, limits, days, key }) {
     isUnderWay.current = false;
   }
 
-  /** The gateway or its Redis is away: nobody has to load the page anew when it is back. */
+  /** While the gateway or Redis is away, the page retries, so that no operator has to reload it. */
   function againLater() {
     clearTimeout(again.current);
     again.current = setTimeout(() => {
@@ -279,7 +279,7 @@ function ChangeWord({ refusedNow, refusedThen }) {
   return refusedThen < refusedNow ? html`<span class="state">less</span>` : '';
 }
 
-/** One key under both limits. */
+/** A key's row, with its requests under both limits. */
 function Picture({ id, minutes, isTried, fromMs, toMs }) {
   const stepMs = toMs - fromMs > dayMs ? 30 * minuteMs : 5 * minuteMs;
   const { timesMs, series } = useMemo(() => {

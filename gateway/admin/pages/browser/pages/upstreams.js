@@ -2,7 +2,7 @@ import { nowMs, usePolled } from '../api.js';
 import { clock, count, counted, duration } from '../formats.js';
 import { Cards, html, Instant, Instead, Section } from '../parts.js';
 
-/** What the gateway forwards to, and how each process sees it. */
+/** The upstreams with the health of their targets, as each process sees it. */
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
   const happened = usePolled('/events?kind=target_unhealthy&limit=100', 10_000).body?.events ?? [];
@@ -42,7 +42,7 @@ function Upstream({ name, url, health, host, timeouts, lookupError, targets, isD
 
 const historyMax = 5;
 
-/** When targets of it were not healthy lately. */
+/** The latest times at which targets of the upstream were unhealthy. */
 function History({ events }) {
   if (events.length === 0)
     return html`<p class="muted">No target of it was unhealthy in the last seven days.</p>`;
