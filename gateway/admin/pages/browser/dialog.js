@@ -23,7 +23,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
     if (isHeld) event.preventDefault();
   };
   const closed = () => {
-    // A browser closes a dialog on a second Esc, whatever the page does.
+    // A second Esc closes a dialog even when the page prevents the first.
     if (isHeld) element.current?.showModal();
     else onClose();
   };

@@ -20,7 +20,7 @@ const states = ['banned', 'limited', 'near', 'ok', 'unused', 'expired', 'no_secr
 const sorts = { refused: 'most refused', offered: 'most requests', lastSeen: 'last seen', id: 'id' };
 const typingMs = 250;
 
-/** The list of keys. Banned and limited keys come first. */
+/** The list of keys. Keys with the most refusals come first, unless the address names another order. */
 export function Keys({ query }) {
   const filters = {
     q: query.get('q') ?? undefined,

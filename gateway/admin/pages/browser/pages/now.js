@@ -333,7 +333,7 @@ function NeedsALook({ refused }) {
   const now = useNow();
   /** @type {Map<string, any>} */
   const byId = new Map();
-  // The newest response comes last and replaces older ones.
+  // The list that is polled most often comes last, so that its state of a key counts.
   for (const { body, atMs } of [near, busiest, refused]) {
     for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
   }
