@@ -11,7 +11,7 @@ import type {
 import type { Certificates } from '../shared/tls/certificate-expiry.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
-/** Makes the settings out of parts that have been validated: defaults are filled in. */
+/** Builds the settings from validated parts, in which defaults are filled in. */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly plans: Settings['plans'];
@@ -71,7 +71,7 @@ function buildAddress({ host, port }: RawSettings['listen'], tls: Certificate | 
   return { host, port, ...(tls && { tls }) };
 }
 
-/** The name of the one upstream that the short form `upstream` states. */
+/** The name of the upstream in the short form, `upstream`. */
 export const shortFormName = 'default';
 
 function buildUpstreams(

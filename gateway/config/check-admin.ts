@@ -5,8 +5,8 @@ import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
 /**
- * The admin listener has an address of its own. No two tokens of the admin API have the same name, or changes could not be told
- * apart, nor the same digest.
+ * Checks that the admin listener has its own address, and that admin tokens have unique names and digests. Unique names make
+ * clear which token made a change.
  */
 export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
@@ -26,7 +26,7 @@ export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): 
 
 type Address = Pick<RawSettings['listen'], 'host' | 'port'>;
 
-/** With port 0 the system chooses one that is free. */
+/** Whether two listeners conflict. Port 0 never conflicts, because the system then chooses a free port. */
 function excludeEachOther(one: Address, other: Address): boolean {
   const isShared = one.host === other.host || anyAddress.has(one.host) || anyAddress.has(other.host);
   return one.port !== 0 && one.port === other.port && isShared;

@@ -8,7 +8,7 @@ import { createUniqueValues } from './problems/unique-values.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
-/** A list of keys as read from a file, and its path there: the root of the keys file, or `keys` in the main file. */
+/** A list of keys in a file. Its path is the root of the keys file, or `keys` in the main file. */
 export interface KeyList {
   readonly source: YamlSource;
   readonly path: readonly PropertyKey[];
@@ -16,9 +16,9 @@ export interface KeyList {
 }
 
 /**
- * Checks what the schema of one key cannot: ids and digests are unique, the plan exists, and a key has limits of its own
- * exactly when its plan is custom. Entries need not have passed the schema, so that both kinds of problems are reported
- * together.
+ * Checks rules that the schema of a single key cannot express. Ids and digests are unique. The plan exists. A key has its own
+ * limits only on a custom plan, and must have them there. The entries may be invalid, so that one report has both kinds of
+ * problems.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();

@@ -3,21 +3,21 @@ import { calendarMonth, calendarWindowsMs } from '../shared/calendar-windows.ts'
 import type { Limit, Limits, PlanWindow } from '../shared/model.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 
-/** Limits and where they stand: `plans.free`, `keys[3].limits`. */
+/** Limits and their path in the configuration, such as `plans.free` or `keys[3].limits`. */
 export interface StatedLimits {
   readonly path: readonly PropertyKey[];
   readonly limits: Limits;
 }
 
-/** What is probably not meant, and the field that it is about. */
+/** A warning about a field that is valid but probably a mistake. */
 export interface LimitWarning {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
 /**
- * Limits that cannot do what they say: of a longer window, below that of a shorter one, so that the shorter one is
- * never used in full; or so high that the shorter one never lets anybody reach it.
+ * Finds limits that have no effect. A limit is useless if a longer window has a lower limit. A longer window's limit is also
+ * useless if the shorter window's limit never lets a client reach it.
  */
 export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarning[] {
   return limits.flatMap((longer, index) =>
@@ -37,7 +37,7 @@ function comparison(shorter: Limit, longer: Limit): string | undefined {
   return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;
 }
 
-/** How often the shorter window fits into the longer one, at most. */
+/** The largest number of shorter windows in one longer window. */
 function mostIn(shorter: PlanWindow, longer: PlanWindow): number {
   return mostMs(longer) / mostMs(shorter);
 }

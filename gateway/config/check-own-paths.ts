@@ -9,7 +9,7 @@ interface OwnPath {
   /** The setting that switches it on. */
   readonly setting: 'limitsPath' | 'docsPath';
   readonly path: string;
-  /** Whether everything below the path is the gateway's too. */
+  /** Whether the gateway also serves all paths below this path. */
   readonly below: boolean;
   /** What a report calls it. */
   readonly name: string;
@@ -22,7 +22,7 @@ interface PathsToCheck {
   readonly operations: readonly Operation[];
 }
 
-/** A path that the gateway serves itself must not take the requests of an operation, nor of another such path. */
+/** Checks that the gateway's own paths conflict neither with an operation nor with each other. */
 export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
   const basePath = basePathOf(raw);
   const own = ownPaths(raw);
@@ -56,7 +56,7 @@ function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
   return paths;
 }
 
-/** Whether requests that match the template would have the gateway's own path: a parameter stands for any one segment. */
+/** Whether a path template matches the gateway's own path. A parameter matches any single segment. */
 function isMatch(template: string, { path, below }: Pick<OwnPath, 'path' | 'below'>): boolean {
   const wanted = template.split('/');
   const segments = path.split('/');

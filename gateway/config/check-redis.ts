@@ -7,8 +7,8 @@ type RawRedis = NonNullable<RawSettings['redis']>;
 const forms = ['url', 'cluster', 'sentinel'] as const;
 
 /**
- * What a schema cannot express of `redis`: it has one of three forms, no part of it contradicts another, and certificates are
- * only named where there is TLS. Without it there is one process.
+ * Checks rules about `redis` that the schema cannot express. The setting has one of three forms. Its fields do not contradict
+ * each other. It names certificates only when it uses TLS. A gateway without Redis has one process.
  */
 export function checkRedis({ redis, workers }: RawSettings, source: YamlSource): readonly Problem[] {
   if (redis === undefined || redis.url === '') {
@@ -60,7 +60,7 @@ export function checkRedis({ redis, workers }: RawSettings, source: YamlSource):
   return found;
 }
 
-/** Whether the servers are reached over TLS. */
+/** Whether connections to Redis use TLS. */
 export function isTls({ url, cluster, sentinel }: RawRedis): boolean {
   return sentinel?.tls ?? isTlsUrl(cluster?.[0] ?? url ?? '');
 }

@@ -7,7 +7,7 @@ import { createProblemList } from './problems/problem-list.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
-/** What is read of a configuration when scopes can be checked. */
+/** The parts of a configuration that the check of scopes needs. */
 interface Scoped {
   readonly raw: RawSettings;
   readonly main: YamlSource;
@@ -19,7 +19,7 @@ interface Scoped {
   readonly operations: readonly Operation[];
 }
 
-/** The operations that plans and keys are limited to must be in the API document. */
+/** Checks that each operation named by a plan or key is in the API document. */
 export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
   const problems = createProblemList();
   const known = new Set(operations.map(({ id }) => id));

@@ -10,14 +10,14 @@ import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
 interface ReadUpstreamNames {
-  /** In their order; undefined when it cannot be told which there are. */
+  /** The names in the order of the configuration; undefined when they cannot be read. */
   readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
 
 /**
- * The names that `x-upstream` may be, and the rules that a schema cannot express: one of `upstream` and `upstreams` is
- * there, and it names at least one and not too many. Their values may still be of any shape.
+ * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration has either
+ * `upstream` or `upstreams`, with at least one and at most `upstreamsMax` upstreams. The upstreams themselves are not validated.
  */
 export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   const { upstream, upstreams } = isMapping(source.value) ? source.value : {};
@@ -53,7 +53,7 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   return { names, problems: [] };
 }
 
-/** A timeout that cannot come to pass, because the whole exchange ends before, was not meant. */
+/** Reports timeouts that are longer than the total timeout, because they can never take effect. */
 export function checkTimeouts(raw: RawSettings, source: YamlSource): readonly Problem[] {
   return upstreamsByPath(raw).flatMap(({ path, upstream }) => {
     const { total, ...parts } = upstream.timeouts;
@@ -74,7 +74,7 @@ interface PlacedUpstream {
   readonly upstream: RawUpstream;
 }
 
-/** All upstreams, in either form, with the places where they stand. */
+/** All upstreams of either form, each with its path in the configuration. */
 export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly PlacedUpstream[] {
   if (upstream !== undefined) return [{ path: ['upstream'], upstream }];
   return Object.entries(upstreams ?? {}).map(([name, each]) => ({

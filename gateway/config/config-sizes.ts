@@ -1,51 +1,51 @@
 /**
- * How much a configuration may hold, and how much of it a report repeats. Nobody tunes these and no test changes them, so
- * the functions that read a configuration take them from here.
+ * Limits on the size of a configuration, and on how much of it a report repeats. They are constants, not settings, so the
+ * functions that read a configuration import them.
  */
 export const configSizes = Object.freeze({
-  /** One configuration file: 100,000 keys as `tollgate keys create` writes them, with names and limits, take 22 MiB. */
+  /** The size of one configuration file. 100,000 keys with names and limits from `tollgate keys create` take 22 MiB. */
   fileBytesMax: 33_554_432,
-  /** A larger content stays in the thread that loads the configuration, or requests would wait for its copy. */
+  /** A larger content stays in the loader thread, because copying it to the main thread would delay requests. */
   handedOverBytesMax: 1_048_576,
   /**
-   * YAML tokens of a file that is parsed as a whole: words, punctuation, spaces and line breaks. A key takes about 30 of them. A
-   * file of nothing but brackets has one a byte, and would fill the memory. A keys file that is read entry by entry does not count
-   * its tokens: an entry of more than 4 KiB does.
+   * The number of YAML tokens (words, punctuation, spaces, line breaks) of a file that is parsed as a whole. A key has about 30
+   * tokens. A file of only brackets has one token per byte, and would exhaust the memory. In a keys file that is read entry by
+   * entry, only entries of more than 4 KiB count their tokens.
    */
   tokensMax: 5_500_000,
-  /** Values that all aliases of a file stand for: 100,000 keys may share their limits, an alias bomb ends here. */
+  /** The number of values that a file's aliases expand to. It permits 100,000 keys with shared limits and stops an alias bomb. */
   aliasedValuesMax: 1_000_000,
-  /** Path templates of the API document: each is compared with all before it, and 10,000 take about a second. */
+  /** Path templates of the API document. Each template is compared with all earlier ones, so 10,000 take about a second. */
   pathsMax: 10_000,
   /** The API document as JSON, for the API reference. */
   publishedCharsMax: 33_554_432,
-  /** Tokens of the admin API, since each is compared with the one that is presented; and names of its listener. */
+  /** Admin tokens, each of which is compared with a presented token, and host names of the admin listener. */
   adminTokensMax: 100,
   adminHostsMax: 100,
-  /** Processes of one gateway: more than there are CPUs in the largest machines help nobody. */
+  /** Processes of one gateway. More processes than the CPUs of the largest machines are useless. */
   workersMax: 256,
-  /** Upstreams: each target of each is asked for its health five times a second. */
+  /** Upstreams. The health of each target is checked five times a second. */
   upstreamsMax: 32,
   /**
-   * The shortest timeout of an upstream, and the longest of each kind: a connect takes seconds at most, a report may take
-   * an hour to begin, and an event stream may last a day.
+   * The shortest timeout of an upstream, and the longest of each kind. A connect takes seconds at most. A slow response may take
+   * an hour to begin. An event stream may last a day.
    */
   timeoutMinMs: 50,
   connectTimeoutMaxMs: 30_000,
   headersTimeoutMaxMs: 3_600_000,
   totalTimeoutMaxMs: 86_400_000,
-  /** Problems in one report: more help nobody, and working out their places costs time. */
+  /** Problems in one report. A longer report is not useful, and finding the place of each problem costs time. */
   problemsMax: 100,
-  /** Reasons why one value cannot be filled in. */
+  /** Reasons in one message why the variables of a value cannot be filled in. */
   reasonsMax: 10,
-  /** A longer message of a problem is cut: it repeats names of the file, which may be as long as the file. */
+  /** Longer messages are cut, because a message repeats names from the file, and a name may be as long as the file. */
   messageCharsMax: 1_000,
-  /** Beyond this many in one file, syntax errors follow from the ones before. */
+  /** Syntax errors in one file. Further errors are usually consequences of the first ones. */
   syntaxErrorsMax: 10,
-  /** Longer lines are cut in a report: a file of one line must not fill the log. */
+  /** Longer lines are cut in a report, so that a file of a single line does not fill the log. */
   excerptCharsMax: 200,
-  /** How much of a line is masked before that cut: a password in a URL is known by the `@` behind it. */
+  /** Length of a line that is masked before the cut. A password in a URL can only be recognised by the `@` that follows it. */
   maskedCharsMax: 2_000,
-  /** For so many days each minute of each key may be kept: a key that is always active takes up to 16 KiB a day. */
+  /** The longest retention of per-minute usage, in days. A key that is always active takes up to 16 KiB a day. */
   usageKeepDaysMax: 31,
 });

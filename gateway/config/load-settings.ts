@@ -30,29 +30,29 @@ import { createSourceReader, type SourceReader } from './source/source-reader.ts
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
-  /** The main configuration file; the other files are found through it. */
+  /** The main configuration file, which names the other files. */
   readonly file: string;
   /** The environment variables for `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What to take instead of files' contents: an edit is validated before it is written, or a file keeps its last valid content. */
+  /** Contents to use instead of the files on disk: an edit that is not written yet, or a file's last valid content. */
   readonly drafts?: ReadonlyMap<string, string | FileContent>;
-  /** A keys file that is missing counts as an empty one: for the command that makes it. */
+  /** Treats a missing keys file as empty, for the command that creates the file. */
   readonly makesKeysFile?: boolean;
-  /** Reads only the main file and the keys: for a command that must do its work whatever else is broken. There are no operations then. */
+  /** Reads only the main file and the keys, without operations. Commands use it to change keys while other files are broken. */
   readonly onlyKeys?: boolean;
-  /** The files of the configuration in force. A certificate that has expired among them does not make this one invalid. */
+  /** The digests of the current configuration's files. An expired certificate among these files does not fail the load. */
   readonly inForce?: Digests;
-  /** Of a load before: entries of the keys file that are the same are not read again. */
+  /** The entries of an earlier load. Unchanged entries of the keys file are not read again. */
   readonly before?: ReadEntries | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
-  /** Reads a file that is no draft; absent: from disk. */
+  /** Reads a file that is not a draft; by default from disk. */
   readonly readFile?: (file: string) => ReadFile;
-  /** Called with the keys of a valid configuration as they are written: without the limits and operations of their plans. */
+  /** Called with the keys of a valid configuration as stated, without the limits and operations of their plans. */
   readonly onKeys?: (keys: readonly WrittenKey[]) => void;
 }
 
-/** An entry of the keys, and the line of the keys file where it begins, from 1. */
+/** A key as stated, and the first line of its entry, from 1. */
 export interface WrittenKey {
   readonly key: RawKey;
   readonly line: number;
@@ -63,36 +63,39 @@ export type Loaded = ValidSettings | InvalidSettings;
 export interface ValidSettings {
   readonly kind: 'valid';
   readonly settings: Settings;
-  /** One sentence for each setting that is valid but probably not meant. */
+  /** One sentence for each setting that is valid but probably a mistake. */
   readonly warnings: readonly string[];
-  /** The URLs of the upstreams, and where they stand. */
+  /** The URLs of the upstreams, each with its place in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file that has the keys: their own, or the main file; undefined where all keys are in the directory. */
+  /** The file with the keys, which may be the main file; undefined when all keys are in the directory. */
   readonly keysFile: string | undefined;
-  /** For `before` of the next load. They cannot cross a thread. */
+  /** The value of `before` for the next load. It cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
-  /** The digest of every file that was read, of exactly the content that this result was made of. */
+  /** The digest of every file that was read, as this result uses it. */
   readonly digests: Digests;
-  /** What was read. */
+  /** The contents that were read. */
   readonly contents: Contents;
-  /** A digest of all that was read; the same as `settings.version`. */
+  /** A digest of everything that was read; equals `settings.version`. */
   readonly version: string;
 }
 
 export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
-  /** For each problem the files whose content may be at fault, the likeliest first. In no report: one may be a secret in place of a path. */
+  /**
+   * For each problem the files that may be at fault, the likeliest first. Reports leave these paths out, because a path may be a
+   * secret that an operator wrote in the wrong place.
+   */
   readonly suspects: readonly (readonly string[])[];
   /** The digest of every file that was read, missing files included. */
   readonly digests: Digests;
-  /** A digest of all that was read. */
+  /** A digest of everything that was read. */
   readonly version: string;
 }
 
 /**
- * Loads and validates the whole configuration: the main file, its keys, its OpenAPI document. Reports every problem it
- * can find at once, up to `configSizes.problemsMax`.
+ * Loads and validates the whole configuration: the main file, the keys, the OpenAPI document and all other files. Reports all
+ * problems together, up to `configSizes.problemsMax`.
  */
 export function loadSettings(options: LoadOptions): Loaded {
   const { file, env, drafts, makesKeysFile = false, onlyKeys = false, before, onRead, readFile } = options;
@@ -154,7 +157,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   return { kind: 'valid', settings, warnings, upstreamUrls, keysFile, entries, digests, contents, version };
 }
 
-/** What a configuration has beside its main file and its keys. */
+/** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
   'operations' | 'redis' | 'upstreamTls' | 'certificates' | 'docs'
@@ -170,7 +173,7 @@ interface OthersToRead extends Pick<LoadOptions, 'file' | 'inForce'> {
   readonly reader: SourceReader;
 }
 
-/** Undefined when some of it could not be read. */
+/** @returns undefined when a part could not be read */
 function readOthers(
   { file, main, raw, plans, keyList, reader, inForce }: OthersToRead,
   problems: Problem[],
@@ -215,7 +218,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
   return parsed.data;
 }
 
-/** Of limits that cannot do what they say: first those of plans, then those of keys. At most as many as a report lists. */
+/** Warns of limits that have no effect: first limits of plans, then limits of keys. Returns at most `problemsMax` warnings. */
 function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList): string[] {
   const warnings: string[] = [];
   const warn = (from: YamlSource, stated: StatedLimits) => {
@@ -237,7 +240,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   return warnings;
 }
 
-/** Keys are looked at one by one only where one of them states an operation that there is not. */
+/** Keys are checked one by one only when some key names an unknown operation. */
 function scopesOf(read: {
   readonly raw: RawSettings;
   readonly main: YamlSource;
@@ -278,7 +281,7 @@ function readApi(
   return { file, operations: read.operations, document: isMapping(source.value) ? source.value : {} };
 }
 
-/** What the API reference shows, where it is switched on. */
+/** The API reference; undefined when `docsPath` is not set. */
 function publish(
   raw: RawSettings,
   main: YamlSource,
@@ -351,8 +354,8 @@ function besideFile(mainFile: string, path: string): string {
 }
 
 /**
- * All problems in the order of the files. Where a value could not even be read (its variable is not set), what the rules
- * say about it is left out: it only follows from that.
+ * All problems, sorted by file and place. If a value could not be read (for example, its variable is not set), further problems
+ * with the value are left out as consequences.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));
@@ -371,7 +374,7 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   ];
 }
 
-/** Messages repeat names of the file, and a name may be as long as the file. */
+/** Cuts a long message, because messages repeat names from the file, and a name may be as long as the file. */
 function shortenMessage(problem: Problem): Problem {
   const { message } = problem;
   if (message.length <= configSizes.messageCharsMax) return problem;

@@ -6,20 +6,20 @@ import { shapeProblems } from './schema/shape-problems.ts';
 import { parseCertificates } from './source/parse-pem.ts';
 import { createSourceReader } from './source/source-reader.ts';
 
-/** Where the admin listener of a configuration is. */
+/** The address of the admin listener in a configuration. */
 export type AdminAddress =
   | {
       readonly kind: 'read';
       readonly host: string;
       readonly port: number;
-      /** Where it speaks TLS: its own certificate, PEM, without the rest of the chain. */
+      /** The listener's own certificate (PEM) without the rest of the chain; absent without TLS. */
       readonly certificate?: string;
     }
   | { readonly kind: 'unreadable'; readonly problems: readonly Problem[] };
 
 /**
- * Reads of a configuration where its admin listener is, and nothing else: also of one with mistakes elsewhere, since that is
- * when a gateway is asked how it is, and of one whose other variables are not set here.
+ * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables do not matter. An
+ * operator asks for a gateway's status exactly when something is wrong.
  */
 export function readAdminAddress({
   file,

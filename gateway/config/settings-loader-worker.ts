@@ -1,4 +1,4 @@
-/** The thread of `createSettingsLoader`. Each `LoadRequest` gets a `LoadReply`. */
+/** The thread of `createSettingsLoader`. It answers each `LoadRequest` with a `LoadReply`. */
 import { parentPort } from 'node:worker_threads';
 import {
   type HandedContents,
@@ -15,10 +15,10 @@ import { messageBetween, type SettingsMessage } from './settings-message.ts';
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
   readonly kind: 'load';
   readonly lastValid: HandedLastValid | undefined;
-  /** Of a thread before this one. */
+  /** Large contents from the previous thread. */
   readonly large: LargeContents;
   readonly number: number;
-  /** The number of the load whose settings the other thread wants the difference from; 0 for none. */
+  /** The number of the load whose settings the reply should be the difference from; 0 for all settings. */
   readonly base: number;
 }
 
@@ -27,18 +27,18 @@ export type LoadReply =
   | {
       readonly kind: 'valid';
       readonly loaded: HandedSettings;
-      /** From the settings of `base`, or from nothing. */
+      /** The difference from the settings of `base`, or all settings. */
       readonly message: SettingsMessage;
     };
 
-/** Valid settings without what stays in the thread, or goes with the message. */
+/** Valid settings without the parts that stay in the thread or are in the message. */
 export interface HandedSettings
   extends Omit<KeepingSettings, 'settings' | 'entries' | 'contents' | 'revoking'> {
   readonly contents: HandedContents;
   readonly revoking: HandedContents;
 }
 
-/** Asks for the large contents, before the thread is ended. */
+/** Requests the large contents before the thread ends. */
 export interface RetireRequest {
   readonly kind: 'retire';
 }
@@ -48,18 +48,18 @@ export interface RetireReply {
   readonly large: LargeContents;
 }
 
-/** Sent during a load, unasked: a file has been read and is being parsed. */
+/** Reports during a load that a file has been read and is being parsed. */
 export interface FileRead {
   readonly kind: 'read';
   readonly file: string;
-  /** Of the content that was read. */
+  /** The digest of the content that was read. */
   readonly digest: string;
 }
 
-/** Valid results by the number of their load: the one in force, and the newest, which may come into force. */
+/** Valid results by the number of their load: the current result, and the newest result, which may become current. */
 let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
-/** Large contents of those results, and of the settings in force. */
+/** Large contents of these results and of the current settings. */
 let large: LargeContents = new Map();
 
 parentPort?.on('message', (request: LoadRequest | RetireRequest) => {
@@ -70,7 +70,7 @@ parentPort?.on('message', (request: LoadRequest | RetireRequest) => {
 function load({ number, base, lastValid, large: more, ...files }: LoadRequest): void {
   const inForce = results.get(base);
   const fallback = lastValid && withLarge(lastValid, new Map([...large, ...more]));
-  // Before anything is read, so that the memory of other results is free.
+  // Drop other results before reading, to free their memory.
   results = new Map(inForce && [[base, inForce]]);
   large = largeIn(fallback);
   const options = { ...files, before: inForce?.entries, onRead: tellRead };
@@ -96,7 +96,7 @@ function retire(): void {
   parentPort?.postMessage({ kind: 'retired', large } satisfies RetireReply, buffers);
 }
 
-/** A table of all keys is copied here and handed over, so that the other thread has no work with it. */
+/** Sends a reply. A table of all keys is copied in this thread and then transferred, so the main thread does not copy it. */
 function send(reply: LoadReply): void {
   if (reply.kind === 'invalid' || reply.message.kind === 'difference') {
     parentPort?.postMessage(reply);

@@ -18,26 +18,26 @@ import type {
 import { applyMessage, type SettingsMessage } from './settings-message.ts';
 import type { Digests } from './source/read-config-file.ts';
 
-/** `loadSettings` in a thread of its own, one load after the other. */
+/** Runs loads of the configuration in a separate thread, one after the other. */
 export interface SettingsLoader {
   /**
-   * @param options.onRead called while the load is under way
-   * @param base settings of an earlier load of this loader, those in force: what is the same there is not read again
-   * @throws when the thread dies, of memory for example; the next load starts another
+   * @param options.onRead called during the load
+   * @param base the current settings, from an earlier load of this loader; unchanged keys are not read again
+   * @throws when the thread dies, for example out of memory; the next load starts a new thread
    */
   load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
-  /** Ends the thread; the promise of a load under way never settles. The next load starts another. */
+  /** Ends the thread. The promise of a running load never settles. The next load starts a new thread. */
   close(): void;
 }
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead'> {
-  /** What files at fault fall back on; absent: such a file makes the load invalid. */
+  /** The contents that files at fault fall back on. Without them, a file at fault makes the load invalid. */
   readonly lastValid?: HandedLastValid | undefined;
 }
 
 export type LoadedInThread = InvalidSettings | ValidInThread;
 
-/** With a message that leads from `base` to these settings. */
+/** Valid settings, with a message that turns the settings `base` into them. */
 export interface ValidInThread extends HandedSettings {
   readonly settings: Settings;
   readonly base?: Settings | undefined;
@@ -53,18 +53,18 @@ export type LoaderBounds = Pick<
 >;
 
 /**
- * Makes a loader that delays no request: 100,000 keys take a second to read. Its thread starts with a load and
- * stays for a while, since one edit is often followed by another, and the thread has what it read before, so that it
- * reads only what has changed. Then it ends, since between edits it would only take memory.
+ * Makes a loader that does not delay requests, although 100,000 keys take a second to read. A load starts the thread. The thread
+ * remains for a while, because one edit often follows another, and then it needs to read only the changes. When it is idle for
+ * longer, it ends to free its memory.
  */
 export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
-  /** That thread is about to end, and hands over what the next one needs. */
+  /** Settles when an ending thread has handed over the contents that the next thread needs. */
   let retiring: Promise<void> | undefined;
   let large: LargeContents = new Map();
   let loads = 0;
-  /** The load that settings are the result of. */
+  /** The number of the load that made each settings object. */
   const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {
@@ -75,7 +75,7 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
       },
     });
-    // Also between loads, when nobody awaits the thread: an error event without a listener would end the process.
+    // Needed between loads too, because an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });
@@ -117,7 +117,7 @@ export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
-        // Nothing else: all of it is sent.
+        // Only the needed fields, because the whole object is sent.
         lastValid: lastValid && pickLastValid(lastValid),
         large,
       };
@@ -144,7 +144,7 @@ function pickLastValid({ contents, keysFile, kept, revoking }: HandedLastValid):
   return { contents, keysFile, kept, revoking };
 }
 
-/** What a load comes to that threw. */
+/** The result of a load that threw an error. */
 export function failedLoad(file: string, error: unknown, digests: Digests = new Map()): InvalidSettings {
   const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
   return {
@@ -156,14 +156,14 @@ export function failedLoad(file: string, error: unknown, digests: Digests = new 
   };
 }
 
-/** Never more than the heap of the process itself, which Node derives from the memory of its container. */
+/** The thread's heap limit, at most the heap limit of the process, which Node derives from the container's memory. */
 function heapMebibytes(bounds: LoaderBounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
-/** The thread's reply to the last request. Files that it reports before that go to `onRead`. */
+/** Waits for the thread's reply to the last request, and passes the files that it reports to `onRead`. */
 async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply | RetireReply> {
-  // Unlike `once`, `on` misses no message of several that arrive together.
+  // Unlike `once`, `on` receives every message when several arrive together.
   for await (const [message] of on(thread, 'message')) {
     const reply: LoadReply | RetireReply | FileRead = message;
     if (reply.kind !== 'read') return reply;

@@ -5,18 +5,18 @@ import { plansAt } from '../keys/plans.ts';
 import type { Settings } from '../shared/model.ts';
 
 /**
- * How settings get to another thread or process. It can be cloned (`structuredClone`, `postMessage`, and `child.send`
- * with `serialization: 'advanced'`). Whoever relays it need not know what is in it.
+ * A message that carries settings to another thread or process. It can be cloned (`structuredClone`, `postMessage`, and
+ * `child.send` with `serialization: 'advanced'`).
  */
 export type SettingsMessage =
-  /** All of them, for a receiver that has none yet. */
+  /** All settings, for a receiver without settings. */
   | {
       readonly kind: 'full';
       readonly members: Members;
       readonly packed: PackedKeys;
       readonly changes: KeyChanges;
     }
-  /** What is different from settings that the receiver has: members with another value, members that are gone, and keys. */
+  /** The difference from the receiver's settings: members with a new value, removed members, and changed keys. */
   | {
       readonly kind: 'difference';
       readonly members: Partial<Members>;
@@ -24,19 +24,19 @@ export type SettingsMessage =
       readonly changes: KeyChanges;
     };
 
-/** All settings but the keys. */
+/** All settings except the keys. */
 type Members = Omit<Settings, 'keys'>;
 
-/** A message for a receiver that has no settings yet. */
+/** Makes a message for a receiver without settings. */
 export function fullMessage({ keys, ...members }: Settings): SettingsMessage {
   const { packed, changes } = tableIn(keys);
   return { kind: 'full', members, packed, changes };
 }
 
-/** A message for a receiver that has the settings `before`. */
+/** Makes a message for a receiver with the settings `before`. */
 export function messageBetween(before: Settings | undefined, after: Settings): SettingsMessage {
   const [from, to] = [before && tableIn(before.keys), tableIn(after.keys)];
-  // Keys that were packed anew are all handed over.
+  // Keys that were packed again are all sent.
   if (before === undefined || from?.packed !== to.packed) return fullMessage(after);
   const names = Object.keys({ ...before, ...after }) as (keyof Settings)[];
   const changed = names.filter(
@@ -58,11 +58,11 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
 }
 
 /**
- * The settings that a message leads to. `previous` stay as they are. The cost grows with what is different, not with the number
+ * Makes settings from a message, without changing `previous`. The cost grows with the size of the difference, not with the number
  * of keys.
  *
- * @param previous what the message before this one led to. Messages of `onValid` in `watchSettings` each build on the one
- *   before, so none may be left out; a full message builds on nothing
+ * @param previous the settings from the previous message. A difference applies only to these settings, so a receiver must apply
+ *   every message of `onValid` in `watchSettings`. A full message needs no previous settings
  */
 export function applyMessage(
   previous: Settings | undefined,

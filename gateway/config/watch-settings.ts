@@ -17,23 +17,23 @@ import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
-  /** The result of the first load, which is in force. */
+  /** The result of the first load, which is the current configuration. */
   readonly initial: Loaded | LoadedInThread;
-  /** That has loaded it; absent: another is made, which has to read everything at the first edit. */
+  /** The loader of the first load. A new loader, the default, reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called once for all new settings, also when invalid content is changed back to what is in force. The message leads from the
-   * settings of the call before, at first from those of `initial`, to these. Files at fault are not in these settings; then
-   * `onInvalid` is called next, unless it was called for the same files.
+   * Called once for new settings, and when invalid content is changed back to the current content. The message turns the settings
+   * of the previous call (at first `initial`) into these settings. They use the last valid content of each file at fault. If there
+   * is such a file, `onInvalid` is called next, unless it was called for the same files before.
    */
   readonly onValid: (
     loaded: Omit<ValidSettings, 'contents'>,
     message: SettingsMessage,
     rejected?: Rejected,
   ) => void;
-  /** Called once for each new content that is not in force. */
+  /** Called once for each new content that is rejected. */
   readonly onInvalid: (rejected: Rejected) => void;
-  /** Called once for each load that takes long, with the file that is being parsed. */
+  /** Called once for each slow load, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: WatchBounds;
 }
@@ -47,35 +47,34 @@ export interface SettingsWatch {
   stop(): void;
 }
 
-/** What is on disk and not in force. */
+/** Content on disk that is rejected. */
 export interface Rejected {
   readonly problems: readonly Problem[];
-  /** Of all content on disk, as far as it was read. */
+  /** The version of the content on disk that was read. */
   readonly version: string;
-  /** The files that keep their last valid content. None where the load failed as a whole: then everything does. */
+  /** The files that keep their last valid content. Empty when the whole load failed and all files keep theirs. */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
 /** A load that has not ended yet. */
 interface LoadUnderWay {
   readonly startedMs: number;
-  /** The files that it has read so far, with the digests of their content then. */
+  /** The files that the load has read so far, each with the digest of its content. */
   readonly read: Map<string, string>;
   readonly slowTimer: NodeJS.Timeout;
 }
 
 /**
- * Compares the content of every configuration file at an interval. That sees what file events miss: editors that replace
- * the file, the symlink swaps of Kubernetes, bind mounts.
+ * Compares the content of every configuration file at an interval. This detects changes that file events miss: editors that
+ * replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
- * New content is loaded as soon as it is seen. It takes effect once two comparisons in a row have found exactly the
- * content that was loaded: a file that is still being written may be valid YAML that lacks its last keys. The comparisons
- * go on during a load, and later edits do not undo the two. So edits that follow each other faster than loads cannot keep
- * all of them from taking effect.
+ * New content is loaded as soon as it is found. It takes effect once two comparisons in a row find exactly the loaded content,
+ * because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load, and a later
+ * edit does not invalidate them. So even frequent edits cannot keep every load from taking effect.
  *
- * A load that takes long is given up when the files it has read have changed since: a text that takes minutes to parse
- * must not delay its own repair. The load after one that was given up has twice the time before it can be given up too.
- * So even where every load takes long and edits do not end, some load is finished.
+ * A slow load is cancelled when files that it has read have changed, so that a text that takes minutes to parse does not delay
+ * its own repair. The next load gets twice the time before it can be cancelled. So a load completes eventually, even if every
+ * load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -83,26 +82,26 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
   const digestFiles = createDigestFiles(bounds);
   let accepted = initial;
-  /** The last valid one. */
+  /** The last valid load. */
   let inForce: ValidSettings | ValidInThread | undefined = initial.kind === 'valid' ? initial : undefined;
   let rejected: Rejected | undefined;
   /** The result of a load that has not taken effect yet. */
   let candidate: LoadedInThread | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** How long a load goes on though its files have changed. */
+  /** How long a load continues after its files have changed. */
   let patienceMs = slowAfterMs;
-  /** When a load is tried again after its thread has died, and the length of that pause. */
+  /** When a load is retried after its thread died, and the length of the pause before the retry. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /** Contents that two comparisons in a row have found since the last load began. */
+  /** Contents that two comparisons in a row found since the last load began. */
   let seenTwice: Digests[] = [];
   let isStopped = false;
   let timer = setTimeout(compare, intervalMs);
 
   async function compare(): Promise<void> {
     const before = underWay;
-    // What the load reads from now on may be newer than what this comparison finds.
+    // Copied before the comparison, because the load may read newer content during it.
     const readBefore: Digests = new Map(before?.read);
     const files = new Set([...(candidate ?? accepted).digests.keys(), ...readBefore.keys()]);
     const seen = await digestFiles(files, Date.now());
@@ -116,7 +115,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isNews = differ((candidate ?? accepted).digests, seen);
     if (isNews) retryPauseMs = 0;
     if (underWay === undefined && (isNews || performance.now() >= retryAtMs)) void load(seen);
-    // Only now, so that no two comparisons overlap.
+    // The timer starts at the end, so that comparisons do not overlap.
     timer = setTimeout(compare, intervalMs);
   }
 
@@ -133,7 +132,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
       loaded = await loader.load({ file, env, lastValid: inForce, onRead }, inForce?.settings);
       retryPauseMs = 0;
     } catch (error) {
-      // The thread has died, of memory for example. The settings in force stay, and the load is tried again later.
+      // The thread died, for example out of memory. The current settings stay, and the load is retried later.
       loaded = failedLoad(file, error, new Map([...seen, ...read]));
       retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
       retryAtMs = performance.now() + retryPauseMs;
@@ -148,7 +147,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 
   function giveUp(load: LoadUnderWay): void {
     clearTimeout(load.slowTimer);
-    // The promise of that load never settles.
+    // The promise of the cancelled load never settles.
     loader.close();
     underWay = undefined;
     patienceMs *= 2;
@@ -172,9 +171,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   function putInForce(now: ValidInThread, isRepaired: boolean): void {
     const before = inForce?.settings;
     const isNews = before === undefined || now.settings.version !== before.version;
-    // The thread builds messages on settings that were handed over.
+    // The thread makes its next message as a difference from settings that were handed over.
     inForce = isNews || isRepaired ? now : { ...now, settings: before };
-    // Others may have come into force while it was loaded.
+    // Other settings may have become current during the load.
     const message = now.base === before ? now.message : fullMessage(now.settings);
     if (isNews || isRepaired) onValid(now, message, rejected);
   }
@@ -189,7 +188,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   };
 }
 
-/** The settings that a process reads only when it starts: its workers, its sockets and its store. */
+/** The settings that a process reads only at its start: workers, sockets and store. */
 const fixedAtStart = [
   'workers',
   'listen',
@@ -199,10 +198,10 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** Of listeners only parts are fixed. */
+/** The fixed settings without the listeners, of which only some parts are fixed. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
-/** As far as it matters for that: settings, or what is shown of them. */
+/** The settings that `restartNeeded` compares, either complete or as the admin API shows them. */
 type FixedSettings = { readonly [Name in 'listen' | 'admin']: FixedListener } & {
   readonly [Name in FixedWhole]?: unknown;
 };
@@ -218,11 +217,11 @@ export function restartNeeded(before: FixedSettings, after: FixedSettings): stri
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
-/** What is in force of loaded settings in a process that was started with others. */
+/** The loaded settings with those that are fixed at the start of the process taken from `atStart`. */
 export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   const { redis: _, ...rest } = loaded;
   const { workers, usage, directory, redis } = atStart;
-  // By its type a setting that joins the list must be here too.
+  // The type requires every fixed setting to be listed here.
   const asAtStart: Pick<Settings, FixedWhole> = { workers, usage, directory, ...(redis && { redis }) };
   return {
     ...rest,
@@ -239,14 +238,14 @@ function listenerInForce<Listener extends Settings['listen']>(atStart: Listener,
   return { ...rest, host, port, ...(tls && { tls }) } as Listener;
 }
 
-/** A listener reads its certificate again; whether it speaks TLS is fixed. */
+/** The part of a setting that is fixed. A listener can reload its certificate, but cannot switch TLS on or off. */
 function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = settings[name];
   return { host, port, isTls: tls !== undefined };
 }
 
-/** The same for two loads of the same content that ended in the same way. */
+/** An identity that is equal for two loads with the same content and the same outcome. */
 function identityOf(loaded: Loaded | LoadedInThread): string {
   return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
 }
@@ -268,12 +267,12 @@ function identityOfKept(rejected: Rejected | undefined): string {
   return JSON.stringify(rejected?.kept.map(({ file, digest }) => [file, digest]));
 }
 
-/** Whether every file of the one has the same content in the other. */
+/** Whether `seen` has the same content for every file in `digests`. */
 function agree(digests: Digests, seen: Digests): boolean {
   return [...digests].every(([file, digest]) => seen.get(file) === digest);
 }
 
-/** Whether a file that is in both has another content in each. */
+/** Whether some file in both maps has different content. */
 function differ(digests: Digests, seen: Digests): boolean {
   return [...digests].some(([file, digest]) => seen.has(file) && seen.get(file) !== digest);
 }
