@@ -6,9 +6,9 @@ export interface TemplateFault {
 }
 
 /**
- * Finds templates that no accepted request could match, and pairs that match the same path with neither being the more
- * specific. It yields one fault at a time, so that the caller can stop: 10,000 templates of one shape make 50 million
- * pairs.
+ * Finds templates that no accepted request can match, and ambiguous pairs: templates that match the same path although neither
+ * is more specific. It yields one fault at a time, so that the caller can stop early. 10,000 templates of one shape make 50
+ * million pairs.
  */
 export function* checkTemplates(templates: readonly string[]): Generator<TemplateFault, void> {
   const sound = new Map<number, SplitTemplate[]>();
@@ -39,7 +39,7 @@ interface SplitTemplate {
 type Segments = readonly (string | undefined)[];
 
 const parameter = /^\{[^{}/]+\}$/;
-/** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`: paths are compared byte for byte. */
+/** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`, because paths are compared byte by byte. */
 const literal = /^[A-Za-z0-9._~!$&'()*+,=:@-]+$/;
 
 function unmatchable(template: string): string | undefined {

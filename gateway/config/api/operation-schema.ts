@@ -9,7 +9,7 @@ function word<const Words extends readonly [string, ...string[]]>(...words: Word
 
 export const anId = '1 to 100 of the characters A-Z a-z 0-9 . _ -';
 
-/** What the gateway reads of an operation in an API document. Every other member is for clients and other tools. */
+/** The members of an operation in the API document that the gateway reads. Other members are for clients and other tools. */
 export const operationSchema = z.object({
   operationId: givenName(anId, /^[A-Za-z0-9._-]{1,100}$/).optional(),
   deprecated: z.unknown().optional(),
@@ -28,7 +28,7 @@ export type StatedOperation = z.output<typeof operationSchema>;
 export const extensionNames = Object.keys(operationSchema.shape).filter((name) => name.startsWith('x-'));
 export const deprecationNames = extensionNames.filter((name) => /^x-(deprecated|after-sunset)/.test(name));
 
-/** What requests need of an operation. Its successor is looked up once all operations are read. */
+/** Compiles an operation for the request path. Its successor is looked up after all operations are read. */
 export function compileOperation(
   stated: StatedOperation,
   place: {

@@ -2,19 +2,19 @@ import { type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 
-/** What the document that clients read says beside the operator's own. */
+/** The information that the published document adds to the operator's API document. */
 interface Published {
   readonly baseUrl: string;
   readonly plans: Plans;
-  /** Where a key reads its limits, if anywhere. */
+  /** The path where a client reads its limits, if there is one. */
   readonly limitsPath: string | undefined;
 }
 
 /**
- * The API document as JSON, as clients may read it: its server is the base URL, and its description ends with what each plan
- * allows. `x-upstream` is left out, since the names of upstreams are the operator's own; every other `x-` field is kept.
+ * Makes the JSON of the API document for clients. Its server is the base URL, and its description ends with the limits of each
+ * plan. `x-upstream` is left out, because names of upstreams are internal. Every other `x-` field is kept.
  *
- * @returns undefined when it would be longer than `configSizes.publishedCharsMax`: aliases may make it far larger than its file
+ * @returns undefined when the JSON is longer than `configSizes.publishedCharsMax`; aliases can make it far larger than the file
  */
 export function apiDocument(document: Mapping, published: Published): string | undefined {
   const { publishedCharsMax } = configSizes;
@@ -40,7 +40,7 @@ function mapMembers(value: unknown, map: (member: unknown) => unknown): unknown 
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
 }
 
-/** About as many characters as the JSON has; the count ends soon after the maximum. */
+/** Estimates the length of the JSON. The count stops soon after the maximum. */
 function charsOf(value: unknown, charsMax: number): number {
   let chars = 0;
   const count = (part: unknown): void => {
@@ -56,7 +56,7 @@ function charsOf(value: unknown, charsMax: number): number {
   return chars;
 }
 
-/** A Markdown section: a row for each plan, a column for each window that any of them limits. */
+/** A Markdown section with a row for each plan, and a column for each window that some plan limits. */
 function plansText({ baseUrl, plans, limitsPath }: Published): string {
   const all = [...plans.values()];
   const windows = planWindows.filter((window) => all.some((plan) => maxOf(plan, window) !== undefined));

@@ -32,7 +32,7 @@ interface FoundOperation {
 }
 
 interface ReadOptions {
-  /** In the order of the configuration: the first is the default. Undefined when they could not be read. */
+  /** The names in the order of the configuration, the default first; undefined when they could not be read. */
   readonly upstreamNames: readonly string[] | undefined;
   readonly pathsMax?: number;
 }
@@ -52,7 +52,7 @@ export function readOperations(
 
   const paths = isMapping(source.value) ? source.value.paths : undefined;
   if (!isMapping(paths)) {
-    // Without an excerpt: the file's first line explains nothing, and if `api` names the keys file it may hold a secret.
+    // No excerpt: the file's first line would not help, and it may be a secret if `api` names the keys file by mistake.
     const place = { ...source.placeOf(['paths']), excerpt: '' };
     const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
     return { operations: [], problems: [{ ...place, message }] };
@@ -171,7 +171,7 @@ function readOperation(source: OperationSource): FoundOperation[] {
   return [{ operation, path, successorId: stated['x-deprecated-successor'] }];
 }
 
-/** The members that are valid. The others are reported. */
+/** Returns the valid members and reports the invalid ones. */
 function readMembers({ value, path, report }: OperationSource): StatedOperation {
   const parsed = operationSchema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -186,7 +186,7 @@ function readMembers({ value, path, report }: OperationSource): StatedOperation 
   return operationSchema.parse(Object.fromEntries(valid));
 }
 
-/** An unknown `x-` field belongs to another tool, unless it resembles one of the gateway's: then it is reported as misspelt. */
+/** Reports an unknown `x-` field that resembles a gateway field as misspelt. Other unknown fields belong to other tools. */
 function checkExtensionNames({ value, path, report }: OperationSource): void {
   for (const name of Object.keys(value)) {
     if (!name.startsWith('x-') || extensionNames.includes(name)) continue;
@@ -197,7 +197,7 @@ function checkExtensionNames({ value, path, report }: OperationSource): void {
   }
 }
 
-/** The default where none is named, or where it is not known which there are. */
+/** The operation's upstream. It is the default when the operation names none or the upstreams could not be read. */
 function readUpstream({ value, path, report, upstreamNames }: OperationSource): string {
   const [fallback = ''] = upstreamNames ?? [];
   const written = value['x-upstream'];

@@ -7,17 +7,17 @@ import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 /** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/** What was found of a file: its identity with its times, and the digest of its content. */
+/** The last observation of a file: its identity including its times, and the digest of its content. */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
-  /** Whether any later change shows in the identity. */
+  /** Whether every later change is certain to change the identity. */
   readonly isSettled: boolean;
 }
 
 export type DigestBounds = Pick<Bounds, 'configSettledAfterMs' | 'configSettledCoarseMs'>;
 
-/** Makes a function that remembers what it found, and reads a file only when it may have changed since. */
+/** Makes a function that caches digests. It reads a file again only when the file may have changed. */
 export function createDigestFiles(bounds: DigestBounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
@@ -53,12 +53,12 @@ async function digestFile(
   }
 }
 
-/** Whether the file system has finer times than milliseconds. Some have seconds, in which a second edit does not show. */
+/** Whether the file system records times finer than milliseconds. Coarser times can hide a second edit. */
 function isFine(timeNs: bigint): boolean {
   return timeNs % 1_000_000n !== 0n;
 }
 
-/** As `digestOfContent`, with pauses for requests: all of 32 MiB at once would keep them waiting for 30 ms. */
+/** Like `digestOfContent`, but with pauses for requests. Hashing 32 MiB without a pause would delay requests by 30 ms. */
 async function digestInParts(file: string): Promise<string> {
   const digest = createHash('sha256');
   const part = Buffer.allocUnsafe(partBytes);
@@ -75,8 +75,8 @@ async function digestInParts(file: string): Promise<string> {
   }
 }
 
-/** Takes a quarter of a millisecond. */
+/** The size of a part, which takes a quarter of a millisecond to hash. */
 const partBytes = 262_144;
 
-/** Requests get four times that. */
+/** The pause after each part, four times as long as hashing the part. */
 const partPauseMs = 1;

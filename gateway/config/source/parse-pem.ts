@@ -4,8 +4,8 @@ const certificateBegin = '-----BEGIN CERTIFICATE-----';
 const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificates of a text, at least one, or what is wrong with it. That repeats nothing of the text, which may be a
- * private key that was put in the wrong place.
+ * Parses a text with at least one certificate. Returns the certificates, or an error message. The message does not quote the
+ * text, which may be a private key in the wrong place.
  */
 export function parseCertificates(text: string): readonly X509Certificate[] | string {
   const begun = text.split(certificateBegin).length - 1;
@@ -25,7 +25,7 @@ export function parseCertificates(text: string): readonly X509Certificate[] | st
   }
 }
 
-/** The private key of a text, or what is wrong with it. */
+/** Parses a private key. Returns the key, or an error message. */
 export function parsePrivateKey(text: string): KeyObject | string {
   if (!text.includes('PRIVATE KEY-----')) {
     return 'this file has no private key in PEM (-----BEGIN PRIVATE KEY-----)';

@@ -7,7 +7,7 @@ import type { Substituted } from './substitute-variables.ts';
 import { createOffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
 
-/** A YAML document as plain data, with the place in the file of each part of it. */
+/** A YAML document as plain data, with the place of each part in the file. */
 export interface YamlSource {
   readonly value: unknown;
   /** The place of a value, or of a field's name. For a part that is missing, the place of the nearest part around it. */
@@ -20,7 +20,7 @@ export type ParsedYaml =
   | {
       readonly kind: 'parsed';
       readonly source: YamlSource;
-      /** Faults that leave the rest readable: duplicate fields, reserved names, unset variables. */
+      /** Faults that do not prevent reading the rest: duplicate fields, reserved names, unset variables. */
       readonly problems: readonly Problem[];
     }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
@@ -31,8 +31,8 @@ type ProblemAt = (offset: number, message: string) => Problem;
 /**
  * Parses one YAML document. Lines and columns are only worked out for problems.
  *
- * @param substitute fills the `${…}` of a scalar. It is called after parsing, so that a value can never add structure.
- *   Absent: `${…}` is text like any other
+ * @param substitute fills in `${…}` in a scalar. It is called after parsing, so that a value cannot add YAML structure. Without
+ *   it, `${…}` is ordinary text
  * @param tokensMax how many YAML tokens a file may have
  */
 export function parseYaml(options: {
@@ -55,7 +55,7 @@ export function parseYaml(options: {
   const document = parseDocument(text, {
     prettyErrors: false,
     stringKeys: true,
-    // The library compares each field with all before it; `addNameProblems` finds duplicates in linear time.
+    // The library's check takes quadratic time; `addNameProblems` finds duplicates in linear time.
     uniqueKeys: false,
   });
 
@@ -91,8 +91,8 @@ export function parseYaml(options: {
 }
 
 /**
- * The offset of the first token beyond `tokensMax`; undefined when there is none. The library's lexer takes a tenth of
- * the time of its parser, and next to no memory.
+ * The offset of the first token over `tokensMax`; undefined if the text has fewer tokens. The library's lexer takes a tenth of the
+ * time of its parser, and almost no memory.
  */
 function offsetOfToken(text: string, tokensMax: number): number | undefined {
   // Each token has at least one character.
@@ -108,7 +108,7 @@ function offsetOfToken(text: string, tokensMax: number): number | undefined {
   return undefined;
 }
 
-/** Marks that the lexer inserts between tokens: the start of a document, the end of a flow collection, a scalar that follows. */
+/** Marks that the lexer inserts between tokens for the start of a document, the end of a flow collection, and a following scalar. */
 const lexerMarks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
 
 function syntaxProblems(
@@ -129,7 +129,7 @@ function syntaxProblems(
           'inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`',
         ),
       );
-      // All further syntax errors follow from this one.
+      // Further syntax errors are consequences of this one.
       break;
     }
     problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));
@@ -137,14 +137,14 @@ function syntaxProblems(
   return problems;
 }
 
-/** A bracket or quote that is never closed is reported at the end of the file. The last line with text is shown instead. */
+/** The library reports an unclosed bracket or quote at the end of the file. The offset here is in the last line with text. */
 function visibleOffset(text: string, offset: number): number {
   const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Messages that replace those of the library that do not say what to write instead. */
+/** Messages that replace library messages without advice. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',
@@ -155,13 +155,13 @@ const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
 };
 
 function syntaxMessage({ code, message }: YAMLError): string {
-  // Behind a colon the library quotes the file, which may show a secret. A colon behind a space is YAML's own.
+  // The library quotes the file after a colon, which may reveal a secret. A colon after a space is part of the library's message.
   const [sentence = ''] = message.split(/(?<! ):|\n/, 1);
   const detail = syntaxAdvice[code] ?? sentence.charAt(0).toLowerCase() + sentence.slice(1);
   return `this is not valid YAML: ${detail}`;
 }
 
-/** Reports, for every mapping, fields that it has twice and fields with a reserved name. */
+/** Reports duplicate fields and reserved field names in every mapping. */
 function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problems: ProblemList): void {
   visit(document, {
     Map: (_, map) => {
@@ -187,7 +187,7 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
   });
 }
 
-/** Assigning to this name sets an object's prototype and makes no field, in zod's code as in the gateway's. */
+/** In JavaScript, assigning to `__proto__` sets the object's prototype and creates no field. This affects zod too. */
 const reservedName =
   'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
 
@@ -218,7 +218,7 @@ function fillVariables(
   });
 }
 
-/** An unquoted scalar is a number or a boolean when it looks like one, as if the text had been written in the file. */
+/** Converts a filled-in, unquoted scalar to a number or boolean if it looks like one, as YAML does for text in the file. */
 function resolvePlain(text: string): string | number | boolean {
   if (/^[-+]?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (text === 'true' || text === 'false') return text === 'true';

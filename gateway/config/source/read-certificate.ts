@@ -7,23 +7,23 @@ import type { SourceReader } from './source-reader.ts';
 
 export interface CertificateFiles {
   readonly reader: SourceReader;
-  /** Two files of PEM: the certificate with its chain, and the private key. */
+  /** The PEM file with the certificate and its chain. `key` is the PEM file with the private key. */
   readonly cert: { readonly file: string; readonly mentionedAt: Place };
   readonly key: { readonly file: string; readonly mentionedAt: Place };
   readonly nowMs: number;
   /**
-   * Whether the file of the certificate is as it is in force. Such a one may have expired: that is no fault of this edit,
-   * which may be of another file.
+   * Whether the certificate file is unchanged from the current configuration. An unchanged certificate may have expired, because
+   * the edit may be about another file.
    */
   readonly isInForce: () => boolean;
 }
 
 type ReadCertificate =
   | { readonly kind: 'read'; readonly certificate: Certificate }
-  /** The problems of reading the files are those of the reader. */
+  /** The reader has further problems if a file could not be read. */
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
-/** Reads a certificate and its key, and tries them as a listener would use them. No message repeats anything of the key. */
+/** Reads a certificate and its private key, and creates a TLS context as a listener would. No message quotes the private key. */
 export function readCertificate({ reader, cert, key, nowMs, isInForce }: CertificateFiles): ReadCertificate {
   const certText = reader.readText(cert);
   const keyText = reader.readText(key);
@@ -56,7 +56,7 @@ export function readCertificate({ reader, cert, key, nowMs, isInForce }: Certifi
   return { kind: 'read', certificate: { file: cert.file, cert: certText, key: keyText, notAfterMs } };
 }
 
-/** What OpenSSL has against the pair: a key that is too short, for example. */
+/** The reason why OpenSSL rejects the pair, for example a key that is too short. */
 function tryContext(cert: string, key: string): string | undefined {
   try {
     createSecureContext(secureContextOptions({ cert, key }));

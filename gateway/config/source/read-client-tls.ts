@@ -6,9 +6,9 @@ import type { YamlSource } from './parse-yaml.ts';
 import type { SourceReader } from './source-reader.ts';
 
 export interface ClientTlsToRead {
-  /** What names the files: authorities to trust, and what this side authenticates itself with. */
+  /** The paths of the files: trusted authorities, and the client's certificate and private key. */
   readonly tls: { readonly [Field in TlsField]?: string | undefined };
-  /** Where these fields stand in the main file. */
+  /** The path of these fields in the main file. */
   readonly path: readonly PropertyKey[];
   readonly main: YamlSource;
   readonly reader: SourceReader;
@@ -17,13 +17,13 @@ export interface ClientTlsToRead {
 
 type TlsField = 'ca' | 'cert' | 'key';
 
-/** A file that was read. */
+/** A PEM file and its content. */
 interface PemFile {
   readonly file: string;
   readonly text: string;
 }
 
-/** Reads the PEM files of a side that connects to a server, and tries them as its connections would use them. */
+/** Reads the PEM files of a TLS client, and creates a TLS context as its connections would. */
 export function readClientTls(
   { tls, path, main, reader, fileOf }: ClientTlsToRead,
   problems: Problem[],
@@ -72,7 +72,7 @@ function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): reado
   return refusal === undefined || file === undefined ? [] : [{ ...wholeFile(file), message: refusal }];
 }
 
-/** What OpenSSL has against the files: a key that is too short, for example. */
+/** The reason why OpenSSL rejects the files, for example a key that is too short. */
 function tryContext({ ca, cert, key }: Readonly<Record<TlsField, PemFile | undefined>>): string | undefined {
   try {
     createSecureContext({ ca: ca?.text, cert: cert?.text, key: key?.text });

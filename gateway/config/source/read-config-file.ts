@@ -5,8 +5,8 @@ import { dirname } from 'node:path';
 import { configSizes } from '../config-sizes.ts';
 
 /**
- * The content of a file, which is UTF-8, or the reason why there is none, in words that follow "the file …". Where the bytes were not read,
- * the reason stands in for their digest.
+ * The UTF-8 content of a file, or the reason why it could not be read. The reason completes a sentence that begins with "the
+ * file". If the bytes were not read, the reason also replaces their digest.
  */
 export type ReadFile =
   | ({ readonly kind: 'read' } & FileContent)
@@ -23,11 +23,11 @@ export type Contents = ReadonlyMap<string, FileContent>;
 /** The digest of each file's content. */
 export type Digests = ReadonlyMap<string, string>;
 
-/** Reads one configuration file of at most `configSizes.fileBytesMax`; `textOf` makes text of it. */
+/** Reads one configuration file of at most `configSizes.fileBytesMax`. `textOf` decodes the content. */
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
-    // To open a named pipe would wait for its writer for ever. Non-blocking, it opens, and is refused as no regular file.
+    // A blocking open of a named pipe could wait forever. A non-blocking open succeeds, and the pipe is then refused.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unread(reasonOf(error, file));
@@ -52,7 +52,7 @@ function decode(bytes: Buffer): ReadFile {
   return { kind: 'read', bytes, digest };
 }
 
-/** Without a byte order mark. */
+/** Decodes UTF-8 and removes a byte order mark. */
 export function textOf(bytes: Uint8Array): string {
   return utf8.decode(bytes);
 }
@@ -63,7 +63,7 @@ export function digestOfContent(content: string | Uint8Array): string {
   return hash('sha256', content, 'hex');
 }
 
-/** Why a file that exists is not read, in words that follow "the file …"; undefined when it is. */
+/** The reason why an existing file is refused, to complete "the file …"; undefined when it is accepted. */
 export function unfitReason(stats: {
   readonly isFile: () => boolean;
   readonly isDirectory: () => boolean;
@@ -78,10 +78,10 @@ export function unfitReason(stats: {
     : undefined;
 }
 
-/** The reason of a file that is not there. */
+/** The reason for a missing file. */
 export const missing = 'does not exist';
 
-/** Why a file could not be read, in words that follow "the file …". */
+/** The reason why a file could not be read, to complete "the file …". */
 export function reasonOf(error: unknown, file: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -96,8 +96,8 @@ export function reasonOf(error: unknown, file: string): string {
 }
 
 /**
- * Which part of the path is closed to this process, and what opens it. A clone made under umask 077 is closed to the
- * unprivileged user of a container.
+ * Names the part of the path that this process may not read, and the command that gives it access. For example, the unprivileged
+ * user of a container cannot read a clone that was made with umask 077.
  */
 function denial(file: string): string {
   try {
@@ -109,12 +109,12 @@ function denial(file: string): string {
     }
     return ', though owner and mode allow it; SELinux, for one, wants a mount with `:z`';
   } catch {
-    // It changed in the meantime.
+    // The path changed in the meantime.
     return '';
   }
 }
 
-/** The folders above a file, from the outermost. */
+/** The folders above a file, outermost first. */
 function foldersOf(file: string): string[] {
   const folder = dirname(file);
   return folder === file || folder === '.' ? [folder] : [...foldersOf(folder), folder];

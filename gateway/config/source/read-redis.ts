@@ -4,7 +4,7 @@ import { type Problem, wholeFile } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import { type ClientTlsToRead, readClientTls } from './read-client-tls.ts';
 
-/** What reaches Redis: the settings with the contents of the files that they name. Undefined for the memory store. */
+/** Reads the Redis settings and the files that they name. Undefined for the in-memory store. */
 export function readRedis(
   { redis, environment }: RawSettings,
   source: Omit<ClientTlsToRead, 'tls' | 'path'>,
@@ -14,7 +14,7 @@ export function readRedis(
   const { main, reader, fileOf } = source;
   const { cluster, sentinel, ca, cert, key } = redis;
 
-  /** The content of a file with a password. Editors and `echo` end it with a line break that is no part of it. */
+  /** Reads a password file. The final line break, which editors and `echo` add, is not part of the password. */
   const readPassword = (named: string | undefined, path: readonly string[]): string | undefined => {
     if (named === undefined) return undefined;
     const file = fileOf(named);
@@ -47,7 +47,7 @@ export function readRedis(
   };
 }
 
-/** The user of a URL whose password is in a file: a URL with a user and no password would mean an empty one. */
+/** Separates the user from a URL whose password is in a file. A URL with a user but no password would mean an empty password. */
 function splitUser(text: string | undefined): { readonly url?: string; readonly username?: string } {
   const url = URL.parse(text ?? '');
   if (url === null) return {};

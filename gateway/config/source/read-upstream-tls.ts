@@ -7,7 +7,7 @@ export interface UpstreamTlsToRead extends Omit<ClientTlsToRead, 'tls'> {
   readonly upstream: RawUpstream;
 }
 
-/** What the connections to an upstream's targets verify and show. `path` is where the upstream stands in the main file. */
+/** Reads the TLS files for connections to an upstream's targets. `path` is the upstream's path in the main file. */
 export function readUpstreamTls(
   { upstream, path, ...source }: UpstreamTlsToRead,
   problems: Problem[],

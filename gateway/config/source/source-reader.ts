@@ -27,38 +27,38 @@ interface TextToParse {
   readonly text: string;
 }
 
-/** Reads the files of one load, and records all files and variables that its result depends on. */
+/** Reads the files of one load, and records every file and variable that the result depends on. */
 export interface SourceReader {
   /**
-   * Reads one file as data; undefined when that fails, for the reasons in `problems()`.
+   * Reads one file as data; undefined when reading fails, with the reasons in `problems()`.
    *
-   * @param kind `${NAME}` is filled in unless it is the API document, whose texts may contain such a form as an example
-   * @param mentionedAt the place that names the file: a missing file is a problem there
+   * @param kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
+   * @param mentionedAt the place that names the file, where a missing file is reported
    */
   read(options: FileToRead): YamlSource | undefined;
-  /** Only reads the bytes of such a file. */
+  /** Reads the bytes of a file without parsing them. */
   readBytes(options: FileToRead): Buffer | undefined;
-  /** Parses what `readBytes` has read. */
+  /** Parses the content from `readBytes`. */
   parse(options: TextToParse): YamlSource | undefined;
-  /** Parses a part of what `readBytes` has read. Its problems, with lines of that part, are not among `problems()`. */
+  /** Parses a part of the content from `readBytes`. `problems()` does not include its problems, whose lines count from the part. */
   parsePart(options: TextToParse): ParsedYaml;
-  /** Reads one file as text, as `read` does; for what is not YAML. */
+  /** Reads one file as text, for files that are not YAML. */
   readText(options: { readonly file: string; readonly mentionedAt: Place }): string | undefined;
-  /** The problems of reading files, parsing them and filling in variables. */
+  /** The problems from reading files, parsing them and filling in variables. */
   problems(): readonly Problem[];
-  /** The digest of every file that was asked for, missing files and those of `NAME_FILE` included. */
+  /** The digest of every requested file, including missing files and files from `NAME_FILE` variables. */
   digests(): Digests;
   /** The content of every file that was read. */
   contents(): Contents;
-  /** 12 hex digits over the files' names and contents and the variables that were filled in. */
+  /** A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. */
   version(): string;
 }
 
 /**
- * @param drafts what to take instead of files' contents
- * @param makesKeysFile a keys file that is missing counts as an empty one
- * @param onRead called with each file that a setting names and the digest of its content, before it is parsed; not for drafts
- * @param readFile reads a file that is no draft
+ * @param drafts contents to use instead of the files on disk
+ * @param makesKeysFile treats a missing keys file as empty
+ * @param onRead called before a file is parsed, with the file and the digest of its content; not called for drafts
+ * @param readFile reads a file that is not a draft
  */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -115,7 +115,7 @@ export function createSourceReader(options: {
         reason: `the file that ${name}_FILE names ${result.reason}`,
       };
     }
-    // Editors and `echo` end a file with a line break that is no part of the secret.
+    // The final line break, which editors and `echo` add, is not part of the secret.
     return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
   }
 
@@ -153,7 +153,7 @@ export function createSourceReader(options: {
     digests: () => digests,
     contents: () => contents,
     version() {
-      // Names relative to the main file, so that replicas in different folders agree.
+      // Names are relative to the main file, so that replicas in different folders get the same version.
       const [mainFile = ''] = digests.keys();
       const named = [...digests].map(([file, digest]) => [relative(dirname(mainFile), file), digest]);
       return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
@@ -167,8 +167,8 @@ function contentOf(draft: string | FileContent): ReadFile {
 }
 
 /**
- * The keys file is the one that an operator makes: none is shipped, since it would end up in a commit. Its path is not
- * repeated here: somebody may have written a secret in its place.
+ * Advice for a missing keys file. An operator must create the keys file, because a shipped file would end up in a commit. The
+ * message does not repeat the path, because the operator may have written a secret in its place.
  */
 const adviceForKeys = ': the command `keys create` makes it with the first key; an empty file will also do';
 

@@ -1,6 +1,6 @@
 import { configSizes } from '../config-sizes.ts';
 
-/** The value of an environment variable, or why there is none. */
+/** The value of an environment variable, or the reason why it has none. */
 export type Variable =
   | { readonly kind: 'set'; readonly value: string }
   | { readonly kind: 'unset' }
@@ -16,16 +16,16 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 const placeholderStart = '${';
 
 /**
- * Whether a text, written into a configuration, would not be read as it is: whoever chooses the name of a key would have a
- * secret of the environment in it, or leave a file that no gateway can load. There is no other way to write such a text.
+ * Whether a configuration would fill in variables in this text. Such a text must not be written to a configuration: a key's name
+ * could then contain a secret from the environment, or make the file invalid. The syntax has no escape for such a text.
  */
 export function isFilledIn(text: string | undefined): boolean {
   return text?.includes(placeholderStart) ?? false;
 }
 
 /**
- * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. Reasons name
- * variables and never show their values.
+ * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. The reasons for a failure
+ * name variables but never show their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();

@@ -4,16 +4,16 @@ import type { AliasTargets, ParsedDocument } from './yaml-to-plain.ts';
 /** Steps from a document's root: field names and list indexes. */
 export type YamlPath = readonly PropertyKey[];
 
-/** A field has a name and a value; an entry of a list has a value only. */
+/** The name or the value of a field. A list entry has only a value. */
 export type YamlPart = 'value' | 'name';
 
 /**
- * The character offset of the part that a path leads to. For a part that is missing it is the offset of the nearest part
- * around it: the name of the field that should hold it, or the start of the list entry.
+ * The character offset of the part at a path. A missing part has the offset of the nearest part around it, which is the name of
+ * the enclosing field or the start of the enclosing list entry.
  */
 export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
 
-/** Makes the function that finds offsets. A mapping is indexed when it is first searched: it may have a million fields. */
+/** Makes the function that finds offsets. Each mapping is indexed at its first search, because it may have a million fields. */
 export function createOffsetOf(document: ParsedDocument, targets: AliasTargets): OffsetOf {
   const indexes = new Map<YAMLMap, ReadonlyMap<unknown, Pair>>();
 
@@ -45,7 +45,7 @@ export function createOffsetOf(document: ParsedDocument, targets: AliasTargets):
   };
 }
 
-/** Of two fields with one name the last counts, as it does in the data. */
+/** Indexes fields by name. The last of several fields with the same name wins, as in the data. */
 function indexFields(map: YAMLMap): ReadonlyMap<unknown, Pair> {
   return new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[pair.key.value, pair]] : [])));
 }

@@ -12,7 +12,7 @@ import {
 
 export type ParsedDocument = Document.Parsed<ParsedNode>;
 
-/** A document's data and the node that each alias stands for; or the reason why there is no data, and its offset. */
+/** A document's data and the node of each alias, or the reason and offset of a failure. */
 export type Plain =
   | { readonly kind: 'plain'; readonly value: unknown; readonly targets: AliasTargets }
   | { readonly kind: 'failed'; readonly reason: string; readonly offset: number };
@@ -30,15 +30,15 @@ export function isMapping(value: unknown): value is Mapping {
 interface Anchored {
   readonly node: Node;
   readonly value: unknown;
-  /** The number of values in it, those behind aliases included. */
+  /** The number of values in the node, including the values that its aliases expand to. */
   readonly count: number;
 }
 
 /**
- * Makes plain data of a document in one pass. The library's own `toJS` looks for the anchor of each alias among all
- * anchors: a file with 100,000 of both would take minutes.
+ * Converts a document to plain data in one pass. The library's own `toJS` searches all anchors for each alias, so a file with
+ * 100,000 anchors and aliases would take minutes.
  *
- * @param aliasedMax the values that all aliases of the document may stand for together
+ * @param aliasedMax the total number of values that the document's aliases may expand to
  */
 export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
   const anchors = new Map<string, Anchored>();
@@ -52,7 +52,7 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
     if (isAlias(node)) return resolve(node);
     const countBefore = count;
     const { anchor } = node;
-    // An anchor is not known inside the node that it names, so that no value contains itself.
+    // An anchor is undefined inside its own node, so that a value cannot contain itself.
     if (anchor !== undefined) anchors.delete(anchor);
     count += 1;
     const value = convertUnnamed(node);
@@ -66,14 +66,14 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
       for (const { key, value } of node.items) {
         const name = String(convert(key) ?? '');
         const plain = convert(value);
-        // An assignment to `__proto__` makes no field. `parseYaml` reports the name.
+        // Assigning to `__proto__` would not create a field. `parseYaml` reports this name.
         if (name !== '__proto__') mapping[name] = plain;
       }
       return mapping;
     }
     if (isSeq(node)) return node.items.map(convert);
     if (isScalar(node) && isPlainScalar(node.value)) return node.value;
-    // Only a tag makes other values: dates, bytes.
+    // Other values, such as dates and bytes, come only from a tag.
     throw new Inconvertible('this is not valid YAML: remove the `!` tag', node);
   }
 
