@@ -4,19 +4,19 @@ import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check-limits.ts';
 
 /**
- * What keys refer to, counted: an edit of one key, of a plan or of the API document is checked against this, without a look at
- * every key.
+ * Counts of the plans and operations that keys refer to. An edit of a key, a plan or the API document is checked against these
+ * counts, without reading every key.
  */
 export interface KeyUses {
-  /** By plan: its keys with limits of their own, and those without. */
+  /** For each plan: the number of keys with their own limits, and the number of keys without. */
   readonly plans: ReadonlyMap<string, { readonly limited: number; readonly unlimited: number }>;
-  /** How many keys state each operation. */
+  /** For each operation: the number of keys that state it. */
   readonly operations: ReadonlyMap<string, number>;
-  /** Keys with limits that cannot do what they say. */
+  /** The number of keys with limits that have no effect. */
   readonly warned: number;
 }
 
-/** Counts keys, beginning with what `before` says, and takes back others. */
+/** Makes a counter that starts with the counts of `before`, and adds or subtracts keys. */
 export function createKeyUses(before?: KeyUses): {
   count(key: RawKey, change: 1 | -1): void;
   uses(): KeyUses;
@@ -38,7 +38,7 @@ export function createKeyUses(before?: KeyUses): {
   };
 }
 
-/** Whether every key is on a plan that there is, with limits of its own exactly where that is custom. */
+/** Whether every key is on an existing plan, and has its own limits exactly if that plan is custom. */
 export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, unknown>>): boolean {
   return [...plans].every(([plan, { limited, unlimited }]) => {
     if (limited === 0 && unlimited === 0) return true;
@@ -47,7 +47,7 @@ export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, un
   });
 }
 
-/** Whether all operations that keys state are among these. */
+/** Whether all operations that keys state are known. */
 export function fitOperations({ operations }: KeyUses, known: ReadonlySet<string>): boolean {
   return [...operations].every(([id, keys]) => keys === 0 || known.has(id));
 }

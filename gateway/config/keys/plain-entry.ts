@@ -1,11 +1,11 @@
 /**
- * Reads one entry of a keys file without the YAML library, which takes thirty times as long. It knows the YAML that people
- * and programs write there: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, comments.
- * For these it gives exactly what the library gives (`/test/config/keys/split-keys.test.ts` compares them). For anything else, and
- * for text with variables, it gives up.
+ * Reads one entry of a keys file without the YAML library, which takes thirty times as long. It supports the usual YAML of keys
+ * files: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, comments. For this subset its
+ * result equals the library's result (`/test/config/keys/split-keys.test.ts` compares them). It rejects all other YAML, and text
+ * with variables.
  *
- * @param text the lines of one entry, of which the first begins with `- `
- * @returns undefined when it gave up
+ * @param text the lines of one entry; the first line begins with `- `
+ * @returns undefined for an entry that needs the library
  */
 export function readPlainEntry(text: string): { readonly value: unknown } | undefined {
   if (text.length > entryCharsMax || text.includes('${')) return undefined;
@@ -17,23 +17,23 @@ export function readPlainEntry(text: string): { readonly value: unknown } | unde
   }
 }
 
-/** Longer entries are left to the library, which counts their tokens. */
+/** The longest entry that is read here. The library reads longer entries and counts their tokens. */
 const entryCharsMax = 4_096;
-/** Of `[[…]]` and `{ a: { … } }`. */
+/** The deepest nesting of `[[…]]` and `{ a: { … } }`. */
 const flowDepthMax = 4;
 
 const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// Letters beyond ASCII are taken, all kinds of blanks and line breaks are not.
+// Letters beyond ASCII are included. Blanks and line breaks beyond ASCII are not.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
-/** Not `#`, which begins a comment behind a blank. */
+/** The characters without `#`, which begins a comment after a blank. */
 const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
-/** Sticky patterns: each is tried where the reader stands. */
+/** Sticky patterns, which match at the reader's current position. */
 const sticky = {
   entry: /- +/y,
   blanks: / +/y,
@@ -46,7 +46,7 @@ const sticky = {
   separator: / *, */y,
 };
 
-/** It begins with what cannot begin anything else, and has colons only before what is no blank. */
+/** Matches an unquoted scalar. Its first character cannot begin another construct, and a colon in it is never before a blank. */
 function plainScalar(characters: string): RegExp {
   return new RegExp(
     `[A-Za-z0-9_/${letters}](?:[${characters}]|:(?=[${characters}])| +(?=[${behindBlank(characters)}]))*`,
@@ -68,13 +68,13 @@ class EntryReader {
     return value;
   }
 
-  /** What stands behind `- `, and the lines that belong to it. */
+  /** Reads the item after `- `, including its further lines. */
   #item(column: number): unknown {
     sticky.fieldName.lastIndex = this.#at;
     return sticky.fieldName.test(this.#text) ? this.#mapping(column) : this.#valueOnLine();
   }
 
-  /** Fields that begin at this column. */
+  /** Reads the fields that begin at this column. */
   #mapping(column: number): Mapping {
     const mapping: Mapping = {};
     for (;;) {
@@ -167,7 +167,7 @@ class EntryReader {
     this.#at += 1;
   }
 
-  /** Goes to the next line with content, and says how far that is indented; -1 when there is none. */
+  /** Advances to the next line with content. Returns its indentation, or -1 at the end of the text. */
   #indent(): number {
     this.#skip(sticky.otherLines);
     if (this.#at === this.#text.length) return -1;
@@ -176,7 +176,7 @@ class EntryReader {
     return indent;
   }
 
-  /** Goes behind what the pattern matches here. */
+  /** Advances past the match of a pattern at the current position. Returns whether the pattern matched. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
     if (!pattern.test(this.#text)) return false;
@@ -184,7 +184,7 @@ class EntryReader {
     return true;
   }
 
-  /** The text that the pattern matches here. */
+  /** Returns the text that a pattern matches at the current position, and advances past it. */
   #take(pattern: RegExp): string {
     const start = this.#at;
     if (!this.#skip(pattern)) throw unfamiliar;
@@ -201,7 +201,7 @@ class EntryReader {
 }
 
 const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
-/** What YAML's core schema reads as another kind of number. */
+/** Other texts that YAML's core schema reads as numbers. */
 const otherNumber = /^(?:\d+|0o[0-7]+|0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
 const otherWord = /^(?:True|TRUE|False|FALSE|null|Null|NULL)$/;
 

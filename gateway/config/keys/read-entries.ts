@@ -5,26 +5,27 @@ import type { Settings } from '../../shared/model.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { compareLists, entryText, gone, type ListDifference, type SplitList } from './split-list.ts';
 
-/** A valid list of keys with what it was read from: the next load reads only what is different there. */
+/** A valid list of keys with its source bytes, so that the next load reads only changed entries. */
 export interface ReadEntries {
   readonly list: SplitList;
   readonly keys: KeyTable;
-  /** Which entry each key is, by the rank of its id. */
+  /** For each rank of an id: the index of the key's entry. */
   readonly order: Uint32Array;
   readonly uses: KeyUses;
 }
 
-/** The value of one entry, as a parser of the whole file would give it; undefined when it takes that one to say. */
+/** Reads one entry with the same result as a parse of the whole file. Returns undefined when only such a parse can read the entry. */
 export type ReadEntry = (text: string) => { readonly value: unknown } | undefined;
 
-/** More changed keys than this are packed anew with all others: a table carries its changes from load to load. */
+/** With more changed keys than this, all keys are packed again. With fewer, a table carries its changes from load to load. */
 export const changesMax = 256;
 
 /**
- * Reads the keys of a list, of a list that was read before only what has changed. Undefined when an entry is no key, or two
- * share an id or a digest: then all of them must be looked at, to say what is wrong and where.
+ * Reads the keys of a list. If an earlier load read the list, only changed entries are read.
  *
- * @param before of whichever load; its entries are valid by themselves, whatever their plans have become
+ * @param before the entries of any earlier load; each is valid by itself, even if its plan has changed
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest. The whole list must then be parsed, to report
+ *   each problem with its place
  */
 export function readEntries(
   list: SplitList,
@@ -95,12 +96,12 @@ function readChanged(
   return { list, keys, order: changedOrder({ before, keys, now, entryOf }), uses: uses.uses() };
 }
 
-/** Keys that stay keep their order; each new one has its rank. */
+/** The order of the entries after a change: remaining keys keep their relative order, and new keys are inserted by rank. */
 function changedOrder(options: {
   readonly before: ReadEntries;
   readonly keys: KeyTable;
   readonly now: Uint32Array;
-  /** New entries by their ids. */
+  /** The indexes of new entries by id. */
   readonly entryOf: ReadonlyMap<string, number>;
 }): Uint32Array {
   const { before, keys, now, entryOf } = options;

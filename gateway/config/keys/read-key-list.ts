@@ -15,40 +15,39 @@ import { type ReadEntries, type ReadEntry, readEntries } from './read-entries.ts
 import { type SplitList, splitList } from './split-list.ts';
 import { createSplitSource } from './split-source.ts';
 
-/** A list of keys, each of which is valid by itself. */
+/** A list of keys, where each key is valid by itself. */
 export interface ReadKeyList {
-  /** Undefined where no file has a list: all keys are in the directory. */
+  /** The file with the list; undefined when all keys are in the directory. */
   readonly file: string | undefined;
-  /** The same as seen from the folder of the main file. */
+  /** The path of this file relative to the folder of the main file. */
   readonly shownAs?: string;
-  /** Where the list stands in its file. */
+  /** The path of the list in its file. */
   readonly path: readonly PropertyKey[];
   readonly source: () => YamlSource;
-  /** As they are written, in the order of the file. It takes a look at each. */
+  /** Reads every key as stated, in the order of the file. */
   readonly written: () => readonly RawKey[];
-  /** The line of each key, in that order. */
+  /** The line of each key, in the order of the file. */
   readonly lines: () => Uint32Array;
-  /** All keys, and the entry that each is, by the rank of its id. @throws when there were problems */
+  /** All keys, and for each rank of an id the index of the key's entry. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** What the next load builds on; absent where the file had to be parsed as a whole. */
+  /** The entries for the next load; absent when the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
 interface KeyListToRead {
   readonly main: YamlSource;
   readonly mainFile: string;
-  /** The file that a path in the main file means. */
+  /** Resolves a path that the main file names. */
   readonly fileOf: (path: string) => string;
   readonly reader: SourceReader;
-  /** Undefined where the main file is not valid. */
+  /** The plans; undefined when the main file is not valid. */
   readonly plans: Settings['plans'] | undefined;
   readonly before: ReadEntries | undefined;
 }
 
 /**
- * Reads the keys, from the main file or from their own. A file of their own is split into its entries, and of these only the ones
- * that changed are read. When something is wrong with one of them or with all together, or the file is no list that can be split,
- * it is looked at as a whole.
+ * Reads the keys from the main file or from the keys file. A keys file is split into entries, and only changed entries are read.
+ * The whole file is parsed if it cannot be split, or if there is a problem in an entry or between entries.
  */
 export function readKeyList(
   { main, mainFile, fileOf, reader, plans, before }: KeyListToRead,
@@ -56,7 +55,7 @@ export function readKeyList(
 ): ReadKeyList | undefined {
   const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
   if (Array.isArray(keys)) {
-    // It has passed the schema together with the main file.
+    // The schema of the main file has already checked these keys.
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, definedPlans));
     const { data } = keyListSchema.safeParse(keys);
     const at = { file: mainFile, shownAs: basename(mainFile), path: ['keys'] };
@@ -98,14 +97,14 @@ export function readKeyList(
   return parsed.data && wholeList(at, whole, parsed.data);
 }
 
-/** What a variable stands for may change from load to load: then nothing can be said by the bytes alone. */
+/** Whether a list has variables. Their values may change between loads, so equal bytes do not mean equal keys. */
 function hasVariables({ bytes }: SplitList): boolean {
   return bytes.includes('${');
 }
 
 /**
- * The value of an entry that only the YAML library can read. Undefined when there is anything to say about it, or when it may have
- * to do with other entries, or does not begin on its first line.
+ * Reads an entry that needs the YAML library. Undefined when the entry has a problem, may refer to other entries, or does not begin
+ * on its first line.
  */
 function readOddEntry(text: string, parse: (text: string) => ParsedYaml): ReturnType<ReadEntry> {
   if (/^- +[#&*!\r\n]|[\s,[{]\*/.test(text)) return undefined;

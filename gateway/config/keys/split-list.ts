@@ -1,7 +1,7 @@
-/** Where the entries of a list stand in the bytes of a file. */
+/** The positions of a list's entries in the bytes of a file. */
 export interface SplitList {
   readonly bytes: Buffer;
-  /** The first byte of each entry, and the end of the file: an entry ends where the next one begins. */
+  /** The first byte of each entry, and the end of the file. An entry ends where the next entry begins. */
   readonly starts: Uint32Array;
   /** The line on which each entry begins, from 1. */
   readonly lines: Uint32Array;
@@ -14,9 +14,11 @@ const hash = 0x23;
 const dash = 0x2d;
 
 /**
- * Splits a YAML document that is a block list without indentation: each entry begins on a line with `- `, and all other lines
- * are indented, empty or comments. Then each entry can be parsed by itself, unless it has to do with others by an anchor or is
- * no YAML. Undefined for any other document: with directives or `---`, an indented list, one in brackets, an empty one.
+ * Splits a YAML document that is an unindented block list. Each entry begins on a line with `- `. All other lines are indented,
+ * empty or comments. Each entry can then be parsed separately, unless it is invalid or uses an anchor of another entry.
+ *
+ * @returns undefined for any other document, for example with directives or `---`, an indented list, a list in brackets, or an
+ *   empty document
  */
 export function splitList(bytes: Buffer): SplitList | undefined {
   const starts: number[] = [];
@@ -50,23 +52,23 @@ export function splitList(bytes: Buffer): SplitList | undefined {
   return { bytes, starts: Uint32Array.from(starts), lines: Uint32Array.from(lines) };
 }
 
-/** The text of an entry, with the comments up to the next one. */
+/** The text of an entry, including comments up to the next entry. */
 export function entryText({ bytes, starts }: SplitList, index: number): string {
   return bytes.toString('utf8', starts[index], starts[index + 1]);
 }
 
-/** What became of the entries of a list. */
+/** The difference between two versions of a list. */
 export interface ListDifference {
-  /** Entries of the list before that are not in the other, and entries of the other that are not in that before. */
+  /** Indexes of entries that only the old list has, and indexes of entries that only the new list has. */
   readonly removed: readonly number[];
   readonly added: readonly number[];
-  /** For each entry of the list before, which one it is in the other; `gone` for those that were removed. */
+  /** For each entry of the old list: its index in the new list, or `gone` if it was removed. */
   readonly now: Uint32Array;
 }
 
 export const gone = 0xffff_ffff;
 
-/** Compares two lists by their bytes. Entries that stand in another order are found again. */
+/** Compares two lists by their bytes. Entries that have moved are matched too. */
 export function compareLists(before: SplitList, after: SplitList): ListDifference {
   const [countBefore, countAfter] = [before.lines.length, after.lines.length];
   const most = Math.min(countBefore, countAfter);
@@ -79,7 +81,7 @@ export function compareLists(before: SplitList, after: SplitList): ListDifferenc
   const now = Uint32Array.from({ length: countBefore }, (_, index) =>
     index < first ? index : index >= countBefore - last ? index - countBefore + countAfter : gone,
   );
-  // Two entries of the same bytes are not valid, so it does not matter which of them is found.
+  // Two entries with the same bytes are not valid, so either match will do.
   const between = new Map<string, number>();
   for (let index = first; index < countBefore - last; index++) between.set(entryText(before, index), index);
   const added: number[] = [];

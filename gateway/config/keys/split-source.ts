@@ -5,8 +5,8 @@ import type { ReadEntry } from './read-entries.ts';
 import { entryText, type SplitList } from './split-list.ts';
 
 /**
- * A list that was split, as if its file had been parsed as a whole. Only entries whose places are asked for are parsed with the
- * places of their parts. Undefined when that takes a parser of the whole file.
+ * Makes a YAML source from a split list, equal to the source of the whole file. An entry is parsed with places only when a place in
+ * it is requested. Undefined when only a parse of the whole file can provide the source.
  */
 export function createSplitSource(
   list: SplitList,
@@ -30,7 +30,7 @@ export function createSplitSource(
     return result.source;
   }
 
-  /** The list itself is where its first entry is. */
+  /** The place of a part. The place of the list itself is the place of its first entry. */
   function placeOf(path: YamlPath, part?: YamlPart): Place {
     const [index, ...inEntry] = path;
     if (typeof index !== 'number' || index >= list.lines.length) return { ...placeOf([0]), column: 1 };

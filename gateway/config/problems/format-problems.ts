@@ -1,6 +1,6 @@
 import type { Place, Problem } from './problem.ts';
 
-/** The problems as a person reads them: `file:line:column: message`, the line itself, and a caret under the place. */
+/** Formats problems for people: `file:line:column: message`, the line itself, and a caret below the place. */
 export function formatProblems(problems: readonly Problem[]): string {
   return problems.map(formatProblem).join('\n\n');
 }
@@ -16,7 +16,7 @@ function formatPlace({ file, line, column, excerpt }: Place, message: string): s
   if (excerpt.trim() === '' || column > excerpt.length + 1) return head;
   const number = String(line);
   const gutter = ' '.repeat(number.length);
-  // A tab above the caret stays a tab, so that both lines are indented alike.
+  // Tabs are kept, so that the caret line has the same indentation.
   const indent = excerpt.slice(0, column - 1).replace(/[^\t]/g, ' ');
   return `${head}\n  ${number} | ${excerpt}\n  ${gutter} | ${indent}^`;
 }

@@ -1,6 +1,6 @@
 import type { Settings } from '../../shared/model.ts';
 
-/** One sentence for an address that cannot be listened on, with the setting that names it and what helps. */
+/** One sentence about an address on which the gateway cannot listen. It names the setting and a remedy. */
 export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 'listen' | 'admin'>): string {
   const { code, message, port }: NodeJS.ErrnoException & { port?: number } =
     error instanceof Error ? error : new Error(String(error));

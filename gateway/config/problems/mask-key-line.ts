@@ -1,10 +1,9 @@
 import { closestName } from '../../shared/schema/closest-name.ts';
 
 /**
- * Masks a line about keys, except for parts that are known to be harmless: structure, names of fields, and the values of
- * fields that hold no secret. Everything else, comments included, is replaced by as many asterisks, so that a caret below
- * the line still points at its place. It works on the text, since invalid YAML has no tree. It is an allowlist, since a
- * secret without the prefix `tg_` cannot be recognised.
+ * Masks a line about keys. It shows only harmless parts: structure, field names, and the values of fields without secrets. Every
+ * other character becomes an asterisk, so that a caret below the line still points to the right place. The function works on text,
+ * because invalid YAML has no tree. It uses an allowlist, because a secret without the prefix `tg_` cannot be recognised.
  */
 export function maskKeyLine(line: string, fieldNames: readonly string[]): string {
   return line.replace(piece, (text: string, harmless: string | undefined, name: string | undefined) => {
@@ -13,9 +12,9 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
   });
 }
 
-/** Fields whose values are shown, as long as they have the form of such a value. */
+/** Fields whose values are shown if they have the expected form. */
 const harmlessFields = [
-  // An id is public: it is on every access line and in forwarded requests. A secret in its place stays masked.
+  // An id is public, because access logs and forwarded requests have it. A secret written as an id stays masked.
   field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled|directory', 'true|false'),
@@ -23,10 +22,10 @@ const harmlessFields = [
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 
-/** Brackets, the marks of list entries, keys and comments, and variables, of which only the name is written. */
+/** Brackets, the marks of list entries, keys and comments, and `${NAME}` variables. */
 const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
 
-/** The next piece of a line: harmless text, the name of a field, quoted text, or any other word. */
+/** Matches the next piece of a line: harmless text, a field name, quoted text, or any other word. */
 const piece = new RegExp(
   [
     `(${[...harmlessFields, ...structure].join('|')})`,
@@ -42,7 +41,7 @@ function field(names: string, value: string): string {
   return String.raw`["']?(?:${names})["']?\s*:\s*["']?(?:${value})["']?(?=[\s\]},]|$)`;
 }
 
-/** Also a misspelt name is shown, since the problem may be about it; a secret resembles no name of a field. */
+/** Whether a word is a field name or resembles one. The problem may be about a misspelt name, and no secret resembles a field name. */
 function isFieldName(name: string, fieldNames: readonly string[]): boolean {
   return closestName(name, fieldNames) !== undefined;
 }

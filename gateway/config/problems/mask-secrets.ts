@@ -1,16 +1,16 @@
-/** Texts that look like a secret, for the files and settings that should hold none: the API document, settings other than `keys`. */
+/** Patterns of secrets. They apply to parts that should have no secrets: the API document, and settings other than `keys`. */
 const secretShapes = [
-  // The user information of a URL, up to the last @ of the line: a password may hold any character.
+  // The user information of a URL, up to the last @ in the line, because a password may contain any character.
   /(?<=:\/\/).+(?=@)/g,
-  // The parameters of a URL: redis://redis?password=…
+  // Query parameters of a URL, such as redis://redis?password=…
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
-  // A secret of a key, or a token of the admin API, that this program has issued.
+  // A key's secret or an admin token that Tollgate has issued.
   /\btga?_\w+/g,
-  // The rest of the line behind a field with such a name: a password may hold any character.
+  // The rest of the line after a field with one of these names, because a password may contain any character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 
-/** Replaces each by as many asterisks, so that a caret below the line still points at its place. */
+/** Replaces each character of a secret by an asterisk, so that a caret below the line still points to the right place. */
 export function maskSecrets(line: string): string {
   return secretShapes.reduce(
     (masked, shape) => masked.replace(shape, (secret) => '*'.repeat(secret.length)),

@@ -6,8 +6,8 @@ import { isMapping } from '../source/yaml-to-plain.ts';
 import { type Problem, wholeFile } from './problem.ts';
 
 /**
- * The one problem of a file that is no configuration at all. Undefined for a file that has at least one setting, or something like
- * it: then each part has its own problem. It repeats nothing of the file.
+ * Reports a file that is not a configuration at all as a single problem, which quotes nothing from the file. Undefined for a file
+ * with at least one name that is a setting or resembles one. In such a file each part gets its own problem.
  */
 export function otherDocument(file: string, value: unknown): Problem | undefined {
   const names = isMapping(value) ? Object.keys(value) : [];

@@ -1,16 +1,16 @@
 import { configSizes } from '../config-sizes.ts';
 import type { Problem } from './problem.ts';
 
-/** The problems that one check finds, up to a maximum: a file may have a million faults, and a report lists a hundred. */
+/** The problems of one check, up to a maximum. A file may have a million faults, but a report lists a hundred. */
 export interface ProblemList {
   readonly problems: readonly Problem[];
-  /** Whether it takes no more problems, so that the check can stop. */
+  /** Whether the list is full, so that the check can stop. */
   isFull(): boolean;
-  /** Adds a problem. `make` is only called when there is room: to work out a place and a message takes time. */
+  /** Adds a problem. `make` is called only if the list has room, because computing the place and the message takes time. */
   add(make: () => Problem): void;
 }
 
-/** Makes an empty list. It takes one problem more than a report lists, which shows that there are more. */
+/** Makes an empty list. It accepts one problem more than a report lists, so that the report can mention further problems. */
 export function createProblemList(problemsMax: number = configSizes.problemsMax): ProblemList {
   const problems: Problem[] = [];
   const isFull = () => problems.length > problemsMax;

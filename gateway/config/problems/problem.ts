@@ -8,31 +8,31 @@ export interface Place {
   readonly line: number;
   /** From 1, in UTF-16 units, as editors count. */
   readonly column: number;
-  /** The line as it is in the file, with `${VAR}` not filled in and possible secrets masked. Empty when there is no such file. */
+  /** The line from the file, with `${VAR}` not filled in and possible secrets masked. Empty when the file does not exist. */
   readonly excerpt: string;
 }
 
-/** One fault in the configuration. Plain data: it goes into the JSON log as it is. */
+/** One fault in the configuration, as plain data for the JSON log. */
 export interface Problem extends Place {
-  /** The fault and what to write instead. Never shows a value that was filled in, or one of a key: it may be a secret. */
+  /** The fault and what to write instead. It never shows values of variables or keys, because they may be secrets. */
   readonly message: string;
   /** The other place of a conflict. */
   readonly related?: Place & { readonly message: string };
   /**
-   * The files whose content may be at fault, the likeliest first; absent: `file`, or that of `related`. A load takes them off: one
-   * may be a secret that stands in place of a path.
+   * The files that may be at fault, the likeliest first; by default `file` and the file of `related`. A load removes this field
+   * from its result, because a path may be a secret that an operator wrote in the wrong place.
    */
   readonly files?: readonly string[];
 }
 
-/** Where the characters of a text are. */
+/** Converts offsets in a text to places. */
 export interface TextPlaces {
   placeAt(offset: number): Place;
-  /** The line alone, from 1, for as many offsets as there are keys. */
+  /** The line alone, from 1. It is fast enough to be called for every key. */
   lineAt(offset: number): number;
 }
 
-/** The lines of the text are only counted when one of them is asked for. */
+/** Makes a converter that counts the lines of the text at its first call. */
 export function createTextPlaces(options: {
   readonly file: string;
   readonly kind: FileKind;
@@ -66,7 +66,7 @@ function lineStartsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** How many of the ascending numbers are not above the limit. */
+/** The number of values in an ascending list that are not above the limit. */
 function countUpTo(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;
@@ -78,7 +78,7 @@ function countUpTo(numbers: readonly number[], limit: number): number {
   return low;
 }
 
-/** The place of a problem with a file as a whole. */
+/** The place of a problem that concerns a whole file. */
 export function wholeFile(file: string): Place {
   return { file, line: 1, column: 1, excerpt: '' };
 }

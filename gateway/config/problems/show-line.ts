@@ -7,10 +7,10 @@ import { maskSecrets } from './mask-secrets.ts';
 export type FileKind = 'settings' | 'keys' | 'api';
 
 /**
- * Gives one line of a file, without its line break and with secrets masked, as a report or a log may show it.
+ * Returns one line of a file for a report or a log, without its line break and with secrets masked.
  *
  * @param start the offset of the line's first character
- * @param end the offset behind its last
+ * @param end the offset after its last character
  */
 export type ShowLine = (start: number, end: number) => string;
 
@@ -34,18 +34,18 @@ const shownNames = [...settingNames, ...keyFieldNames];
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
 /**
- * A field at the beginning of a line without indentation; and, anywhere, the field `keys` or a misspelling of it, unless its
- * value is a PEM file, as that of `tls.key`.
+ * Two patterns: a field at the start of an unindented line; and the field `keys`, or a misspelling of `keys`, anywhere in a line.
+ * The second pattern excludes fields whose value is a PEM file, such as `tls.key`.
  */
 const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
 
 /**
- * Makes the function that says whether a line of the main file belongs to a known field other than `keys`. It judges by
- * the lines above, since a file with a syntax error has no tree. When in doubt it says no.
+ * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines
+ * the lines above, because a file with a syntax error has no tree. In doubt it returns false.
  *
- * Each line is examined once, from the first on, and only the lines where the result changes are kept: to search upwards
- * for each of a hundred problems at the end of a million lines would take a minute.
+ * Each line is examined once, starting with the first. Only the lines where the result changes are stored. A search upwards for
+ * each of a hundred problems at the end of a million lines would take a minute.
  */
 function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean {
   const changes: { readonly lineStart: number; readonly isUnderOther: boolean }[] = [
@@ -67,7 +67,7 @@ function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean
   };
 }
 
-/** Whether a line begins a known field other than `keys`; undefined when it begins none. */
+/** Whether the field that begins on a line is a known field other than `keys`; undefined if no field begins there. */
 function settingOf(line: string): boolean | undefined {
   if (keysField.test(line)) return false;
   const name = marginField.exec(line)?.[1];

@@ -4,9 +4,9 @@ import type { ProblemList } from './problem-list.ts';
 
 type Path = readonly PropertyKey[];
 
-/** Values of which no two may be the same, such as the ids of keys. */
+/** Values that must be unique, such as the ids of keys. */
 export interface UniqueValues {
-  /** Reports a value that another place has claimed before. */
+  /** Reports a value that an earlier place has claimed. */
   claim(value: string, at: Path): void;
 }
 
@@ -15,7 +15,7 @@ export function createUniqueValues({
   source,
   problems,
 }: {
-  /** What a report calls the value: `this id`. */
+  /** The name of the value in a report, such as `this id`. */
   readonly what: string;
   readonly source: YamlSource;
   readonly problems: ProblemList;

@@ -1,25 +1,25 @@
-/** The values of settings that a configuration leaves out, each with its reason. */
+/** The defaults of settings, each with its reason. */
 export const defaults = {
-  /** One process is the simplest to look at, and needs no Redis. */
+  /** One process is the simplest setup and needs no Redis. */
   workers: 1,
-  /** Every interface: the gateway is the public entry point, and in a container the outside decides what is published. */
+  /** All interfaces, because the gateway is the public entry point. The host of a container decides which ports it publishes. */
   listen: { host: '0.0.0.0', port: 8080 },
-  /** Loopback: nobody else sees the gateway's state until an operator opens it. */
+  /** Loopback only, so that the gateway's state stays private until an operator opens the address. */
   admin: { host: '127.0.0.1', port: 9090 },
-  /** An API that goes on with slightly generous limits beats one that is down because its counter is. */
+  /** While Redis is down, an API with slightly generous limits is better than no API. */
   redisOnFailure: 'local',
-  /** The name that most orchestrators ask for. */
+  /** The health path that most orchestrators use. */
   upstreamHealth: '/healthz',
-  /** The client's: many backends build links from it, and need the public name of the API for that. */
+  /** The client's `Host` is kept, because many backends build links from it and need the API's public name. */
   upstreamHost: 'keep',
-  /** A client that honours Retry-After never collects 100 refusals in a minute. One minute stops a loop, one day those that go on. */
+  /** A client that honours Retry-After never gets 100 refusals in a minute. One minute stops a loop; a day stops a persistent client. */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
   /** Enough for a person who mistypes a key, too few to guess one. */
   addressBucket: { perMinute: 30 },
-  /** 1 MiB: far above any JSON record of this API, far below what would fill the memory. */
+  /** 1 MiB is far more than any JSON record of this API, and far too little to fill the memory. */
   bodyBytesMax: 1_048_576,
-  /** A week to compare with, and the day that is running. */
+  /** The current day, and a week to compare it with. */
   usage: { keepDays: 8 },
-  /** Nobody: an address in `X-Forwarded-For` is only believed once an operator names the proxies. */
+  /** No proxies: the gateway ignores addresses in `X-Forwarded-For` until an operator names the trusted proxies. */
   trustedProxies: [],
 } as const;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { settingsSchema } from './settings-schema.ts';
 
-/** The JSON Schema that editors check and complete a configuration with; the text of `config/tollgate.schema.json`. */
+/** The text of `config/tollgate.schema.json`, the JSON Schema with which editors check and complete a configuration. */
 export function settingsJsonSchema(): string {
   const schema = z.toJSONSchema(settingsSchema, {
     io: 'input',
@@ -10,7 +10,7 @@ export function settingsJsonSchema(): string {
       const isStrict =
         type === 'integer' || type === 'boolean' || (type === 'string' && Object.keys(rules).length > 0);
       if (!isStrict) return;
-      // A value that must have a certain form may also be written as a variable.
+      // A variable may replace a value that must have a certain form.
       for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];
       Object.assign(jsonSchema, {
         ...(description !== undefined && { description }),

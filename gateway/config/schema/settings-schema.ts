@@ -36,7 +36,7 @@ const planName = givenName(
   /^[A-Za-z0-9_-]{1,64}$/,
 );
 
-/** Whom the gateway trusts where it is the client, and what it shows there. */
+/** The TLS files of a connection on which the gateway is the client. */
 const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
@@ -106,7 +106,10 @@ const hostName = text(
 
 const redisUser = text('a user name without blanks', /^\S{1,256}$/);
 
-/** It begins with a letter: JavaScript would put names that are numbers before all others, and the first is the default. */
+/**
+ * The name of an upstream. The name begins with a letter, because JavaScript puts numeric names first in an object, and the first
+ * upstream is the default.
+ */
 const upstreamName = givenName(
   'an upstream name of 1 to 64 of the characters A-Z a-z 0-9 _ -, a letter first',
   /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
@@ -126,7 +129,7 @@ const keySources = fields('a mapping with file and directory', {
   )
   .meta({ anyOf: [{ required: ['file'] }, { required: ['directory'] }] });
 
-/** What of the admin listener's settings tells where it is. All else may be as it likes. */
+/** The schema of the admin listener's address alone, so that other settings may be invalid. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
 
 export const settingsSchema = fields('a mapping of settings', {
@@ -298,7 +301,7 @@ export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;
 
-/** A path that the gateway serves itself: the screen accepts it as it is written, and no other spelling is the same path. */
+/** A path that the gateway serves itself. It contains only characters with a single spelling, which the request screen accepts. */
 function ownPath(example: string) {
   return text(
     `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
@@ -342,7 +345,7 @@ function isBaseUrl(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value) && isPlainPath(url.pathname);
 }
 
-/** Whether requests can have this prefix: the screen accepts no empty segment and no needless escape in a path. */
+/** Whether requests can have this path prefix. The request screen refuses empty segments and needless escapes. */
 function isPlainPath(path: string): boolean {
   return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
 }
@@ -352,7 +355,7 @@ function isOriginUrl(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && !/[?#@]/.test(value);
 }
 
-/** As browsers write it in `Origin`: lower case, no default port, no slash at the end. */
+/** Whether a value has the form that browsers send in `Origin`: lower case, no default port, no final slash. */
 function isOrigin(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === value;
@@ -360,7 +363,7 @@ function isOrigin(value: string): boolean {
 
 function isAddressOrRange(value: string): boolean {
   const [host = '', prefix] = value.split('/');
-  // The library also accepts forms such as 010.1, which other programs read as another address.
+  // The library also accepts forms such as 010.1, which other programs read as a different address.
   const isAddress = ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
   return isAddress && (prefix === undefined || ipaddr.isValidCIDR(value));
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** Turns the issues that a schema found in a document into problems with their places. */
+/** Converts the issues of a schema check into problems with places. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   for (const fault of shapeFaults(error.issues)) {
@@ -21,7 +21,7 @@ export function faultMessage(fault: ShapeFault): string {
   return fault.kind === 'unknown' ? unknownField(fault) : `${nameOf(fault.path)} ${fault.what}`;
 }
 
-/** A name that resembles no known one is not repeated: under `keys` it may be a secret, as in `keys: { SECRET: free }`. */
+/** The message for an unknown field. It repeats only a name that resembles a known name, because any other may be a secret. */
 function unknownField({ name, known }: { readonly name: string; readonly known: readonly string[] }): string {
   const closest = closestName(name, known);
   return closest === undefined
