@@ -3,41 +3,40 @@ import type { BanEvent } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { QuotaState } from './store/decide-quota.ts';
 
-/** Says in the log once when a key is banned, and once when it no longer is. */
+/** Logs each ban of a key once at its begin and once at its end. */
 export interface BanLog {
-  /** Looks at a key's state as the store, or this process alone, has just decided it; `nowMs` on the same clock. */
+  /** Receives the state of a key after a decision of the store or of this process. `nowMs` is on the same clock. */
   observe(keyId: string, state: BanState, nowMs: number): void;
-  /** Bans that this process has seen, by plan: also those that began before it was started. */
+  /** Number of bans that this process has seen, by plan, bans from before its start included. */
   begun(): ReadonlyMap<string, number>;
-  /** The keys under a ban that it knows of, `bounds.loggedBansMax` at most. */
+  /** The banned keys that this process knows of, at most `bounds.loggedBansMax`. */
   keys(): Iterable<string>;
   close(): void;
 }
 
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
-/** Two instants of one ban: where processes banned a key on their own, Redis keeps the later end. */
+/** Two ends so close belong to one ban. When processes ban a key locally, Redis keeps the later end. */
 const sameBanMs = 1_000;
 
 /**
- * A process only knows of a ban when it asks the store for the key, so each process that has requests of a banned key says
- * so once, also one that was started during the ban. When the ban runs out is known without asking: one timer for all keys
- * looks once a second. That a ban was lifted elsewhere shows with the key's next request.
+ * A process learns of a ban from the store's reply to a request of the key. So each process with requests of a banned key logs the
+ * ban once. The end of a ban is known in advance, and one timer for all keys checks once a second. A ban that was lifted on another
+ * process shows with the key's next request.
  *
- * A ban costs its key a hundred refusals by default, so these lines are few. All the same no more than
- * `bounds.loggedBansMax` bans are kept at a time.
+ * By default a ban takes a hundred refusals, so there are few log lines. At most `bounds.loggedBansMax` bans are kept.
  */
 export function createBanLog(deps: {
   log: Logger;
   /** The store's clock, epoch ms. */
   nowMs: () => number;
   planOf: (keyId: string) => string | undefined;
-  /** Hears what is logged. */
+  /** Receives each logged event. */
   onEvent?: ((event: BanEvent) => void) | undefined;
   bounds: Pick<Bounds, 'loggedBansMax' | 'banEndIntervalMs'>;
 }): BanLog {
   const { log, nowMs, planOf, onEvent, bounds } = deps;
-  /** By key, when the ban ends that was logged. */
+  /** The end of each logged ban, by key. */
   const bans = new Map<string, number>();
   const begun = new Map<string, number>();
   let saidFull = false;

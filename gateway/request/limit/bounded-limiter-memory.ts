@@ -1,13 +1,13 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 
 /**
- * The library's limiter in memory with a limit on how many addresses it remembers, which the library has not. Beyond it,
- * the address that was counted first is forgotten. Somebody who guesses keys gains nothing by that: to have one address
- * forgotten, requests must come from that many others, each of which has an allowance of its own.
+ * The library's limiter in memory, with a bound on the number of remembered addresses, which the library lacks. At the bound, the
+ * address that was counted first is forgotten. A client that guesses keys gains nothing: to make the limiter forget one address, it
+ * needs requests from as many other addresses, and each address has its own limit.
  */
 export class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();
-  /** An iterator that stays open: a new one would step over the place of every entry that was deleted before. */
+  /** An iterator that stays open, because a new iterator would step over every deleted entry again. */
   readonly #firstCounted = this.#counted.values();
 
   readonly #groupsMax: number;

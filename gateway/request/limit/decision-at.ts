@@ -3,7 +3,7 @@ import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
 import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaOutcome } from './store/decide-quota.ts';
 
-/** What the request at `index` of those decided together is told: its own remaining, or when to come back. */
+/** The decision on the request at `index` of a batch, with its own remaining units or its own retry time. */
 export function decisionAt(
   index: number,
   { outcome, source, units, limits, windowsMs }: DecidedTogether,
@@ -38,7 +38,7 @@ export function decisionAt(
 export interface DecidedTogether {
   readonly outcome: QuotaOutcome;
   readonly source: DecisionSource;
-  /** What each of the requests costs. */
+  /** Cost of each request in units. */
   readonly units: number;
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;

@@ -15,44 +15,45 @@ import {
   type WindowCounts,
 } from './store/decide-quota.ts';
 
-/** What this process knows of each key: the counts in the store's last reply, and what it decided without the store since. */
+/** This process's counts of each key: the store's last reply, and the decisions since then without the store. */
 export interface KeyLedger {
-  /** Makes the call that decides requests of a key. It also carries what the store has not been told yet. */
+  /** Makes the call that decides requests of a key. The call also carries the unsent local decisions. */
   openCall(terms: KeyTerms, asked: Asked, generation?: number): QuotaCall;
-  /** The store has decided the call: its counts replace those of before. */
+  /** Takes over the store's reply to a call. The counts of the reply replace the earlier counts. */
   settle(call: QuotaCall, outcome: QuotaOutcome): void;
-  /** The store did not reply, or decided nothing. What the call carried is sent again later, unless it may have arrived. */
+  /** Ends a call without a decision. Its unsent decisions are sent again later, unless the call may have run. */
   giveUp(call: QuotaCall, mayHaveRun: boolean): void;
   /**
-   * Refuses one request of `units` units without asking the store: when the store's reply of the last
-   * `bounds.refusalRememberedMs` shows a ban, or a window on these limits without room for it and the next ban so far away that
-   * this refusal can be reported later. Undefined: ask the store.
+   * Refuses one request of `units` units without a call, if the store's reply of the last `bounds.refusalRememberedMs` shows a ban or
+   * a window without room. In the second case the next ban must be so far away that this refusal can be reported later.
+   *
+   * @returns undefined when the store must decide
    */
   refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined;
-  /** Decides without the store, on the counts last seen. The result is sent later, unless the store may have charged it. */
+  /** Decides without the store, on the last known counts. The result is sent later, unless the store may have charged it. */
   decideAlone(terms: KeyTerms, asked: Asked, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
-  /** The counts last seen, in the windows of `nowMs`. */
+  /** The last known counts, in the windows of `nowMs`. */
   lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
-  /** Somebody lifted the key's ban, reset it, or changed its grant. */
+  /** Replaces a key's counts after an operator's change: a lifted ban, a reset, or a grant. */
   replace(keyId: string, state: Readonly<QuotaState>): void;
-  /** From now on `refuse` uses only replies that arrive after this call. */
+  /** After this, `refuse` uses only later replies. */
   forgetRefusals(): void;
   /**
-   * Calls that decide no request and only carry what the store has not been told; at most `keysMax` of them, of keys whose
-   * part of the store is there.
+   * Calls that decide no request and only carry unsent local decisions: at most `keysMax` calls, of keys whose part of the store is
+   * available.
    */
   openReports(keysMax: number, isThere?: (keyId: string) => boolean): QuotaCall[];
   unsentKeys(): number;
 }
 
-/** Whose request, and the terms it is decided on. */
+/** A key, and the terms on which its requests are decided. */
 export interface KeyTerms {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
 }
 
-/** How many requests, and how many units each of them costs. */
+/** The number of requests, and the cost of each request in units. */
 export type Asked = Pick<QuotaCall, 'requests' | 'units'>;
 
 interface Entry {
@@ -60,16 +61,16 @@ interface Entry {
   limits: Limits;
   bans: BanPolicy;
   state: Readonly<QuotaState>;
-  /** The store's clock in the reply that `state` is from; undefined when it is from no reply, or was changed since without the store. */
+  /** The store's clock in the reply of `state`; undefined without a reply, or after a local change. */
   seenMs: number | undefined;
-  /** The limits that the reply was given on. Of windows that are not among them it says nothing. */
+  /** The limits of the reply's call. The reply has no counts of other windows. */
   seenLimits: Limits | undefined;
   unsent: Unsent | undefined;
-  /** Strikes in calls without a reply yet; the next reply may be of an earlier call and not contain them. */
+  /** Strikes in open calls. The next reply may belong to an earlier call and lack these strikes. */
   strikesSent: number;
 }
 
-/** What a ledger bounds, as in `timeouts-and-sizes.ts`. */
+/** The bounds of a ledger; `timeouts-and-sizes.ts` explains each. */
 export type LedgerBounds = Pick<
   Bounds,
   'refusalRememberedMs' | 'strikesPerReportMax' | 'strikesHeldShareMax' | 'rememberedKeysMax' | 'windowsMs'
@@ -104,7 +105,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
     refuse(terms, units, nowMs) {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
-      // A clock that was set back, the gateway's or Redis's, is learned from the next reply: so the store is asked.
+      // A large difference means that a clock was set back. The store decides then, and its reply corrects the estimate.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;
@@ -160,7 +161,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
     unsentKeys: () => unsentIds.size,
   };
 
-  /** Whether one more refusal may wait for its report: few may, the nearer the ban is. */
+  /** Whether one more refusal may wait for its report. The nearer the ban, the fewer may wait. */
   function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;
     return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
@@ -189,7 +190,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
     return entry;
   }
 
-  /** Not one whose strikes are under way: their reply would be settled with an entry that never sent them. */
+  /** Forgets the oldest key without open strikes. The reply to open strikes needs the entry that sent them. */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;
@@ -217,7 +218,7 @@ export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
 
 const nothingAsked: Asked = { requests: 0, units: 0 };
 
-/** A reply, and on top of it what the store will only hear of later. */
+/** A reply plus the decisions that the store does not have yet. */
 function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
   const { unsent, strikesSent } = entry;
   if (unsent === undefined && strikesSent === 0) return state;
@@ -227,7 +228,7 @@ function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): 
   return pending;
 }
 
-/** Adds what was just decided alone. Strikes that have passed, or have led to a ban, are not sent. */
+/** Adds a local decision. Strikes that expired, or that led to a ban, are not sent. */
 function decidedAlone(
   unsent: Unsent | undefined,
   { admitted, refused, state }: QuotaOutcome,
@@ -253,7 +254,7 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
   return { bannedUntilMs, banLevel, liftedMs, resetMs };
 }
 
-/** Of an earlier generation of counts or bans nothing is added. */
+/** Adds two sets of unsent decisions. Counts or bans of an earlier generation are dropped. */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };
   if (earlier.resetMs === later.resetMs) {

@@ -8,21 +8,21 @@ import type { QuotaCall, QuotaState } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 
-/** Whether the store can be asked. `StoreWatch` is one; memory is always there. */
+/** The availability of the store. `StoreWatch` implements it for Redis. The memory store is always available. */
 export interface StoreHealth {
-  /** Settles once the store was reached, or was not for too long. */
+  /** Settles when the store was reached, or after a time limit. */
   readonly started: Promise<void>;
-  /** How much of it is there: in a Redis Cluster each server can be away on its own. */
+  /** Whether all, some or no servers are available. In a Redis Cluster each server can be away by itself. */
   reach(): 'all' | 'some' | 'none';
-  /** The part that counts a key. */
+  /** The part of the store that has the counts of a key. */
   partOf(keyId: string): StorePart;
-  /** Divides calls by the part that counts their keys, each in the order of the calls. */
+  /** Groups calls by part of the store, in the order of the calls. */
   divide<Call extends { readonly keyId: string }>(
     calls: readonly Call[],
   ): readonly { readonly part: StorePart; readonly calls: readonly Call[] }[];
 }
 
-/** Whether a part of the store can be asked, and a place to say how it went. */
+/** The availability of a part of the store. It also receives the outcome of calls. */
 export interface StorePart {
   available(): boolean;
   succeeded(): void;
@@ -31,13 +31,13 @@ export interface StorePart {
 
 export interface KeyLimiter {
   decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
-  /** What this process knows of a key while the store is away, or `unavailable` if it then decides nothing. */
+  /** The local counts of a key while the store is away, or `unavailable` under `onFailure: refuse`. */
   readAlone(key: Key): KnownAlone | Unavailable;
-  /** Somebody lifted the key's ban, reset it, or changed its grant: nothing that was told before holds. */
+  /** Drops the local knowledge of a key after an operator's change: a lifted ban, a reset, or a grant. */
   forget(keyId: string, state: Readonly<QuotaState>): void;
-  /** Calls to the store so far. */
+  /** Number of calls to the store. */
   calls(): { readonly decided: number; readonly failed: number };
-  /** Sends what was decided alone and not sent yet; stops when the store fails. */
+  /** Sends the unsent local decisions, and stops when the store fails. */
   report(): Promise<void>;
 }
 
@@ -50,24 +50,24 @@ export interface KnownAlone {
 
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
-/** What it bounds, as in `timeouts-and-sizes.ts`. */
+/** The bounds of a key limiter; `timeouts-and-sizes.ts` explains each. */
 export type KeyLimiterBounds = Pick<
   Bounds,
   'banRepeatedMs' | 'storeProbeIntervalMs' | 'keysPerReportMax' | 'requestsPerCallMax' | 'windowsMs'
 >;
 
 /**
- * Decides the requests of valid keys. Those of one key in one turn of the event loop are decided together, as long as each
- * costs what the one before did: so they are decided in the order in which they arrived, whatever they cost. All that
- * a turn asks the store leaves in one write. A key that the store has just refused is refused without asking it again.
+ * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, as long as each has the same
+ * cost as the request before. So requests are decided in order of arrival. All calls of a turn leave in one write. A key that the
+ * store has just refused is refused without another call.
  *
- * When the store does not reply, `onFailure: local` decides on the counts last seen. A call that timed out may have been
- * charged, so it is not sent again, and its requests are not reported later. At worst the store misses the requests of
- * the calls that were open when it went away; it counts none twice.
+ * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged, so
+ * it is not sent again, and its requests are not reported later. At worst the store misses the requests of the calls that were open
+ * when the store went away. It counts no request twice.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
-  /** What a decision of the store rests on. */
+  /** The source of the store's decisions. */
   source: DecisionSource;
   health: StoreHealth;
   ledger: KeyLedger;
@@ -75,9 +75,9 @@ export function createKeyLimiter(deps: {
   nowMs: () => number;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
-  /** Under the key's name in the store lies what the store cannot use. */
+  /** Called when the store has an unusable value under the name of a key. */
   onUnusable: (keyId: string) => void;
-  /** Hears of every state of a key that was decided, by the store or alone. */
+  /** Receives the state after every decision, shared or local. */
   bans: Pick<BanLog, 'observe'>;
   bounds: KeyLimiterBounds;
 }): KeyLimiter {
@@ -85,7 +85,7 @@ export function createKeyLimiter(deps: {
   const { windowsMs } = bounds;
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
-  /** What banned keys were told, on the store's clock since `toldFromMs`. */
+  /** The responses to banned keys, on the store's clock since `toldFromMs`. */
   let toldBans = new Map<
     string,
     { readonly decision: Decision; readonly units: number; readonly untilMs: number }
@@ -98,8 +98,8 @@ export function createKeyLimiter(deps: {
     decide(key, bans, units) {
       const open = openBatches.get(key.id);
       if (open !== undefined && canJoin(open, key, bans, units)) return join(open);
-      // While a batch of this key on other terms is open, this request must be decided after it, in order of arrival. So
-      // a refusal from memory, which would come first, is only possible without one.
+      // An open batch of this key on other terms must be decided before this request. A refusal from memory would overtake the
+      // batch, so it is only possible without an open batch.
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units)) : Promise.resolve(refused);
     },
@@ -118,7 +118,7 @@ export function createKeyLimiter(deps: {
     report,
   };
 
-  /** A reload may give two requests of one key and turn different terms: each is decided on its own. */
+  /** Whether a request can join a batch. After a reload, requests of one key and turn may have different terms. */
   function canJoin(batch: Batch, key: Key, bans: BanPolicy, units: number): boolean {
     return (
       batch.units === units &&
@@ -169,7 +169,7 @@ export function createKeyLimiter(deps: {
     return decision;
   }
 
-  /** A banned key that floods is told the same for a moment; nothing counts its requests. */
+  /** Repeats the response to a banned key for a short time. Requests during a ban are not counted. */
   function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();
@@ -182,13 +182,13 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const batches = turn;
     turn = [];
-    // Not `clear`: `renewed-map.ts` says why.
+    // `clear` is not used; `renewed-map.ts` has the reason.
     openBatches = new Map();
     if (health.reach() === 'all') decideTurn(batches);
     else void health.started.then(() => decideTurn(batches));
   }
 
-  /** Each part decides on its own: keys of a server that is silent do not hold up those of others. */
+  /** Sends the batches to each part of the store separately. Keys of a silent server do not delay keys of other servers. */
   function decideTurn(batches: readonly Batch[]): void {
     try {
       for (const { part, calls } of health.divide(batches)) {
@@ -289,13 +289,13 @@ export function createKeyLimiter(deps: {
   }
 }
 
-/** Requests of one key that cost the same, on the same terms, in one turn of the event loop. */
+/** Requests of one key with the same cost and terms, in one turn of the event loop. */
 interface Batch {
   readonly keyId: string;
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
-  /** What each of them costs. */
+  /** Cost of each request in units. */
   readonly units: number;
   requests: number;
   readonly answer: PromiseWithResolvers<Answer>;

@@ -29,59 +29,59 @@ import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import { type WatchedState, watchStore } from './store/store-watch.ts';
 
-/** The station that decides whether a request finds room. */
+/** The station that decides whether a request is within its limits. */
 export interface Limiter {
   /**
-   * One request of a valid key, which costs so many units. Requests of one key in the same turn of the event loop are decided
+   * Decides one request of a valid key, with its cost in units. Requests of one key in one turn of the event loop are decided
    * together. Only a key with a `generation` can be stale.
    */
   decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
-  /** One request without a valid key, charged to its client address (`address-group.ts`); valid keys are not limited by it. */
+  /** Charges one request without a valid key to its client address (`address-group.ts`). Valid keys are not affected. */
   chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
-  /** One CORS preflight, charged to its client address in a bucket of its own. */
+  /** Charges one CORS preflight to its client address, in a separate bucket. */
   chargePreflight(address: string): Promise<BucketDecision>;
-  /** One request for the API reference, charged to its client address in a bucket of its own. */
+  /** Charges one request for the API reference to its client address, in a separate bucket. */
   chargeDocs(address: string): Promise<BucketDecision>;
-  /** One look of a key at its own limits, charged to the key in a bucket of its own. */
+  /** Charges one request of a key for its own limits, in a separate bucket. */
   chargeLimits(keyId: string): Promise<BucketDecision>;
   /**
-   * Where a key is now; nothing is charged. While the store is away, what this process knows, which is what it decides on
-   * then; or `unavailable` if it decides nothing then.
+   * Reads the counts of a key without charging anything. While the store is away, it reads the local counts under
+   * `onFailure: local`, and returns `unavailable` under `refuse`.
    */
   readOwn(key: Key): Promise<OwnLimits | Unavailable>;
-  /** Where keys are now in the store, in their order; nothing is charged. */
+  /** Reads the counts of keys from the store, in their order, without charging anything. */
   read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
-  /** Ends a key's ban on all processes: on this one at once, on others within `bounds.refusalRememberedMs`. */
+  /** Ends a key's ban, on this process at once and on other processes within `bounds.refusalRememberedMs`. */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Forgets all that was counted of a key, bans included; likewise. A grant stays. */
+  /** Resets all counts and bans of a key, with the same delay. A grant stays. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /**
-   * Gives a key other limits for a while, in place of a grant that it has: in force on this process at once, on others with
-   * the next decision of the store, at most `bounds.refusalRememberedMs` later. It ends by itself, and what was counted stays.
+   * Gives a key other limits for a while, in place of an earlier grant. The grant holds on this process at once, and on other processes
+   * within `bounds.refusalRememberedMs`. It ends by itself. Counts stay.
    */
   grant(keyId: string, grant: Grant): Promise<QuotaChanged | StoreFailure>;
-  /** Takes a key's grant away; likewise. */
+  /** Removes a key's grant, with the same delay. */
   ungrant(keyId: string): Promise<QuotaChanged | StoreFailure>;
-  /** Called after a reload, which may have raised limits: the next request of each key is decided by the store. */
+  /** Called after a reload, which may have raised limits. The store then decides the next request of each key. */
   forgetRefusals(): void;
-  /** Hears what another process of this gateway saw of a ban: it is logged and counted here, once for all of them. */
+  /** Receives a ban that a worker of this gateway saw. The ban is logged and counted here, once for all workers. */
   observeBan(event: BanEvent): void;
   state(): StoreState;
-  /** The clock that decides, as this process knows it, epoch ms. */
+  /** The store's clock as this process estimates it, epoch ms. */
   storeNowMs(): number;
-  /** What this process asked of the store since it started, and what it decided without it. */
+  /** Counts of store calls and local decisions since the start of this process. */
   counts(): StoreCounts;
-  /** Sends what is left to send, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
+  /** Sends the unsent decisions, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
   close(): Promise<void>;
 }
 
-/** Which store counts, and how it is; for `/readyz`. */
+/** The kind and the state of the store, for `/readyz`. */
 export type StoreState =
   | { readonly kind: 'memory' }
   | ({
       readonly kind: 'redis';
       readonly onFailure: 'local' | 'refuse';
-      /** What the ACL of its user refuses, though it is needed. */
+      /** Needed commands that the ACL of the Redis user refuses. */
       readonly missingCommands?: readonly string[];
     } & WatchedState);
 
@@ -94,27 +94,27 @@ export interface OwnLimits {
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 export interface StoreCounts {
-  /** Calls that the store decided, and calls without a reply. */
+  /** Number of calls with a decision, and of calls without a reply. */
   readonly calls: { readonly decided: number; readonly failed: number };
-  /** Requests that were decided without the store. */
+  /** Number of requests that were decided without the store. */
   readonly decidedLocally: number;
-  /** Bans that it has seen, by plan. */
+  /** Number of bans by plan. */
   readonly bans: ReadonlyMap<string, number>;
-  /** The keys under a ban that it knows of. */
+  /** The banned keys that this process knows of. */
   readonly bannedKeys: Iterable<string>;
 }
 
 export interface LimiterDeps {
-  /** Absent: the embedded memory store. */
+  /** Absent for the embedded memory store. */
   readonly redis?: RedisSettings | undefined;
   readonly log: Logger;
-  /** This process's clock, epoch ms. Redis's clock decides where there is one. */
+  /** This process's clock, epoch ms. With Redis, Redis's clock decides. */
   readonly nowMs: () => number;
-  /** The plan that a key is on; for the log. */
+  /** The plan of a key, for the log. */
   readonly planOf: (keyId: string) => string | undefined;
-  /** Hears what is logged of bans and of Redis. */
+  /** Receives each logged event of bans and of Redis. */
   readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
-  /** Where bans are logged, in place of `log`. */
+  /** The log for bans, in place of `log`. */
   readonly banLog?: Logger | undefined;
   readonly bounds: Bounds;
 }
@@ -197,7 +197,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     ungrant: (keyId) => setGrant(keyId, undefined),
     forgetRefusals: ledger.forgetRefusals,
     observeBan(event) {
-      // That a ban has run out is known here without being told.
+      // This process sees the end of a ban by itself.
       if (event.kind === 'ban_ended' && event.ended === 'expired') return;
       const ban =
         event.kind === 'ban'
@@ -295,7 +295,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   }
 }
 
-/** What stands behind the limiter: memory, or Redis and the watch over it. */
+/** The backing of the limiter: memory, or Redis with its watch. */
 interface Backing extends Buckets {
   readonly store: QuotaStore;
   readonly health: StoreHealth;

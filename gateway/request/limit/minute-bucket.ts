@@ -6,17 +6,17 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { BoundedLimiterMemory } from './bounded-limiter-memory.ts';
 
 /**
- * A limit on what is charged to no key's quota: so many requests a minute of one client address, or of one key. Here
- * rate-limiter-flexible does the whole job: it counts in Redis for all processes, refuses whoever is beyond the limit
- * without asking Redis, and counts in this process's memory while Redis is away.
+ * A limit per minute for requests that are charged to no key's quota, by client address or by key. rate-limiter-flexible does the whole
+ * job. It counts in Redis for all processes, refuses holders beyond the limit without a call, and counts in this process's memory while
+ * Redis is away.
  */
 export function createMinuteBucket(deps: {
-  /** The name of its window and a part of its Redis keys. */
+  /** The name of the window, and a part of the Redis keys. */
   name: BucketName;
-  /** Absent: this process counts alone. */
+  /** Absent when this process counts alone. */
   redis?: {
     readonly connection: RedisConnection;
-    /** Whether the server that keeps this key of Redis is there. */
+    /** Whether the Redis server with this key is available. */
     readonly available: (key: string) => boolean;
   };
   /** The store's clock, epoch ms. */
@@ -52,8 +52,8 @@ export function createMinuteBucket(deps: {
   };
 
   /**
-   * A reload may change the limit, and who is beyond the old limit may be within the new one, so the limiter is made
-   * anew. Only one may be in use at a time: the library defines its script as a command on the Redis client.
+   * Makes a new limiter when a reload changes the limit, because a holder beyond the old limit may be within the new one. Only one limiter
+   * may exist at a time, because the library defines its script as a command on the Redis client.
    */
   function setLimit(perMinute: number): void {
     own.points = perMinute;
@@ -65,8 +65,8 @@ export function createMinuteBucket(deps: {
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
     });
-    // Only the wrapper has an insurance limiter. With one of its own the limiter would charge the request a second time,
-    // when a call that the wrapper has given up fails at last.
+    // Only the wrapper has an insurance limiter. An insurance limiter of the inner limiter would charge the request a second time, when
+    // a call fails after the wrapper's timeout.
     shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }
@@ -78,7 +78,7 @@ export interface MinuteBucket {
 
 const windowSeconds = 60;
 
-/** The library rejects with the figures when the limit is passed; any other rejection is a bug. */
+/** The library rejects with the figures when the limit is exceeded. Any other rejection is a bug. */
 async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder: string) {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(holder);

@@ -3,15 +3,15 @@ import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
-  /** The key's own: a grant is in the state. */
+  /** The key's own limits. A grant is in the state. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
-  /** Units in the counts of requests that come after the one that is told. */
+  /** Units of later requests in the counts. */
   readonly usedLater?: number;
 }
 
-/** What a key is told of its windows at `nowMs`. */
+/** The windows of a key at `nowMs`, as its client sees them. */
 export function rateLimitState(
   state: Readonly<QuotaState>,
   { limits, windowsMs, nowMs, usedLater = 0 }: Terms,
@@ -36,18 +36,18 @@ export function rateLimitState(
   return { nowMs, windows, inForce };
 }
 
-/** The window in force is the one that would refuse first: smallest remaining, on a tie the one that resets later. */
+/** Whether a window would refuse before another window: it has less remaining, or as much and a later reset. */
 function refusesFirst(window: Window, other: Window): boolean {
   if (window.remaining !== other.remaining) return window.remaining < other.remaining;
   return window.resetMs >= other.resetMs;
 }
 
 /**
- * When a request of `units` units finds room again, from `fromMs` on: the latest reset among the windows that lack room for it.
- * A grant changes the limits when it begins and when it ends, so the windows are looked at again with the limits of each of
- * these instants that comes before there is room. 0: there is room now. Units above a limit never find room in that window.
+ * The instant from which a request of `units` units has room, not before `fromMs`: the latest reset of the windows without room. A grant
+ * changes the limits at its begin and end, so the windows are checked again with the limits of these instants. 0 means that there is
+ * room now. Units above a limit never have room in that window.
  *
- * @param told what `rateLimitState` makes of the same state
+ * @param told the result of `rateLimitState` for the same state
  */
 export function roomAtMs(
   told: RateLimitState,
@@ -73,7 +73,7 @@ function lastReset({ windows }: RateLimitState, units: number): number {
   return atMs;
 }
 
-/** During a ban nothing is admitted before `retryAtMs`, whatever the windows have left. */
+/** The state during a ban, which admits no request before `retryAtMs`, whatever remains in the windows. */
 export function bannedState(
   { nowMs, windows, inForce }: RateLimitState,
   { banUntilMs, retryAtMs }: { readonly banUntilMs: number; readonly retryAtMs: number },

@@ -6,27 +6,27 @@ import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
 export interface KeysRead {
   readonly kind: 'read';
-  /** Undefined: unknown, since the server of Redis that keeps the key's counts gives no answer. */
+  /** Undefined when the Redis server with the key's counts gives no answer. */
   readonly keys: readonly (KeyStatus | undefined)[];
 }
 
 export type ReadStatuses = (keys: readonly Key[]) => Promise<KeysRead | StoreFailure>;
 
-/** Reads where keys are now in the store, in their order; nothing is charged. */
+/** Reads the counts of keys from the store, in their order, without charging anything. */
 export function createStatusReader({
   store,
   reach,
   windowsMs,
 }: {
   readonly store: Pick<QuotaStore, 'read'>;
-  /** How much of the store is there. */
+  /** Whether all, some or no servers of the store are available. */
   readonly reach: () => 'all' | 'some' | 'none';
   readonly windowsMs: WindowsMs;
 }): ReadStatuses {
   return async (of) => {
     const read = await store.read(of.map(({ id }) => id));
     if (read.kind === 'failed') {
-      // Of a Cluster these keys may all be on the server that is away.
+      // All these keys may be on the Cluster's server that is away.
       return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
     }
     const { nowMs } = read;
@@ -38,7 +38,7 @@ export function createStatusReader({
   };
 }
 
-/** Where a key is at an instant, of what was counted last. */
+/** The status of a key at an instant, from its last counts. */
 export function statusOf(
   { limits }: Key,
   counted: Readonly<QuotaState> | undefined,

@@ -2,12 +2,12 @@ import { type WindowsMs, windowIndex, windowStartMs } from '../../../shared/cale
 import type { BanPolicy, Grant, Limits, PlanWindow } from '../../../shared/model.ts';
 
 /**
- * Decides `requests` requests of one key, of `units` units each, at one instant: ban first, then every window of its limits.
- * An admitted request is charged its units in all windows, a refused one in none. `decide-quota.lua` is the same function
- * inside Redis; the tests hold the two against each other.
+ * Decides `requests` requests of one key, of `units` units each, at one instant: first by a ban, then by every window of its limits. An
+ * admitted request is charged its units in all windows. A refused request is charged in none. `decide-quota.lua` is the same function
+ * inside Redis, and tests compare the two.
  *
- * Deciding n at once equals deciding n times one: the first `admitted` requests find room, the next `refused` ones
- * do not, and the rest are `banned`, beginning with the refusal that reached `bans.after`.
+ * One decision on n requests equals n decisions on one request. The first `admitted` requests have room, the next `refused` requests have
+ * none, and the rest are `banned`, from the refusal that reached `bans.after`.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -32,33 +32,33 @@ export function decideQuota(
   return { nowMs, admitted, refused, banned: rest - refused, state };
 }
 
-/** By the window's name its number (`windowIndex`), and by `…Used` the units charged in it. */
+/** The number of each window (`windowIndex`) by its name, and the charged units by `…Used`. */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
-/** What the store holds of one key: the fields of its hash. Times are epoch ms on the store's clock. */
+/** The store's state of one key, with the fields of its hash. Instants are epoch ms on the store's clock. */
 export interface QuotaState extends WindowCounts {
-  /** Refusals counted towards the next ban, and when the first of them was. */
+  /** Refusals that count towards the next ban, and the instant of the first refusal. */
   strikes: number;
   strikesFromMs: number;
   bannedUntilMs: number;
-  /** How many bans led here: the next one lasts `forMs` × 2^level. */
+  /** Number of bans in a row. The next ban lasts `forMs` × 2^level. */
   banLevel: number;
   /**
-   * When a ban was lifted last, and when all counts were reset last; 0: never. They are the generation of bans and of
-   * counts: what a process collected before is of an older one, and is dropped when it arrives.
+   * The last instant at which a ban was lifted, and at which all counts were reset; 0 for never. These are the generations of bans and
+   * counts. Decisions that a process made in an older generation are dropped.
    */
   liftedMs: number;
   resetMs: number;
-  /** What an operator gave the key. One that has ended counts no more, and may still be there. */
+  /** The grant of an operator. An ended grant may still be stored, but has no effect. */
   grant: Grant | undefined;
 }
 
-/** What a process decided on its own for a key and has not told the store yet. */
+/** Local decisions of a process on a key that the store does not have yet. */
 export interface Unsent extends Readonly<WindowCounts> {
   readonly strikes: number;
   readonly bannedUntilMs: number;
   readonly banLevel: number;
-  /** The generation that the process knew of. */
+  /** The generation that the process knew. */
   readonly liftedMs: number;
   readonly resetMs: number;
 }
@@ -67,11 +67,11 @@ export interface QuotaCall {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
-  /** How many requests to decide; 0 only hands over `unsent`. */
+  /** Number of requests; 0 only sends `unsent`. */
   readonly requests: number;
-  /** What each of them costs: a whole number. Requests that cost nothing are refused by no window, and by a ban. */
+  /** Cost of each request in whole units. No window refuses a request that costs 0, but a ban does. */
   readonly units: number;
-  /** That of the key (`Key`): the store decides nothing where the key was changed since. */
+  /** The generation of the key (`Key`). The store decides nothing when the key was changed since. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
 }
@@ -82,11 +82,11 @@ export interface QuotaOutcome {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
-  /** The counts after all of them. */
+  /** The counts after all requests. */
   readonly state: Readonly<QuotaState>;
 }
 
-/** The field of a window's use. */
+/** The field with the charged units of a window. */
 export const usedIn = {
   second: 'secondUsed',
   minute: 'minuteUsed',
@@ -119,7 +119,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   grant: undefined,
 });
 
-/** How many units every window still has room for; negative where a limit fell below what was used. */
+/** Units that have room in every window; negative when a limit fell below the used units. */
 export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: number): number {
   let room = Number.POSITIVE_INFINITY;
   for (const { window, max } of limitsAt(nowMs, limits, state.grant)) {
@@ -128,31 +128,31 @@ export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: numbe
   return room;
 }
 
-/** How many of the requests find room, in order: the first ones. */
+/** Number of requests, from the first, that have room. */
 function fitting(requests: number, units: number, room: number): number {
   if (units === 0) return requests;
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
 }
 
-/** The limits in force: while a grant runs, its own for those windows of the key that it names. */
+/** The present limits. A running grant replaces the limits of the windows that it names. */
 export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
   if (grant === undefined || nowMs < (grant.fromMs ?? 0) || nowMs >= grant.untilMs) return limits;
   return limits.map((limit) => grant.limits.find(({ window }) => window === limit.window) ?? limit);
 }
 
-/** The grant, unless it has ended. It may not have begun. */
+/** The grant, unless it has ended. It may begin later. */
 export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
 }
 
-/** The grant as operators and key holders are told of it: with its beginning only while that lies ahead. */
+/** The grant as operators and key holders see it. Its begin is only shown while it lies ahead. */
 export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
   return { limits: unended.limits, untilMs: unended.untilMs };
 }
 
-/** Opens the windows that `nowMs` lies in. Never a smaller index: a failover may bring an older clock. */
+/** Opens the windows of `nowMs`. The index of a window never decreases, because a failover may bring an older clock. */
 export function openWindows(state: QuotaState, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
   for (const { window } of limits) {
     const index = windowIndex(windowsMs[window], nowMs);
@@ -163,9 +163,8 @@ export function openWindows(state: QuotaState, limits: Limits, windowsMs: Window
 }
 
 /**
- * Adds what a process decided on its own. Use of a window that has ended counts no more, nothing is ever lowered, and
- * what is of an older generation is dropped: a ban that was lifted stays lifted. A ban ends at most `maxMs` from now,
- * whatever the clock it was set by.
+ * Adds the local decisions of a process. Units of an ended window are dropped, and no count decreases. Decisions of an older generation
+ * are dropped, so a lifted ban stays lifted. A ban ends at most `maxMs` from now, whatever clock set the ban.
  */
 export function addUnsent(
   state: QuotaState,
@@ -189,7 +188,7 @@ export function addUnsent(
   state.strikes += unsent.strikes;
 }
 
-/** When nothing of the state matters any more, epoch ms: the store may drop it then. */
+/** The instant from which the state has no effect, epoch ms. The store may drop the state then. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
   let atMs = Math.max(
     state.strikes === 0 ? 0 : state.strikesFromMs + bans.withinMs,
@@ -204,8 +203,8 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 }
 
 /**
- * Lifts the ban: the key is admitted again where its windows have room, and the ladder starts over. The new generation
- * keeps out strikes and bans that processes collected before.
+ * Lifts the ban and resets the ban level. The key is admitted again if its windows have room. The new generation drops earlier strikes
+ * and bans that processes send later.
  */
 export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
@@ -213,14 +212,14 @@ export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState
 }
 
 /**
- * Forgets all that was counted, bans included; a grant stays. The new generation keeps out what processes collected before.
+ * Resets all counts and bans. A grant stays. The new generation drops earlier decisions that processes send later.
  */
 export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const { liftedMs, grant } = liftBan(before, nowMs);
   return { ...emptyQuotaState, liftedMs, resetMs: liftedMs, grant };
 }
 
-/** Gives the key a grant in place of the one that it has, or none. What was counted stays. */
+/** Replaces the grant of the key, or removes it. Counts stay. */
 export function setGrant(before: Readonly<QuotaState>, nowMs: number, grant: Grant | undefined): QuotaState {
   return { ...before, grant: unendedGrant(grant, nowMs) };
 }
@@ -232,7 +231,7 @@ function endStrikes(state: QuotaState, bans: BanPolicy, nowMs: number): void {
   state.strikesFromMs = 0;
 }
 
-/** Counts refusals until one of them bans; answers how many stayed plain refusals. */
+/** Counts refusals until one refusal bans. @returns the number of refusals before the ban */
 function strike(state: QuotaState, refusals: number, bans: BanPolicy, nowMs: number): number {
   const plain = Math.min(refusals, Math.max(0, bans.after - 1 - state.strikes));
   if (refusals > plain) {

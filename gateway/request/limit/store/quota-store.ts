@@ -1,20 +1,20 @@
 import type { BanPolicy, Grant, StaleKey } from '../../../shared/model.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
-/** Where the counts of all keys live. One contract suite (`test/contract/`) holds for every adapter. Nothing rejects. */
+/** The store of the counts of all keys. One contract suite (`test/contract/`) holds for every adapter. No promise rejects. */
 export interface QuotaStore {
-  /** Decides each call atomically, in the given order; the replies are in the order of the calls. */
+  /** Decides each call atomically, in order. The replies have the same order. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
   /**
-   * What was counted of each key, in the order of the ids; of a key that the store does not know, nothing. Where some servers
-   * of the store give no answer, their keys are unknown; it fails when all are.
+   * Reads the counts of keys, in the order of the ids. A key that the store does not know has no counts. When some servers give no answer,
+   * the status of their keys is unknown. When no server answers, the call fails.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Ends the key's ban; what a process collected before cannot bring it back (`decide-quota.ts`, generations). */
+  /** Ends the key's ban. Earlier decisions of other processes cannot restore it (`decide-quota.ts`, generations). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Forgets all that was counted of the key, bans included; a grant stays. */
+  /** Resets all counts and bans of the key. A grant stays. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Gives the key a grant in place of the one that it has; undefined takes that away. What was counted stays. */
+  /** Replaces the key's grant; undefined removes it. Counts stay. */
   setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
 }
 
@@ -29,7 +29,7 @@ export interface QuotaRead {
   readonly kind: 'read';
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
-  /** As they were counted last: a window that has ended since then is not opened anew. Undefined: unknown. */
+  /** The last counts. A window that has ended since is not opened again. Undefined when unknown. */
   readonly states: readonly (Readonly<QuotaState> | undefined)[];
 }
 
@@ -40,11 +40,11 @@ export interface QuotaChanged {
   readonly state: Readonly<QuotaState>;
 }
 
-/** The store gave no answer. A call that `mayHaveRun` must not be sent again: it could be charged twice. */
+/** The store gave no answer. A call that `mayHaveRun` must not be sent again, because it could be charged twice. */
 export interface StoreFailure {
   readonly kind: 'failed';
   readonly mayHaveRun: boolean;
   readonly reason: string;
-  /** The store is there, and decides other keys: under the name of this one lies what it cannot use. */
+  /** The store is available, but has an unusable value under the name of this key. */
   readonly keyOnly?: boolean;
 }

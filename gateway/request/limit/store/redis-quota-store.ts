@@ -28,11 +28,11 @@ const changeScript = readScript('change-quota.lua');
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** A decision without a reply by then has failed, though it may have run. */
+  /** A decision without a reply within this time has failed, though it may have run. */
   deadlineMs: number;
-  /** The same for what people ask: to read, lift, reset, grant. */
+  /** The deadline of operators' calls: read, lift, reset, grant. */
   patientDeadlineMs: number;
-  /** So many keys are decided by one call, where one server keeps all. */
+  /** Largest number of keys in one call to a single server. */
   keysPerCallMax: number;
 }): QuotaStore {
   const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
@@ -46,9 +46,9 @@ export function createRedisQuotaStore(deps: {
       const [first] = calls;
       if (first === undefined || !redis.isReady(nameOf(first.keyId))) return calls.map(() => notConnected);
       const arrived: QuotaReply[] = [];
-      // A server of a Cluster runs nothing whose keys are of several slots.
+      // A Cluster runs no script with keys of several slots.
       const together = redis.oneServer ? deps.keysPerCallMax : 1;
-      // ioredis sends the script itself again when Redis has lost it.
+      // ioredis sends the script again when Redis has lost it.
       const sent = redis.gather(() => {
         const runs: Promise<void>[] = [];
         for (let from = 0; from < calls.length; from += together) {
@@ -64,7 +64,7 @@ export function createRedisQuotaStore(deps: {
       const names = keyIds.map(nameOf);
       const nodes = new Set(names.filter(redis.isReady).map(redis.nodeOf));
       if (nodes.size === 0) return notConnected;
-      // Servers of a Cluster have a clock each, which are taken to be in step.
+      // Each server of a Cluster has a clock. The clocks are assumed to be synchronous.
       const clocks = whateverArrives([...nodes].map(clockOfNode), patientDeadlineMs);
       const read = whateverArrives(names.map(readOne), patientDeadlineMs);
       const [{ values: times }, { values: states, error }] = await Promise.all([clocks, read]);
@@ -88,7 +88,7 @@ export function createRedisQuotaStore(deps: {
     return stateOf(await client.hgetall(name));
   }
 
-  /** One call of the script. @param arrived gets the replies, from the index `from` on */
+  /** Calls the script once. @param arrived receives the replies, from the index `from` */
   function run(calls: readonly QuotaCall[], from: number, arrived: QuotaReply[]): Promise<void> {
     const args = [String(calls.length)];
     for (const { keyId } of calls) args.push(nameOf(keyId));
@@ -124,7 +124,7 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** What is the same in every call of a key: made once, as the strings that are sent. */
+  /** The arguments that are equal in every call of a key, made once as strings. */
   function termsOf(limits: Limits, bans: BanPolicy): Terms {
     const known = termsOfLimits.get(limits);
     if (known?.bans === bans) return known;
@@ -143,7 +143,7 @@ function readScript(name: string): string {
 interface Terms {
   readonly bans: BanPolicy;
   readonly args: readonly string[];
-  /** All of them: keys with the same are on the same terms. */
+  /** All terms as one text. Keys with equal texts have equal terms. */
   readonly text: string;
 }
 
@@ -161,7 +161,7 @@ const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply
 const stale: StaleKey = Object.freeze({ kind: 'stale' });
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
 
-/** The layout is that of `decide-quota.lua`. */
+/** Reads the replies in the layout of `decide-quota.lua`. */
 function readReplies(
   reply: ScriptReply,
   calls: readonly QuotaCall[],
@@ -213,7 +213,7 @@ function toHash(flat: readonly (string | number)[]): Record<string, string> {
   return hash;
 }
 
-/** The state that a hash holds: its fields have the same names. */
+/** The state of a hash, whose fields have the same names. */
 function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
   const state: QuotaState = { ...emptyQuotaState, grant };
@@ -226,7 +226,7 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
   'grant'
 >[];
 
-/** One field of the hash: `<untilMs> <window> <limit> …`, and at the end `from <fromMs>` where it does not hold at once. */
+/** The grant's field of the hash: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` for a later begin. */
 function packGrant({ limits, fromMs, untilMs }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
   return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from].join(' ');
@@ -253,8 +253,8 @@ function toFailure(error: Error): StoreFailure {
 }
 
 /**
- * An error that Redis itself replied with (OOM, READONLY, LOADING …) came before the script's first write. Only `ERR` may
- * come later: a command that the ACL refuses ends the script where it stands, and what was written before stays.
+ * Redis replies with its own errors (OOM, READONLY, LOADING …) before the script's first write. Only `ERR` may come later: a command that
+ * the ACL refuses ends the script, and earlier writes stay.
  */
 function toRefusal(reason: string): StoreFailure {
   const keyOnly = reason.startsWith('WRONGTYPE ');

@@ -3,7 +3,7 @@ import type { RedisNode } from '../../../redis/redis-connection.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
-/** The breaker before one server. While it is open nobody waits for it; a probe that writes finds out when it is back. */
+/** The circuit breaker of one server. While it is open, no request waits for the server. A probe that writes detects its return. */
 export interface ServerWatch {
   readonly name: string | undefined;
   available(): boolean;
@@ -28,26 +28,25 @@ export type WatchBounds = Pick<
 >;
 
 /**
- * A server counts as away at once when the connection is lost, and after `bounds.storeFailuresMax` failed calls in a row. It
- * counts as back when a probe was written within the deadline; the first probe is sent as soon as ioredis is ready. A
- * Redis that fails again soon after it came back must pass twice as many probes each time: one that is too slow only
- * under load passes a single probe while it is idle, and would come and go several times a second. Each change is logged
- * once.
+ * A server counts as away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when a
+ * probe was written within the deadline. The first probe is sent as soon as ioredis is ready. A server that fails again soon after its
+ * return must pass twice as many probes each time. Otherwise a server that is slow only under load would pass one probe while idle, and
+ * change its state several times a second. Each change is logged once.
  */
 export function watchServer(deps: {
   node: RedisNode;
-  /** The key that probes write, as `RedisNode.keyHere` makes it one of this server. */
+  /** The key that probes write. `RedisNode.keyHere` chooses a key of this server. */
   probeKey: string;
   /**
-   * Whether the process waits for the first contact. A server that a running process hears of counts as available, since
-   * another one has just sent a command on to it.
+   * `starting` when the process waits for the first contact. A server that a running process discovers counts as available, because
+   * another server has just redirected a command to it.
    */
   phase: 'starting' | 'available';
   nowMs: () => number;
   onAway: (reason: string) => void;
-  /** Called when it is back, or there for the first time. */
+  /** Called when the server is back, or reached for the first time. */
   onReturn: (outage: { readonly awayMs: number } | undefined) => void;
-  /** Called while it is away: another server may have taken over what it kept. */
+  /** Called while the server is away, because another server may have taken over its keys. */
   refresh: () => void;
   bounds: WatchBounds;
 }): ServerWatch {
@@ -60,7 +59,7 @@ export function watchServer(deps: {
   let probesPassed = 0;
   let probesNeeded = 1;
   let returnedMs = Number.NEGATIVE_INFINITY;
-  /** Of the attempts since it was ready last. A connection that is merely closed has none. */
+  /** Last error of the attempts to connect. A closed connection has no error. */
   let connectionError: string | undefined;
   let isShakingHands = false;
   let probing = false;
@@ -111,8 +110,8 @@ export function watchServer(deps: {
   }
 
   function loseConnection(): void {
-    // A server that accepted the first connection but was slow in its handshake may manage the next one: while this process
-    // starts, that is not an outage until `startTimer` fires.
+    // A server that accepted the first connection but was slow in its handshake may answer the next one. While this process starts, this
+    // is no outage until `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
   }
@@ -157,7 +156,7 @@ export function watchServer(deps: {
     probeLater();
   }
 
-  /** Writes, since a Redis that is full or read-only still answers a PING. */
+  /** Probes with a write, because a Redis that is full or read-only still answers a PING. */
   function probe(): void {
     probeLater();
     if (phase === 'away') deps.refresh();
@@ -173,7 +172,7 @@ export function watchServer(deps: {
     );
   }
 
-  /** Why it failed. That another server keeps the key by now is no fault of this one. */
+  /** Writes the probe. @returns the reason of a failure. A redirection to another server is no failure */
   async function write(client: Redis): Promise<string | undefined> {
     try {
       await client.set(node.keyHere(probeKey), nowMs(), 'PX', bounds.storeHeartbeatIntervalMs);

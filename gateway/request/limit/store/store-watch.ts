@@ -3,21 +3,21 @@ import type { RedisConnection, RedisNode } from '../../../redis/redis-connection
 import type { StoreHealth } from '../key-limiter.ts';
 import { type ServerWatch, type WatchBounds, watchServer } from './server-watch.ts';
 
-/** The breaker before Redis: one before each of its servers, so that a dead one takes no keys of others with it. */
+/** One circuit breaker per Redis server, so a dead server affects only its own keys. */
 export interface StoreWatch extends StoreHealth {
-  /** The watch over the server that keeps this key of Redis. */
+  /** The watch of the server with this Redis key. */
   of(key: string): ServerWatch;
   state(): WatchedState;
   close(): void;
 }
 
 export interface WatchedState {
-  /** Whether every server is. */
+  /** Whether every server is available. */
   readonly available: boolean;
-  /** Since when it is so, ISO 8601. */
+  /** Begin of the present state, ISO 8601. */
   readonly since: string;
   readonly reason?: string;
-  /** Those of a Redis Cluster, by name. */
+  /** The servers of a Redis Cluster, by name. */
   readonly servers?: readonly WatchedServer[];
 }
 
@@ -28,23 +28,23 @@ export interface WatchedServer {
   readonly reason?: string;
 }
 
-/** What the log and the list of events say of an outage. `server` is its name in a Redis Cluster. */
+/** An outage for the log and the list of events. `server` is the name of a Redis Cluster's server. */
 interface Change {
   readonly server?: string;
 }
 
-/** Watches over all servers of Redis. Each change is logged once. */
+/** Watches all Redis servers. Each change is logged once. */
 export function watchStore(deps: {
   redis: RedisConnection;
-  /** The key of Redis that has the counts of an API key. */
+  /** The Redis key with the counts of an API key. */
   nameOf: (keyId: string) => string;
   probeKey: string;
   log: Logger;
   nowMs: () => number;
-  /** Called when a server went away, and when it is back or there for the first time. */
+  /** Called when a server goes away, and when it is back or reached for the first time. */
   onAway: (reason: string, change: Change) => void;
   onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
-  /** Figures for the log line that says that Redis is back. */
+  /** Figures for the log line at the end of an outage. */
   describeOutage: () => Record<string, number>;
   bounds: WatchBounds;
 }): StoreWatch {
@@ -56,7 +56,7 @@ export function watchStore(deps: {
   const stopListening = redis.on('nodes', follow);
   const [first] = redis.nodes();
   follow();
-  // With one server no key is looked at.
+  // With one server, all keys have the same watch.
   const only = first?.name === undefined && first !== undefined ? watches.get(first) : undefined;
 
   return {
@@ -84,7 +84,7 @@ export function watchStore(deps: {
     return watches.get(node) ?? add(node);
   }
 
-  /** A server that keeps no keys any more is watched no longer: others keep them now. */
+  /** Ends the watch of servers that no longer have keys, after a change of the Cluster. */
   function follow(): void {
     const nodes = redis.nodes();
     for (const node of nodes) watchOf(node);
