@@ -11,7 +11,7 @@ import type { YamlSource } from './source/parse-yaml.ts';
 export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   if (excludeEachOther(listen, admin)) {
-    const message = `\`admin.port\` (${admin.port}) is taken by \`listen.port\`: the admin listener needs one of its own`;
+    const message = `\`admin.port\` (${admin.port}) is taken by \`listen.port\`: the admin listener needs its own port`;
     problems.add(() => ({ ...source.placeOf(['admin', 'port']), message }));
   }
   const names = createUniqueValues({ what: 'this name', source, problems });

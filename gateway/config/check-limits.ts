@@ -31,7 +31,7 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
 
 function comparison(shorter: Limit, longer: Limit): string | undefined {
   const other = `${limitFieldOf[shorter.window]} (${shorter.max})`;
-  if (longer.max < shorter.max) return `is below ${other}, so that one can never be used in full`;
+  if (longer.max < shorter.max) return `is below ${other}, which can therefore never be used in full`;
   const reachable = shorter.max * mostIn(shorter.window, longer.window);
   if (longer.max <= reachable) return undefined;
   return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;

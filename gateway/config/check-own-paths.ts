@@ -41,7 +41,7 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
 function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
-    paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another' });
+    paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
   if (limitsPath !== undefined) write('limitsPath', limitsPath, false);
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);

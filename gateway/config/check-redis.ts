@@ -24,7 +24,7 @@ export function checkRedis({ redis, workers }: RawSettings, source: YamlSource):
   });
   if (form === undefined) return [problem([], '`redis` needs one of `url`, `cluster` and `sentinel`')];
   if (other !== undefined) {
-    const message = `\`redis.${other}\` and \`redis.${form}\` exclude each other: there is one server, or a Cluster, or Sentinel`;
+    const message = `\`redis.${other}\` and \`redis.${form}\` exclude each other; choose one server, a Cluster, or Sentinel`;
     const related = { ...source.placeOf(['redis', form], 'name'), message: 'it is here' };
     return [{ ...source.placeOf(['redis', other], 'name'), message, related }];
   }

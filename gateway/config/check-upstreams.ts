@@ -28,7 +28,7 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
 
   if (upstream !== undefined && upstreams !== undefined) {
     const message =
-      '`upstreams` and `upstream` exclude each other; name that one here too, and remove it there';
+      '`upstreams` and `upstream` exclude each other; move `upstream` into `upstreams`, under a name';
     const related = { ...source.placeOf(['upstream'], 'name'), message: 'it is here' };
     return { names: undefined, problems: [{ ...source.placeOf(['upstreams'], 'name'), message, related }] };
   }

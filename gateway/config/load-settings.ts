@@ -370,7 +370,7 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   if (next === undefined) return sorted;
   return [
     ...sorted.slice(0, configSizes.problemsMax),
-    { ...next, message: 'from here on there are more problems' },
+    { ...next, message: 'further problems from here on are not listed' },
   ];
 }
 

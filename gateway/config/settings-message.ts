@@ -75,7 +75,8 @@ export function applyMessage(
       return { ...members, keys: new KeyTable(unpackable(packed), changes, plansAt(members, nowMs)) };
     }
     case 'difference': {
-      if (previous === undefined) throw new Error('a difference from settings that there are not');
+      if (previous === undefined)
+        throw new Error('a difference arrived before the settings that it is based on');
       const { keys, ...members } = { ...previous, ...message.members };
       for (const name of message.gone) delete (members as Partial<Members>)[name];
       return { ...members, keys: tableIn(keys).with(message.changes, plansAt(members, nowMs)) };

@@ -159,7 +159,7 @@ export function tableOf(keys: Iterable<RawKey>, plans: Plans): { keys: KeyTable;
   const packer = createPacker();
   for (const key of keys) packer.add(key);
   const packed = packer.finish();
-  if (packed === undefined) throw new Error('keys of one id or one digest passed validation');
+  if (packed === undefined) throw new Error('two keys with the same id or digest passed validation');
   return { keys: new KeyTable(packed.keys, new Map(), plans), order: packed.order };
 }
 

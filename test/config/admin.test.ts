@@ -77,7 +77,7 @@ test.each([
   [
     'the public listener has the same port on every address',
     'port: 8080',
-    '`admin.port` (8080) is taken by `listen.port`: the admin listener needs one of its own',
+    '`admin.port` (8080) is taken by `listen.port`: the admin listener needs its own port',
   ],
   ['a field is misspelt', 'token: []', 'the field `token` is unknown; did you mean `tokens`?'],
 ])('it is reported when %s', (_what, admin, message) => {

@@ -15,7 +15,7 @@ function warningsOf(limits: string): readonly string[] {
 it.each([
   [
     'perMinute: 60, perDay: 50',
-    'tollgate.yaml:5:34: `plans.free.perDay` (50) is below perMinute (60), so that one can never be used in full',
+    'tollgate.yaml:5:34: `plans.free.perDay` (50) is below perMinute (60), which can therefore never be used in full',
   ],
   [
     'perHour: 10, perDay: 241',

@@ -45,14 +45,19 @@ test.each([
     paths: '  /{any}: { get: { operationId: getAny } }\n',
   });
   expect(report).toContain(
-    `tollgate.yaml:9:13: \`limitsPath\` is also a path of the operation \`${id}\`; write another`,
+    `tollgate.yaml:9:13: \`limitsPath\` is also a path of the operation \`${id}\`; write another path`,
   );
 });
 
 test.each([
-  ['/docs', '/docs', '', '`docsPath` is also a path of the operation `getAny`; write another'],
-  ['/docs', '/{any}/{more}', '', '`docsPath` is also a path of the operation `getAny`; write another'],
-  ['/v1/docs', '/docs/x/{more}', '/v1', '`docsPath` is also a path of the operation `getAny`; write another'],
+  ['/docs', '/docs', '', '`docsPath` is also a path of the operation `getAny`; write another path'],
+  ['/docs', '/{any}/{more}', '', '`docsPath` is also a path of the operation `getAny`; write another path'],
+  [
+    '/v1/docs',
+    '/docs/x/{more}',
+    '/v1',
+    '`docsPath` is also a path of the operation `getAny`; write another path',
+  ],
   [
     '/docs',
     '/openapi.json',
@@ -63,7 +68,7 @@ test.each([
     '/openapi.json',
     '/a',
     '/v1',
-    '`docsPath` is also a path of the API document at `/openapi.json`; write another',
+    '`docsPath` is also a path of the API document at `/openapi.json`; write another path',
   ],
 ])('docsPath %s beside the path %s below %j', (docsPath, template, basePath, message) => {
   const paths = `  ${template}: { get: { operationId: getAny } }\n`;

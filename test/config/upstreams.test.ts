@@ -80,7 +80,7 @@ describe('the upstreams of a configuration', () => {
     [
       'both forms',
       'upstream: { url: http://a }\nupstreams: { b: { url: http://b } }\n',
-      'tollgate.yaml:4:1: `upstreams` and `upstream` exclude each other; name that one here too, and remove it there',
+      'tollgate.yaml:4:1: `upstreams` and `upstream` exclude each other; move `upstream` into `upstreams`, under a name',
     ],
     [
       'neither',

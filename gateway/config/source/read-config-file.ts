@@ -107,7 +107,7 @@ function denial(file: string): string {
     if (!isOpen(file, constants.R_OK)) {
       return `: it ${ownerOf(file)}; \`chmod a+r ${file}\` opens it to everybody, \`chown\` to the user who runs this`;
     }
-    return ', though owner and mode allow it; SELinux, for one, wants a mount with `:z`';
+    return ', though owner and mode allow it; with SELinux, add `:z` to the mount of its folder';
   } catch {
     // The path changed in the meantime.
     return '';

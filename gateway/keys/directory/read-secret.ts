@@ -13,11 +13,11 @@ export function readSecret(
 ): ReadSecret | 'absent' {
   const { id, plan } = record;
   if (keys.has(id)) {
-    warn(id, 'the configuration and the directory both have this key: the one in the configuration is used');
+    warn(id, 'the configuration and the directory both have this key; the key of the configuration is used');
     return 'absent';
   }
   if (record.secrets.some((secret) => keys.find(secret.digest) !== undefined)) {
-    warn(id, 'a secret of this key of the directory is also in the configuration: it is that key’s there');
+    warn(id, 'a secret of this directory key also belongs to a key of the configuration, which wins');
   }
   const secret = record.secrets.find((one) => one.digest === digest);
   if (secret === undefined) return 'absent';
