@@ -19,7 +19,7 @@ export interface ListedKey {
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
-  /** What is stated of it beside the members of `key`. */
+  /** The stated members that are not in `key`. */
   readonly others?: object;
   /** The version of its definition in the directory. */
   readonly version?: KeyVersion;

@@ -23,7 +23,7 @@ const trafficDaysMax = 8;
 
 const period = { from: instant().optional(), to: instant().optional() };
 
-/** The routes that read keys, operations and what the usage record has of them. */
+/** The routes that read keys and operations with their usage. */
 export function createKeyRoutes(sources: KeySources): readonly Route[] {
   const { adminUsageRowsMax: rowsMax } = sources.bounds;
   return [

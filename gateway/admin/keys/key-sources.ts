@@ -12,7 +12,7 @@ export interface KeySources {
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
-  /** Absent: nothing is recorded. */
+  /** Absent without a usage record. */
   readonly usage?:
     | (Pick<Usage, 'totals'> & { readonly reader: UsageReader; state(): Pick<UsageState, 'keptDays'> })
     | undefined;

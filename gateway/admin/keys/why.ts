@@ -15,7 +15,7 @@ import type { SecretView } from './key-sources.ts';
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
-  /** Usage of the last 24 hours; absent while nothing is recorded. */
+  /** Usage of the last 24 hours; absent without a usage record. */
   readonly recorded?: {
     readonly minutes: readonly UsageMinute[];
     /** Usage of the running hour. */
@@ -37,10 +37,10 @@ export interface Why {
     readonly banned: number;
     readonly minutesRefused: number;
     readonly firstRefusedAt?: string;
-    /** Requests that presented a secret of the key that was not valid; none of those offered. */
+    /** Number of requests with an invalid secret of the key. They are not part of `offered`. */
     readonly unauthorized: number;
   };
-  /** What it asked for in the running hour, most first. */
+  /** The operations of the running hour, the most requested first. */
   readonly operationsThisHour?: readonly { readonly operationId: string; readonly requests: number }[];
   /** An estimate: no address is stored. */
   readonly addressesToday?: number;

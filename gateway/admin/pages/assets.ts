@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** What comes out of node_modules, by the name that modules import it by: package, and path inside of it. */
+/** The imported modules of node_modules: package and path by import name. */
 const packages = {
   preact: ['preact', 'dist/preact.mjs'],
   'preact/hooks': ['preact', 'hooks/dist/hooks.mjs'],

@@ -18,7 +18,7 @@ export interface PlanDistribution {
   /** Keys with a request that was not admitted, bans included. */
   readonly refusedKeys: number;
   readonly minute: Spread;
-  /** Of all hours together. */
+  /** The sum over all hours. */
   readonly day: Spread;
 }
 

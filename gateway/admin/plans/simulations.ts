@@ -26,7 +26,7 @@ export interface Simulation {
   readonly edits: Edits;
   /** Only keys of this plan. */
   readonly plan?: string | undefined;
-  /** Behind the last key of an earlier part. */
+  /** The last key of the earlier part. */
   readonly after?: string | undefined;
   /** No key behind this one. */
   readonly until?: string | undefined;
@@ -42,7 +42,7 @@ export interface Simulated {
   /** Keys that were active and are edited (all, where nothing is), and how many of them this part was about. */
   readonly activeKeys: number;
   readonly examinedKeys: number;
-  /** Where to go on. */
+  /** The last key of this part, if there are more keys. */
   readonly next?: string;
   readonly minutes?: readonly SimulatedMinute[];
 }
@@ -180,7 +180,7 @@ export function createSimulations(
     return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
   }
 
-  /** What was admitted on the days of a month whose minutes are gone. */
+  /** The admitted requests of the month's days that have no minutes any more. */
   async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
     const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;

@@ -2,7 +2,7 @@ import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import type { GatewayState } from '../readiness.ts';
 
-/** A fault of which it may not be known since when it stands. */
+/** A fault whose begin may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & Partial<Pick<Fault, 'sinceAt'>>;
 
 /** Beyond the first line of an error is an excerpt of the file, which Changes shows. */

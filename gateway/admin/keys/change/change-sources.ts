@@ -85,7 +85,7 @@ export async function findInDirectory(
     const where = place === undefined ? 'in the configuration' : `in ${place.file}, line ${place.line}`;
     return refused('conflict', `The key ${id} is written ${where}: edit it there.`);
   }
-  // What no key is called is not made a part of a name in Redis.
+  // An invalid id never becomes a part of a Redis key.
   if (directory === undefined || !keyIdPattern.test(id)) return noSuchKey();
   const reply = await directory.read(id);
   switch (reply.kind) {

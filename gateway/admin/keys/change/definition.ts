@@ -51,7 +51,7 @@ export function isMatch({ 'if-match': condition }: IncomingHttpHeaders, key: Dir
   return condition.split(',').some((tag) => tag.trim() === entityTag(key));
 }
 
-/** The members that differ, each as it was and as it is; undefined where none does. */
+/** The changed members with their earlier and their new value; undefined when no member changed. */
 export function differences(
   before: ChangedMembers,
   after: ChangedMembers,

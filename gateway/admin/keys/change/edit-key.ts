@@ -12,14 +12,14 @@ import {
 } from './change-sources.ts';
 import { isMatch } from './definition.ts';
 
-/** What becomes of a key: a new definition, or it is removed; and what the record says of that. */
+/** An edit of a key, which is a new definition or its removal, with its entry in the record of changes. */
 export interface Edit {
   readonly kind: 'edit';
   readonly to: KeyDefinition | 'removed';
   readonly change: Pick<KeyChange, 'action' | 'before' | 'after'>;
 }
 
-/** The key as it is now, or as it was when it was removed. */
+/** The present key, or the key before its removal. */
 export interface Edited {
   readonly kind: 'done';
   readonly key: DirectoryKey;

@@ -30,10 +30,10 @@ export const issueKeyBody = fields('an object with id and plan', {
 /** An Idempotency-Key: the client chooses it, and sends the same one when it repeats the request. */
 const idempotencyKeyPattern = /^[!-~]{1,200}$/;
 
-/** What is remembered of the first request with an `Idempotency-Key`. */
+/** The stored part of the first request with an `Idempotency-Key`. */
 const firstRequest = z.object({ request: z.string(), createdMs: z.number() });
 
-/** `POST /keys`: a new key of the directory with its first secret, which is in no other response. */
+/** `POST /keys` issues a key of the directory with its first secret. Only this response has the secret. */
 export function issueKeyRoute(sources: KeyChangeSources): Route {
   return defineRoute({
     method: 'POST',
@@ -52,7 +52,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
       if (settings().keys.has(body.id)) return taken(body.id).response;
       const begun = await begin(sources, directory, body, request);
       if (begun.kind === 'refused') return begun.response;
-      // Nothing is there when the process that the first request reached was killed before it wrote.
+      // The key is missing if the process of the first request was killed before it wrote the key.
       const earlier = begun.kind === 'repeated' ? await findOwn(directory, body.id, begun) : undefined;
       return earlier ?? create(sources, directory, body, { ...request, ...begun });
     },

@@ -4,7 +4,7 @@ import { plansAt } from '../../../keys/plans.ts';
 import { banAndGrant, type KeyItem } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
-/** What a later key with the same id gets: requests counted in windows that still run, a ban, a grant. */
+/** The state that a later key with the same id inherits: counts of open windows, a ban, a grant. */
 export interface KeptOfId extends Pick<KeyItem, 'ban' | 'grant'> {
   readonly windows?: readonly Pick<KeyItem['windows'][number], 'name' | 'used' | 'resetMs'>[];
 }

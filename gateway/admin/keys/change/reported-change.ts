@@ -9,7 +9,7 @@ import { defineRoute, type Route } from '../../api/route.ts';
 /** A command's change of the keys in the configuration. The gateway itself records what it does. */
 const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
 
-/** A secret, a token, or a whole digest: none of these belongs into the record. */
+/** Matches a secret, a token or a whole digest. The record must not contain any of them. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
 
 /** `POST /changes`: a command tells what it changed in the configuration, so that the record has that too. */

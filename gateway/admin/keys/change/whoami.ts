@@ -19,12 +19,12 @@ interface Owner {
   readonly refusedFor?: RefusedFor | undefined;
 }
 
-/** Why a key of the directory is refused that is neither revoked nor expired: the configuration in force has no place for it. */
+/** Why the configuration refuses a key of the directory that is neither revoked nor expired. */
 type RefusedFor = 'id_in_configuration' | 'no_plan';
 
 export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
-/** `POST /whoami`: whose a secret is, by its digest. It is looked for as for a request: first in the configuration. */
+/** `POST /whoami` finds the owner of a secret by its digest, first in the configuration, as for a request. */
 export function whoamiRoute({
   settings,
   directory,

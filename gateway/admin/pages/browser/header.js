@@ -9,7 +9,7 @@ import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';
 
-/** Above every page: where this is, what is in force, and whether the parts are there. */
+/** The header of every page: environment, version of the configuration, and the state of the parts. */
 export function Header({ live, open }) {
   return html`<header class="top">
     <div class="line">

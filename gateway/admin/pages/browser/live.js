@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from './api.js';
 
 /**
- * What `/state` said last, and the totals of the processes in it.
+ * The last response of `/state`, and the totals of its processes.
  *
  * @typedef {object} Live
  * @property {import('./api.js').Polled} polled

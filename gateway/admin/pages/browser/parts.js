@@ -211,7 +211,7 @@ export function isStale(polled) {
   return ageOf(polled) > staleAfterMs;
 }
 
-/** What is there instead of rows: nothing yet, nothing to be had, or nothing at all. */
+/** The text in place of rows: still loading, not available, or empty. */
 export function Instead({ polled, children }) {
   if (polled.body !== undefined) return html`<div class="empty">${children}</div>`;
   const text = polled.error ? polled.error.message : 'Loading …';

@@ -24,7 +24,7 @@ function place() {
   return { page: matchPage(pathname), query: new URLSearchParams(search), path: pathname };
 }
 
-/** Where the page is; drawn anew when that changes. */
+/** The present address. The page is drawn again when it changes. */
 export function usePlace() {
   const [here, setHere] = useState(place);
   useEffect(() => {

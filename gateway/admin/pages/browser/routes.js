@@ -8,7 +8,7 @@ import { Plans } from './pages/plans.js';
 import { Upstreams } from './pages/upstreams.js';
 
 /**
- * What is shown at each of `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
+ * The component of each path in `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
  * stands in the navigation, and `g` and the letter open it.
  *
  * Each component is given `params` (of its path), `query`, and `live`: what `/state` said last (`live.js`).

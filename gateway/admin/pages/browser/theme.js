@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The theme is the one that the system prefers, until the operator chooses one. */
+/** The page uses the system's theme until the operator chooses a theme. */
 
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 /** @type {Set<() => void>} */

@@ -83,7 +83,7 @@ const shownApart = [
   ...['operations24h', 'recentRefusals'],
 ];
 
-/** What is stated of the key and has no place of its own on the page. @param {any} props */
+/** The stated members of the key that have no other place on the page. @param {any} props */
 function Others({ of: key }) {
   const others = Object.entries(key).filter(([name]) => !shownApart.includes(name));
   return others.map(
@@ -92,7 +92,7 @@ function Others({ of: key }) {
   );
 }
 
-/** Where it is written, which is where it is edited. @param {any} key */
+/** The place where an operator edits the key. @param {any} key */
 function placeOf({ source, file, line }) {
   if (source === 'directory') return 'in the directory';
   return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
@@ -125,7 +125,7 @@ function Windows({ windows, ban, strikes, grant }) {
   </div>`;
 }
 
-/** The last 24 hours by minute, or the part of them that the address names. */
+/** The last 24 hours by minute, or the period in the address. */
 function UsageChart({ id, ban, query }) {
   const usage = useRows(
     (fromMs) => `/keys/${encodeURIComponent(id)}/usage?from=${new Date(fromMs).toISOString()}`,

@@ -87,7 +87,7 @@ function startOf(atMs, stepMs) {
 /** @type {Record<string, string>} */
 const toneOf = { well: 'well', bad: 'bad', warning: 'near', notice: 'muted' };
 
-/** What `/state` says of the fleet: the gravest fault in large letters, and the others below it. */
+/** The verdict of `/state`: the gravest fault in large letters, other faults below. */
 function Verdict({ live }) {
   useNow();
   const { state, polled } = live;
@@ -449,7 +449,7 @@ function useSunsets() {
 }
 
 /**
- * What went wrong or was banned, and the reloads, the newest first. Edits of keys are on the page of events: many of them would
+ * Incidents, bans and reloads, the newest first. Edits of keys are on the page of events: many of them would
  * hide an outage.
  *
  * @returns {{ polled: import('../api.js').Polled, events: Happened[] }}

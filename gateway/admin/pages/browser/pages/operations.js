@@ -133,7 +133,7 @@ function Trend({ days, deprecation, callers, operationId }) {
   </div>`;
 }
 
-/** The callers of an operation, those with the most requests first. */
+/** The callers of an operation, the most active caller first. */
 function Callers({ operationId, deprecation }) {
   const polled = usePolled(`/operations/${encodeURIComponent(operationId)}/callers?limit=100`, 10_000);
   const { callers = [], more, days = [] } = polled.body ?? {};
