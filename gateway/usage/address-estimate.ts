@@ -1,6 +1,6 @@
 import { addressGroup } from '../shared/address-group.ts';
 
-/** How many distinct addresses a key used is estimated from this many bits; none of the addresses is kept. */
+/** The size of the bitmap from which the number of distinct addresses is estimated. The addresses themselves are not stored. */
 export const addressBits = 2_048;
 
 /** The bit of an address (IPv6 by its /64), from 0: FNV-1a, folded to eleven bits. */
@@ -11,13 +11,13 @@ export function addressBit(address: string): number {
     hash ^= group.charCodeAt(i);
     hash = Math.imul(hash, 0x01000193);
   }
-  // The low bits of FNV-1a alone are less evenly spread than all of them together.
+  // Folding spreads the results more evenly than the low bits of FNV-1a alone.
   return ((hash ^ (hash >>> 11) ^ (hash >>> 22)) >>> 0) % addressBits;
 }
 
 /**
- * About how many addresses set so many bits: linear counting (Whang, Vander-Zanden, Taylor 1990). With every bit
- * set it can only be said that there were many: the estimate is then that of one clear bit.
+ * Estimates the number of distinct addresses by linear counting (Whang, Vander-Zanden, Taylor 1990). A full bitmap has no
+ * finite estimate, so it counts as a bitmap with one clear bit.
  */
 export function estimateAddresses(bitsSet: number): number {
   const clear = Math.max(1, addressBits - bitsSet);

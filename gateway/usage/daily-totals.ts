@@ -15,15 +15,15 @@ export interface DailyTotalsKeeper {
   close(): void;
 }
 
-/** For how long totals are kept; as whole months, since a field has those of a month. */
+/** Totals are kept this long, rounded up to whole months because one field holds one month. */
 export const totalsKeptDays = 400;
 
-/** Who adds totals: any process. The day is the number of the batch, so that each is added once, in ascending order. */
+/** All processes add totals under this name. The day is the batch number, so each day is added once, in ascending order. */
 const sender = 'days';
 
 /**
- * A day is added once it is over for a whole day, when no process has anything left of it to send. That happens
- * when its key is counted again, and once a day for all keys that were active lately.
+ * Adds a day to the totals one full day after its end, when every process has sent its counts. This happens when the key
+ * sends requests on a new day, and once a day for all recently active keys.
  */
 export function createDailyTotals({
   store,
@@ -60,7 +60,7 @@ export function createDailyTotals({
     const [keyId] = waiting;
     if (keyId !== undefined) {
       waiting.delete(keyId);
-      // Behind the others: only its server may be away, or almost full.
+      // The key moves to the end of the queue, because only its own server may be away or almost full.
       if (!(await addDays(keyId))) waiting.add(keyId);
     }
     isBusy = false;
@@ -112,7 +112,7 @@ export function createDailyTotals({
   }
 }
 
-/** Of each key all its days, or those of one month such as 2026-11. Undefined when the store gives no answer about one of them. */
+/** Reads all days of each key, or the days of one month such as 2026-11. Undefined when the store does not answer for every key. */
 export async function readTotals(
   { read }: Pick<UsageStore, 'read'>,
   keyIds: readonly string[],
@@ -167,7 +167,7 @@ export function firstDayOf(month: string): number {
   return Date.parse(`${month}-01T00:00:00Z`) / 86_400_000;
 }
 
-/** The month behind one such as 2026-12: 2027-01. */
+/** The month after a month: 2027-01 for 2026-12. */
 export function monthAfter(month: string): string {
   return monthOf(firstDayOf(month) + 31).month;
 }

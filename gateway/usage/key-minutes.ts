@@ -4,8 +4,8 @@ import { outcomes, outcomesMax } from './tally.ts';
 const minutesPerHour = 60;
 
 /**
- * The minutes of one key in which it sent requests, a column for each figure: a list of keys has millions of minutes, and
- * so each takes 28 octets and no object. Minutes ascend.
+ * The minutes in which one key sent requests, ascending, with one column for each figure. A list of keys has millions of
+ * minutes, so a minute takes 28 octets and no object.
  */
 export interface KeyMinutes {
   /** The number of each minute since 1970. */

@@ -12,16 +12,16 @@ export interface EndedRequest {
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;
-  /** What it took apart from the upstream; of a WebSocket its handshake. */
+  /** The duration without the upstream's share. For a WebSocket, only the handshake. */
   readonly ownMs: number;
-  /** Undefined where no upstream was asked. */
+  /** Undefined when the request reached no upstream. */
   readonly upstreamMs: number | undefined;
 }
 
 /** Three digits, as HTTP has them (RFC 9110 §15). */
 const statusesMax = 1_000;
 
-/** What the requests of one operation got in the running hour. */
+/** The statuses and durations of one operation in the current hour. */
 class OperationHour {
   readonly id: string;
   readonly byStatus = Array<number>(statusesMax).fill(0);
@@ -36,8 +36,8 @@ class OperationHour {
 }
 
 /**
- * What all requests of each operation got, and how long it took, counted since the last batch. As in `key-usage.ts` the
- * running hour is plain numbers; they move into `unsent` when it ends, or when somebody reads.
+ * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, plain numbers count the current
+ * hour. They move into `unsent` when the hour ends or the record is read.
  */
 export class OperationsUsage {
   readonly unsent: UnsentCounts;
@@ -103,8 +103,8 @@ export class OperationsUsage {
 }
 
 /**
- * A record has whole milliseconds, and a request often takes less than one: what is left of the sum is added to the next,
- * or an operation with few requests in a flush would take no time at all.
+ * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the next flush;
+ * otherwise an operation with few requests per flush would appear to take no time.
  */
 function moveDurations(
   histogram: Histogram,

@@ -2,8 +2,8 @@ import type { Decision, PlanWindow } from '../shared/model.ts';
 import type { Counts } from './store/counts.ts';
 
 /**
- * What became of a request of a valid key: it was admitted, or refused by a window (the one that its response names), or
- * refused by a ban, or left undecided because Redis was away. The order is that of the stored numbers: add at the end.
+ * The outcome of a request with a valid key. A window's name means that the window refused the request and is named in the
+ * response. `undecided` means that Redis was away. The store uses each position as a number, so add new outcomes at the end.
  */
 export const outcomes = [
   'admitted',
@@ -21,9 +21,9 @@ export type Outcome = (typeof outcomes)[number];
 /** Numbers that one minute or one day takes in a field: one for each outcome. */
 export const outcomesMax = 8;
 
-/** Requests by outcome, and what the admitted ones cost where that is not 1 unit each. */
+/** Requests by outcome, and the cost of admitted requests that did not cost 1 unit. */
 export type Tally = Readonly<Record<Outcome, number>> & {
-  /** Units of admitted requests beyond 1 for each. */
+  /** Units of admitted requests in excess of 1 unit per request. */
   readonly extraUnits: number;
   /** Admitted requests that cost nothing. */
   readonly free: number;
@@ -103,8 +103,8 @@ export function tallyNumber(place: number, outcome: number): number {
 }
 
 /**
- * The numbers of the requests with an outcome of a period that do not cost 1 unit each: the units beyond 1 for each of them,
- * and how many cost nothing. All requests cost 1 where neither is there.
+ * The numbers for the cost of requests by period and outcome. `extra` counts units in excess of 1 per request, and `free`
+ * counts requests that cost nothing. If both are absent, every request cost 1 unit.
  */
 export function unitsNumber(
   place: number,

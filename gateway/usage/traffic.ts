@@ -5,7 +5,7 @@ import { hourOfDay, minuteOfHour, type UsageCalendar } from './usage-calendar.ts
 
 /**
  * How requests ended, each in one way: served; refused by a limit or a ban; rejected before a key was known; or failed, by
- * fault of the gateway or of the upstream. The order is that of the stored numbers: add at the end.
+ * fault of the gateway or of the upstream. The store uses each position as a number, so add new endings at the end.
  */
 export const trafficEndings = [
   'served',

@@ -1,7 +1,7 @@
 import { addCount, addPacked, type Counts } from './store/counts.ts';
 import type { Batch, Fields, StoredRecord } from './store/usage-store.ts';
 
-/** Room for counts that are not in the store yet: all of a process together, since the store may be away for long. */
+/** Limits the unsent counts of the whole process, since the store may be away for long. */
 export class UnsentRoom {
   private left: number;
   /** Requests that were not recorded because there was no room. */
@@ -24,7 +24,7 @@ export class UnsentRoom {
 
 /** Counts by day and field that were not put into a batch yet. */
 export class UnsentCounts {
-  /** Undefined while there are none: most keys have sent all. */
+  /** Undefined while it is empty, as it is for most keys. */
   private days: Map<number, Map<string, Counts>> | undefined;
   private readonly room: UnsentRoom;
 
@@ -58,7 +58,7 @@ export class UnsentCounts {
     return this.days?.get(day);
   }
 
-  /** Takes counts of the earliest day out, so many fields at most. Their room is given back when they are sent. */
+  /** Takes out at most `fieldsMax` fields of the earliest day. The caller gives their room back when they are sent. */
   takeDay(
     fieldsMax: number,
   ): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
@@ -77,16 +77,16 @@ export class UnsentCounts {
   }
 }
 
-/** What a process has counted of a record and the store may not have: plain data, for another thread. */
+/** Counts of a record that the store may not have yet, as plain data for another thread. */
 export interface UnsentRecord {
   readonly sender: string;
-  /** Sent lately or being sent, in their order. */
+  /** Batches that were sent lately or are being sent, in ascending order. */
   readonly batches: readonly Pick<Batch, 'number' | 'fields'>[];
-  /** In no batch yet. */
+  /** Counts that are in no batch yet. */
   readonly counted: Fields;
 }
 
-/** What a record will hold, by field, once the process has sent everything. */
+/** The stored record, by field, plus the counts that the process has not sent yet. */
 export function completeRecord(stored: StoredRecord, unsent: UnsentRecord | undefined): Map<string, Counts> {
   const fields = new Map<string, Counts>();
   const add = (more: Fields) => {

@@ -1,7 +1,7 @@
 const minutesPerHour = 60;
 const hoursPerDay = 24;
 
-/** Where an instant is in the record: minutes, hours and days of UTC, by their number since 1970. */
+/** The lengths of the record's minutes, hours and days, which are numbered since 1970 in UTC. */
 export interface UsageCalendar {
   readonly minuteMs: number;
   readonly hourMs: number;
@@ -23,7 +23,7 @@ export function minuteOfHour(minute: number): number {
   return minute % minutesPerHour;
 }
 
-/** How the field with this hour's minutes is called. */
+/** The name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
   return `minutes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 }

@@ -30,11 +30,11 @@ import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usa
 
 /** Reads the usage record: what the store has, and what this process has counted and not sent yet. */
 export interface UsageReader {
-  /** The minutes of a key in which it sent requests, from the minute of `fromMs` to that of `toMs`, in their order. */
+  /** The minutes of the period in which a key sent requests, in ascending order. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
-  /** What a key asked each operation for, by hour. */
+  /** The calls of a key by operation and hour. */
   operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
-  /** What was recorded of each of a key's secrets within the period, by the beginning of its digest. */
+  /** The use of each secret of a key within the period, by the first digits of the secret's digest. */
   secretsUsed(
     keyId: string,
     digestStarts: readonly string[],
@@ -43,31 +43,31 @@ export interface UsageReader {
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /**
-   * The last 24 hours of keys, the running minute included. A key is in it that was seen as long as records are kept, or whose
-   * record cannot be read now while others can.
+   * The last 24 hours of each key, including the current minute. A key is `unknown` if its record cannot be read now. A key
+   * that was not seen for as long as records are kept is left out.
    */
   recent(
     keyIds: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, RecentUsage | 'unknown'> | undefined>;
-  /** What each of these keys asked for and got in whole days, by their number since 1970; `endDay` is not included. */
+  /** The requests of each key from `fromDay` to the day before `endDay`. Days are numbered since 1970. */
   requestsOf(
     keyIds: readonly string[],
     days: { readonly fromDay: number; readonly endDay: number },
   ): Promise<readonly Requests[] | undefined>;
-  /** Every minute of each of these keys in a period, in their order. Ask for few keys at once. */
+  /** All minutes of each key in a period, in the order of the keys. Ask for few keys at once. */
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
   active(): Promise<readonly ActiveKey[] | undefined>;
-  /** The active keys that called an operation, with what they asked it for. */
+  /** The active keys that called an operation, with their calls. */
   callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
-  /** All requests by minute, those in which there were any. */
+  /** The requests of all clients by minute, without empty minutes. */
   traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
   /** All operations, each with its hours in the period. */
   operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
 }
 
-/** From the minute, hour or day of the one instant to that of the other, both included; epoch ms on the store's clock. */
+/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;
@@ -77,15 +77,15 @@ export interface UsageMinute {
   /** When it begins, epoch ms. */
   readonly atMs: number;
   readonly tally: Tally;
-  /** Requests that presented a secret of the key that was not valid: they are in no tally. Absent: none did. */
+  /** Requests with an invalid secret of the key, which no tally counts. Absent when there were none. */
   readonly unauthorized?: number;
 }
 
 /** Instants are epoch ms; 0 where there is none. */
 export interface SecretUse {
-  /** When a request with it was decided last. */
+  /** The decision on the last request with the secret. */
   readonly lastMs: number;
-  /** Requests with it while it was not valid, and the last of them. */
+  /** Requests with the secret while the secret was not valid. */
   readonly unauthorized: number;
   readonly lastUnauthorizedMs: number;
 }
@@ -112,7 +112,7 @@ export interface Calls {
   readonly serverErrors: number;
 }
 
-/** Of one key in some days. */
+/** The requests of one key over some days. */
 export interface Requests {
   readonly offered: number;
   readonly admitted: number;
@@ -143,7 +143,7 @@ export interface TrafficMinute {
 /** How many durations fell into each bucket of a histogram (`shared/structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
-/** Percentiles are estimates from a histogram (`quantileMs`). Undefined where nothing was counted. */
+/** Percentiles are estimates from a histogram (`quantileMs`). Undefined without requests. */
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -158,7 +158,7 @@ export interface UnsentSource {
   lastSeen(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>;
 }
 
-/** Reads records as they will be once this process has sent everything, by field. */
+/** Reads records by field, with the counts that this process has not sent yet. */
 function createRecordReader(
   store: Pick<UsageStore, 'read'>,
   recorder: Pick<UnsentSource, 'unsent'>,
@@ -166,14 +166,14 @@ function createRecordReader(
 ) {
   return { read, readKnown };
 
-  /** Undefined when one of them is unknown. */
+  /** Undefined when the store does not answer for one of the records. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
     const records = (await readKnown(reads)) ?? [undefined];
     const known = records.filter((record) => record !== undefined);
     return known.length === records.length ? known : undefined;
   }
 
-  /** Those that are known. */
+  /** A record is undefined when the store does not answer for it. */
   async function readKnown(
     reads: readonly RecordRead[],
   ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
@@ -301,7 +301,7 @@ export function createUsageReader({
       for (const [index, keyId] of keyIds.entries()) {
         let offered = 0;
         let admitted = 0;
-        // Of a key that was not active since yesterday only the index knows.
+        // Only the index has the last request of a key that was not active since yesterday.
         let lastSeenMs = indexed?.[index] ?? 0;
         const ofDays = records.slice(2 * index, 2 * index + 2);
         for (const [place, day] of days.entries()) {
@@ -313,7 +313,7 @@ export function createUsageReader({
             offered += hours.get(offeredNumber(hourOfDay(hour))) ?? 0;
             admitted += hours.get(admittedNumber(hourOfDay(hour))) ?? 0;
           }
-          // Of the first hour only the minutes behind its beginning belong to the last 24 hours.
+          // The last 24 hours begin within the first hour, so earlier minutes are left out.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
           const minutes = talliesIn(found.get(minutesField(firstHour)) ?? new Map());
           for (const [minute, tally] of minutes) {
@@ -553,7 +553,7 @@ function durationsIn(counts: Counts, first: number): Durations {
   return { meanMs, ...percentilesOf(buckets) };
 }
 
-/** Undefined where nothing was counted. */
+/** Undefined without requests. */
 export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
   if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
   return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };

@@ -8,15 +8,15 @@ import type { UsageStore } from './store/usage-store.ts';
 import { usageCalendar } from './usage-calendar.ts';
 import { createUsageReader, type UsageReader } from './usage-reader.ts';
 
-/** The usage record: what each key asked for and what it got. Nothing else is stored of requests. */
+/** The usage record counts the requests of each key and their outcomes. */
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  /** What the reader reads, for a reader in another thread. */
+  /** The store behind the reader, for a reader in another thread. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
-   * Of each of these keys the days whose minutes may be gone, as far back as 400 days, or those of one month such as 2026-11;
-   * undefined when the store gives no answer.
+   * The daily totals of each key for up to 400 days, or for one month such as 2026-11. The minutes of these days may be deleted
+   * already. Undefined when the store does not answer.
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
@@ -27,9 +27,9 @@ export interface Usage {
 export interface UsageState {
   /** For how many days minutes are kept: 1 without Redis. */
   readonly keptDays: number;
-  /** Why nothing is recorded at the moment, if so. */
+  /** The reason why recording is paused; absent while it is not. */
   readonly pausedBecause?: string;
-  /** Requests of this process that are in no record: the store was away, or full, for too long. */
+  /** Requests of this process that were not recorded because the store was away or full for too long. */
   readonly lostRequests: number;
 }
 
@@ -51,7 +51,7 @@ export function createUsage({
   readonly minuteMs: number;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** Hears why recording pauses; without a reason, that it goes on. */
+  /** Called with the reason when recording pauses, and with undefined when it resumes. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;
   readonly bounds: Bounds;
 }): Usage {
@@ -61,7 +61,7 @@ export function createUsage({
     redis === undefined
       ? createMemoryUsageStore({ nowMs, keysMax: bounds.usageKeysInMemoryMax })
       : createRedisUsageStore({ redis, keptMs, onPause, bounds });
-  // In memory nothing is older than a day.
+  // The memory store keeps one day only, so it has no totals.
   const totals = redis && createDailyTotals({ store, calendar, keepDays, nowMs, bounds });
   const recorder = createUsageRecorder({
     store,

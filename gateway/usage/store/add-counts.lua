@@ -3,11 +3,11 @@
 -- seconds), then for each field its name and its counts, MessagePack.
 -- Returns 1 if the counts were added, 0 if they had been before.
 --
--- What somebody else has written under these names is replaced: a record that cannot be read would otherwise never take
--- another batch, and its counts would fill the memory of the processes that try.
+-- The script replaces unreadable data under the record's name. Otherwise every batch for this record would fail, and its
+-- unsent counts would fill the memory of the gateway processes.
 
--- The batches that were added last: process, number, process, number, …; whoever wrote last is at the end. A process that
--- is not among them could add a batch twice: a fleet may have as many.
+-- The last batch number of each process: process, number, process, number, …; the process that wrote last is at the end.
+-- A process that dropped out of this list could add a batch twice, so the list has room for a whole fleet.
 local batchesField = 'batches'
 local processesMax = 128
 
@@ -20,8 +20,8 @@ local function load(field)
   return isPacked and type(values) == 'table' and values or {}
 end
 
--- Both are in ascending order: for each number its distance from the one before, then its value. An error where that is
--- not so; with a number that is none (NaN) it would not come to an end.
+-- Adds two packed lists in ascending order: the distance of each number from the previous number, then its value. Fails
+-- on a list in another form, because NaN would make the loop endless.
 local function sum(one, other)
   local merged = {}
   local i, j, before = 1, 1, 0
@@ -36,7 +36,7 @@ local function sum(one, other)
     end
     if otherNumber == lowest then
       local added = other[j + 1]
-      -- Under 0 stands the latest.
+      -- Number 0 holds the latest instant, not a sum.
       value = lowest == 0 and math.max(value, added) or value + added
       j = j + 2
       otherNumber = other[j] and otherNumber + other[j]

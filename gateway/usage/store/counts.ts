@@ -1,10 +1,10 @@
 /**
- * What one field of a record holds: numbers by a whole number from 0, such as the requests of a minute. Values add up, but
- * under `latest` stands the latest of all.
+ * The content of one record field: a value for each number from 0, such as the requests of each minute. Values add up, except
+ * under `latest`, which keeps the largest value.
  */
 export type Counts = Map<number, number>;
 
-/** The number under which the larger of two values holds instead of their sum. */
+/** The number that keeps the larger of two values instead of their sum. */
 export const latest = 0;
 
 export function addCount(counts: Counts, number: number, value: number): void {
@@ -13,8 +13,8 @@ export function addCount(counts: Counts, number: number, value: number): void {
 }
 
 /**
- * Counts as they are stored: for each number in ascending order its distance from the one before, then its value. Distances
- * are small, so that most take one octet. `add-counts.lua` adds up the same form.
+ * The stored form of counts, in ascending order: the distance of each number from the previous number, then its value.
+ * Distances are small, so most take one octet. `add-counts.lua` adds lists of the same form.
  */
 export type PackedCounts = readonly number[];
 

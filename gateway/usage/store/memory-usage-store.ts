@@ -7,13 +7,13 @@ interface Kept {
   readonly expiresMs: number;
 }
 
-/** The usage record in this process's memory: of the keys that were active last, until a record expires. */
+/** Keeps the usage record of the keys that were active last in this process's memory until a record expires. */
 export function createMemoryUsageStore({
   nowMs,
   keysMax,
 }: {
   readonly nowMs: () => number;
-  /** Keys that are remembered; beyond it those seen longest ago are forgotten. */
+  /** The largest number of keys. Beyond it, the store forgets the keys that were seen longest ago. */
   readonly keysMax: number;
 }): UsageStore {
   /** By key id, last active last. */

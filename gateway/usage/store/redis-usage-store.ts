@@ -10,15 +10,15 @@ import type { Fields, RecordName, StoredRecord, UsageStore } from './usage-store
 
 const addScript = readFileSync(new URL('add-counts.lua', import.meta.url), 'utf8');
 
-/** The field of a record in which the script remembers who added what last. */
+/** The field in which the script stores the last batch number of each process. */
 const batchesField = 'batches';
 
-/** One for all: each has a buffer of 2 kB to write into, and what it has written is copied. */
+/** All stores share one encoder, because each encoder allocates a buffer of 2 kB. Callers copy its output. */
 const encoder = new Encoder();
 
 /**
- * The usage record in Redis: one hash for each record, whose fields are MessagePack. All calls go over a connection of
- * its own, so that no decision waits behind a large reply.
+ * Keeps each usage record as a Redis hash with MessagePack fields. All calls use a separate connection, so decisions never
+ * wait behind a large reply.
  */
 export function createRedisUsageStore({
   redis,
@@ -29,7 +29,7 @@ export function createRedisUsageStore({
   readonly redis: RedisConnection;
   /** How long the index of active keys stays after its last change. */
   readonly keptMs: number;
-  /** Hears why nothing should be written from now on; without a reason, that it may be again. */
+  /** Called with the reason when recording must pause, and with undefined when it may resume. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;
   readonly bounds: Pick<
     Bounds,
@@ -39,7 +39,7 @@ export function createRedisUsageStore({
   const { commands: client, prefix } = redis;
   client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
   const activeName = redisKeys.usageActive.name(prefix);
-  /** The servers that are almost full, and what is said of each. */
+  /** The servers that are almost full, with the reason for each. */
   let full: ReadonlyMap<RedisNode, string> = new Map();
   const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
   const stopListening = redis.on('ready', checkMemory);
@@ -136,14 +136,14 @@ export function createRedisUsageStore({
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
 
-  /** The reply, or nothing when there is none in time: it may come too late, or the connection is down. */
+  /** The reply, or undefined if it does not arrive in time or the connection is down. */
   async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
     if (!names.every(redis.isReady)) return undefined;
     const reply: Promise<T | undefined> = call().catch(() => undefined);
     return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
   }
 
-  /** A Redis that is almost full must keep the room it has for quotas: the record stops before, on that server. */
+  /** Pauses recording on a server that is almost full, because quotas need its remaining memory. */
   async function checkMemory(): Promise<void> {
     const nodes = redis.nodes();
     const reasons = await Promise.all(nodes.map(whyFull));
@@ -157,7 +157,7 @@ export function createRedisUsageStore({
     if (wasPaused !== full.size > 0) onPause?.(full.size > 0 ? [...full.values()].join('; ') : undefined);
   }
 
-  /** Undefined when it has room. Of one that gives no answer what was found last. */
+  /** Undefined when the server has room. A server that does not answer keeps its last result. */
   async function whyFull(node: RedisNode): Promise<string | undefined> {
     const { name = 'Redis', client } = node;
     if (client?.status !== 'ready') return full.get(node);
@@ -175,7 +175,7 @@ function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }
 
-/** What somebody else has written under the name of a record is none: it must not hide all other records. */
+/** Reads a key of another type as an empty record, so that it does not make all other records unreadable. */
 function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
   return (error) => {
     if (error.message.startsWith('WRONGTYPE')) return empty;
@@ -183,7 +183,7 @@ function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
   };
 }
 
-/** Fields that hold something else are left out, for the same reason; the next batch for them replaces them. */
+/** Leaves out unreadable fields, for the same reason. The next batch for such a field replaces it. */
 function toFields(values: readonly (readonly [string, Buffer | null])[]): Fields {
   const fields = new Map<string, PackedCounts>();
   for (const [field, packed] of values) {
@@ -200,7 +200,7 @@ function toBatches(packed: Buffer | null | undefined): ReadonlyMap<string, numbe
   return batches;
 }
 
-/** Pairs, one behind the other. */
+/** A flat list of pairs. */
 function decodeList(packed: Buffer): readonly unknown[] | undefined {
   try {
     const list = decode(packed);

@@ -1,32 +1,32 @@
 import type { PackedCounts } from './counts.ts';
 
-/** One record: a key's day, a day of all operations, or the totals of a key's past days. */
+/** A record holds a key's day, a day of all operations, or the totals of a key's past days. */
 export type RecordName =
   | { readonly kind: 'day'; readonly keyId: string; readonly day: number }
   | { readonly kind: 'operations'; readonly day: number }
   | { readonly kind: 'totals'; readonly keyId: string };
 
-/** Counts by field; which fields there are is in `record-fields.ts`. */
+/** Counts by field. `record-fields.ts` lists the fields. */
 export type Fields = ReadonlyMap<string, PackedCounts>;
 
-/** What is added to one record at once. A batch may be sent again when it is not known whether it arrived. */
+/** Counts to add to one record at once. The sender sends a batch again if it received no reply. */
 export interface Batch {
   readonly record: RecordName;
-  /** Who sends it, and a number that is greater than that of each earlier batch of this sender for this record. */
+  /** The process that sends the batch. Its batch numbers for a record ascend. */
   readonly sender: string;
   readonly number: number;
   readonly fields: Fields;
-  /** When nobody needs the record any more, epoch ms. */
+  /** When the record expires, epoch ms. */
   readonly expiresMs: number;
 }
 
 export interface StoredRecord {
   readonly fields: Fields;
-  /** The number of the last batch of each sender that is in it, as far as the store remembers. */
+  /** The number of the last batch that each sender added, as far as the store remembers. */
   readonly batches: ReadonlyMap<string, number>;
 }
 
-/** What is read of a record: the named fields, or all. */
+/** Reads the named fields of a record, or all fields. */
 export interface RecordRead {
   readonly record: RecordName;
   readonly fields?: readonly string[];
@@ -37,23 +37,23 @@ export interface ActiveKey {
   readonly lastSeenMs: number;
 }
 
-/** Where the usage record is kept. One suite of tests holds for both adapters. Nothing rejects. */
+/** Stores the usage record. Both adapters pass the same test suite. No method rejects. */
 export interface UsageStore {
-  /** A batch of a failed call may have been added all the same: sending it again adds it once. */
+  /** The store may have added the batch of a failed call. A batch that is sent again is added only once. */
   add(batch: Batch): Promise<'added' | 'failed'>;
   remove(record: RecordName, fields: readonly string[]): Promise<boolean>;
   /**
-   * In the order of what is asked for; of a record that is not there, nothing. Undefined in place of each that its server gives
-   * no answer about, and as a whole when none does.
+   * Returns the records in the order of `reads`. A missing record is empty. A record is undefined when its server does not
+   * answer, and the whole result is undefined when no server answers.
    */
   read(reads: readonly RecordRead[]): Promise<readonly (StoredRecord | undefined)[] | undefined>;
-  /** Enters keys into the index of those that were active last; it holds at most `usageActiveKeysMax`. */
+  /** Adds keys to the index of active keys, which holds at most `usageActiveKeysMax`. */
   noteActive(keys: readonly ActiveKey[]): Promise<boolean>;
-  /** That index, last active first. */
+  /** The index of active keys, last active first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
-  /** When keys were active last, in their order, epoch ms; 0 for one that is not in that index. */
+  /** The last activity of each key, epoch ms; 0 for a key that is not in the index. */
   lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
-  /** Why this record, or without one any, should not be written at the moment; undefined where all may be. */
+  /** The reason why the record must not be written now. Without a record, the reasons for all servers. Undefined if writing is allowed. */
   pausedBecause(record?: RecordName): string | undefined;
   close(): void;
 }
